@@ -1,0 +1,19 @@
+// Package messages holds everything the actors say to each other, as protobuf types: one .proto file per conversation.
+//
+//	world.proto      what Kubernetes says: normalised Service, EndpointSlice, Node, Pod; Changed, Snapshot
+//	view.proto       what THIS node serves: ServiceView and its Frontends
+//	dataplane.proto  what VPP should do and does: Render, RenderAck, InterfaceSet, LinkState
+//	control.proto    how the troupe keeps itself together: Ready, RenderUp, Begin, Replay, Synced, Fault
+//	cluster.proto    what the nodes agree on: the node record in etcd, node updates
+//
+// A message is immutable from the moment it is sent: sender and receiver share its memory. Whoever needs another value makes another
+// message. There is no logic here and no type of Kubernetes or GoVPP; rooms translate at their edge.
+//
+// A message with a CoalesceKey (coalesce.go) is level-triggered: in a mailbox it replaces a pending message of the same key in place.
+//
+// The Go code is generated; after a change to a .proto file run
+//
+//	go generate ./messages
+package messages
+
+//go:generate go -C ../tools run ./protogen ../messages
