@@ -1,0 +1,58 @@
+package actors
+
+import (
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// ack describes what became of a service in VPP, as far as it is known.
+func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAck {
+	a := l.accounts[key]
+	ack := &messages.RenderAck{
+		Key: key, Generation: a.generation, Hash: a.hash, Renderer: renderer, State: messages.RenderState_RENDER_IN_SYNC,
+	}
+	if have == nil {
+		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
+	}
+	if a.plan == nil {
+		if have != nil && !l.retired(a) {
+			ack.State = messages.RenderState_RENDER_PENDING
+		} else if have != nil {
+			ack.State = messages.RenderState_RENDER_RETIRED
+		}
+		return ack
+	}
+	ack.Approximations = a.plan.Approximations
+	for i := range a.plan.Rows {
+		l.ackRow(ack, key, &a.plan.Rows[i], have)
+	}
+	ack.Conflicts = l.claims.Conflicts(key)
+	for _, e := range a.plan.Unrendered {
+		if ack.Error == "" {
+			ack.Error = fmt.Sprintf("not rendered: %s: %s", e.GetField(), e.GetMessage())
+		}
+	}
+	return ack
+}
+
+// ackRow adds one row: in sync, pending, failed, or owned by somebody else.
+func (l *ledger) ackRow(ack *messages.RenderAck, key string, row *nat44.Row, have *nat44.State) {
+	owner, _ := l.claims.Owner(row.Key)
+	failed := l.failed[row.Key]
+	switch {
+	case owner != key:
+		ack.Rows = append(ack.Rows, row.State(false, errContested))
+	case failed != nil:
+		ack.Rows = append(ack.Rows, row.State(false, failed.err))
+		ack.State, ack.Error = messages.RenderState_RENDER_FAILED, row.Key.String()+": "+failed.err.Error()
+	case have == nil || l.dirty[row.Key]:
+		ack.Rows = append(ack.Rows, row.State(false, nil))
+		if ack.State == messages.RenderState_RENDER_IN_SYNC {
+			ack.State = messages.RenderState_RENDER_PENDING
+		}
+	default:
+		ack.Rows = append(ack.Rows, row.State(true, nil))
+	}
+}

@@ -1,0 +1,31 @@
+package actors
+
+import (
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// audit asks the renderers now and then to compare VPP with what they think it holds, so that damage done by others does not last.
+type audit struct{ deps *Deps }
+
+// auditTick starts a check.
+type auditTick struct{}
+
+func newAudit(d *Deps) runtime.Behaviour { return &audit{d} }
+
+// Start satisfies runtime.Behaviour.
+func (a *audit) Start(c *runtime.Context) {
+	c.After(a.deps.Timing.Audit, &auditTick{})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*audit) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (a *audit) Receive(c *runtime.Context, msg any) {
+	if _, ok := msg.(*auditTick); ok {
+		c.Send(c.PID(PathRenderer("nat44")), &messages.Verify{Reason: "periodic drift check"})
+		c.After(a.deps.Timing.Audit, &auditTick{})
+	}
+}

@@ -1,0 +1,97 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// NodeSync is what the nodes actor needs of package cluster; *cluster.Syncer satisfies it.
+type NodeSync interface {
+	// Run works until ctx ends; out gets a complete state each time something changed, from one goroutine.
+	Run(ctx context.Context, out func(*messages.ClusterState)) error
+	// SetNodes tells what Kubernetes says about nodes. It never blocks; the latest value wins.
+	SetNodes(*messages.NodeInput)
+	// Publish tells which VPP addresses ("ip/len") this node wants to be known by. It never blocks; the latest value wins.
+	Publish(addresses []string)
+}
+
+// Link is what the dataplane actors need of package link; *link.Link satisfies it.
+type Link interface {
+	link.Caller
+	// Run keeps VPP connected until ctx ends; on gets every change, from one goroutine.
+	Run(ctx context.Context, on func(*messages.LinkState)) error
+}
+
+// Observer is told what metrics count. Its methods are called from actors and must not block.
+type Observer interface {
+	// Synced is called when a renderer has brought changes of some services into VPP: how long it took from the first to the last
+	// message to VPP, and whether it was a full pass (after a read of VPP) or an incremental one.
+	Synced(renderer string, took time.Duration, full bool)
+	// Programmed is called once per endpoint change that reached VPP, with the time since Kubernetes stamped it.
+	Programmed(latency time.Duration)
+	// Operations is called with the outcome of operations on VPP.
+	Operations(renderer string, succeeded, failed, unknown int)
+	// InputErrors is called with the number of problems in the input of all services, whenever it changes.
+	InputErrors(n int)
+}
+
+// Timing holds every interval of the actors. The zero value of a field means its default.
+type Timing struct {
+	// Retry is how long a sender waits for an acknowledgement before it repeats itself. Default 1 s.
+	Retry time.Duration
+	// Rediscover is the longest time between two looks at VPP's interfaces: addresses and routes have no events. Default 5 s.
+	Rediscover time.Duration
+	// Audit is the interval of the drift check. Default 60 s.
+	Audit time.Duration
+	// Digest is the interval of the comparison between the source and the registry. Default 5 s.
+	Digest time.Duration
+	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s. Default 1 s.
+	Backoff time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d == 0 {
+			*d = to
+		}
+	}
+	set(&t.Retry, time.Second)
+	set(&t.Rediscover, 5*time.Second)
+	set(&t.Audit, time.Minute)
+	set(&t.Digest, 5*time.Second)
+	set(&t.Backoff, time.Second)
+	return t
+}
+
+// Deps is everything the troupe is given by the bootstrap. It is read-only once the root is spawned.
+type Deps struct {
+	// NodeName is this node's name in Kubernetes.
+	NodeName string
+	// Source says what Kubernetes wants.
+	Source kube.Source
+	// Serving are the settings of the service semantics.
+	Serving service.Config
+	// Link is the connection to VPP.
+	Link Link
+	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint is enough.
+	InterfaceEvents <-chan struct{}
+	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
+	NAT44 nat44.Config
+	// NodeSync is nil where a node stands alone.
+	NodeSync NodeSync
+	// Readiness is where the healer publishes; never nil.
+	Readiness *Readiness
+	// Observer counts; nil = nobody does.
+	Observer Observer
+	// Timing holds the intervals.
+	Timing Timing
+	// Log is never nil.
+	Log *slog.Logger
+}

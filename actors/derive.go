@@ -1,0 +1,54 @@
+package actors
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes object first, in its order, because the
+// first one of a family is the primary one.
+func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
+	addresses := slices.Clone(self.GetAddresses())
+	for _, text := range vpp {
+		if prefix, err := netip.ParsePrefix(text); err == nil && !slices.Contains(addresses, prefix.Addr().String()) {
+			addresses = append(addresses, prefix.Addr().String())
+		}
+	}
+	return &messages.NodeContext{Node: self, Addresses: addresses}
+}
+
+// localEndpoints are the addresses of all endpoints on the node, ordered.
+func localEndpoints(inputs []*messages.ServiceInput, node string) []string {
+	found := map[string]bool{}
+	for _, in := range inputs {
+		if in.GetService() == nil {
+			continue
+		}
+		for _, slice := range in.GetSlices() {
+			for _, e := range slice.GetEndpoints() {
+				if e.GetNode() == node && e.GetAddress() != "" {
+					found[e.GetAddress()] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// lastAddress is the last unicast address of the node's first IPv4 pod CIDR, which no pod gets: hairpin connections come from it.
+func lastAddress(self *messages.Node) netip.Addr {
+	for _, text := range self.GetPodCidrs() {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
+			continue
+		}
+		a := prefix.Masked().Addr().As4()
+		host := uint32(1)<<(32-prefix.Bits()) - 2 // the last one is the broadcast address
+		v := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3]) + host
+		return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+	}
+	return netip.Addr{}
+}

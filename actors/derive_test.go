@@ -1,0 +1,64 @@
+package actors
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+func TestNodeContextPutsKubernetesAddressesFirst(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kubernetes, vpp, want []string
+	}{
+		"Kubernetes only":               {[]string{"192.168.16.1", "fd00::1"}, nil, []string{"192.168.16.1", "fd00::1"}},
+		"VPP adds its own":              {[]string{"172.30.1.1"}, []string{"192.168.16.1/24"}, []string{"172.30.1.1", "192.168.16.1"}},
+		"the same address only once":    {[]string{"192.168.16.1"}, []string{"192.168.16.1/24"}, []string{"192.168.16.1"}},
+		"an unreadable one is left out": {[]string{"192.168.16.1"}, []string{"nonsense"}, []string{"192.168.16.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := nodeContext(&messages.Node{Name: "n1", Addresses: tc.kubernetes}, tc.vpp)
+			if diff := cmp.Diff(tc.want, got.GetAddresses()); diff != "" {
+				t.Errorf("addresses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLocalEndpointsAreDerivedNotCounted(t *testing.T) {
+	service := &messages.Service{Namespace: "default", Name: "web"}
+	on := func(node, address string) *messages.Endpoint { return &messages.Endpoint{Address: address, Node: node} }
+	inputs := []*messages.ServiceInput{
+		{Service: service, Slices: []*messages.EndpointSlice{
+			{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.2"), on("n2", "10.1.2.2"), on("", "10.1.1.9")}},
+			{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.2")}}, // the same pod in two slices
+		}},
+		{Service: service, Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.1"), on("n1", "")}}}},
+		{Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.7")}}}}, // slices without a service
+	}
+	if diff := cmp.Diff([]string{"10.1.1.1", "10.1.1.2"}, localEndpoints(inputs, "n1")); diff != "" {
+		t.Errorf("local endpoints (-want +got):\n%s", diff)
+	}
+}
+
+func TestHairpinAddressIsTheLastOfThePodCIDR(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cidrs []string
+		want  string
+	}{
+		"/24":                   {[]string{"10.1.1.0/24"}, "10.1.1.254"},
+		"/23 with host bits":    {[]string{"10.1.3.7/23"}, "10.1.3.254"},
+		"IPv6 first":            {[]string{"fd00:1::/64", "10.1.2.0/24"}, "10.1.2.254"},
+		"/30":                   {[]string{"10.1.2.0/30"}, "10.1.2.2"},
+		"too small for anybody": {[]string{"10.1.2.0/31"}, "invalid IP"},
+		"unreadable":            {[]string{"10.1.2/24"}, "invalid IP"},
+		"none":                  {nil, "invalid IP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := lastAddress(&messages.Node{PodCidrs: tc.cidrs}).String(); got != tc.want {
+				t.Errorf("lastAddress(%v) = %s, want %s", tc.cidrs, got, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,40 @@
+// Package actors is the troupe: one file per actor, its test beside it.
+//
+// # The tree
+//
+//	agent                     root: no I/O, no domain logic
+//	|- journal                what happened, in order; bounded
+//	|- introspect             what every service, interface and node looks like now; answers the HTTP server
+//	|- healer                 readiness: who is in sync, who is not and why; orders verification
+//	|- dataplane  [ordered]
+//	|  |- link                connection to VPP
+//	|  |- interfaces          frontend/backend interface set, derived from VPP, pods and endpoints
+//	|  |- nat44               renderer: have/want, diff, sweep
+//	|  |- audit               asks for a verification now and then
+//	|- world      [ordered]
+//	|  |- registry            desired state: key -> input and generation; membership
+//	|  |- nodes               node sync through etcd
+//	|  |- services            spawner only
+//	|  |  |- default~web ...  one actor per service: input -> view -> renderers
+//	|  |- watch               the Kubernetes source; started last
+//
+// # The flow
+//
+//	source -> watch -> registry -> service -> nat44 -> VPP
+//	                      ^           |         |
+//	                      |--- Have --|<- Ack --|
+//
+// Every hop is level-triggered: the message carries the whole latest value of one key with a generation, the receiver acknowledges it, the
+// sender repeats it until then. A lost message, a crashed receiver or a crashed sender therefore costs a repetition, never a state.
+// Whoever starts asks its source (Pull, PullSpec, RenderUp) and keeps asking until it is answered.
+//
+// # Ownership
+//
+// A field of an actor belongs to its Start, Receive and Stop, which never run at the same time. What others may read is sent to them.
+// Input and output run in goroutines that the actor owns (Context.Go); they post results back and die with the incarnation that started
+// them. Only healer publishes something outside messages: readiness, as one atomic value, so that /readyz answers even when actors hang.
+//
+// # Shutdown
+//
+// runtime.System.Shutdown stops the tree from the leaves. Nothing is removed from VPP by it: VPP goes on forwarding.
+package actors

@@ -1,0 +1,139 @@
+package actors
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// healthStale is how long a part may be silent before it counts as not ready: parts repeat their health every healthRepeat.
+const (
+	healthRepeat = 2 * time.Second
+	healthStale  = 10 * time.Second
+)
+
+// healer knows which parts of the agent do what they should and publishes readiness.
+type healer struct {
+	deps    *Deps
+	parts   map[string]heard
+	ready   bool
+	since   time.Time
+	unready string // reason last logged
+}
+
+// heard is the last word of a part.
+type heard struct {
+	*messages.Health
+	at time.Time
+}
+
+// healthTick makes the healer look for parts that fell silent.
+type healthTick struct{}
+
+// expected are the parts without which the node is not ready.
+func (d *Deps) expected() []string {
+	parts := []string{"link", "interfaces", "nat44", "watch", "registry"}
+	if d.NodeSync != nil {
+		parts = append(parts, "nodes")
+	}
+	return parts
+}
+
+// Start satisfies runtime.Behaviour.
+func (h *healer) Start(c *runtime.Context) {
+	h.parts, h.since = map[string]heard{}, c.Now()
+	h.publish(c)
+	c.After(healthRepeat, &healthTick{})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour: a node whose agent goes is not ready, whatever VPP still does.
+func (h *healer) Stop(c *runtime.Context) {
+	h.deps.Readiness.store(Report{Since: c.Now(), Parts: []Part{{Name: "agent", Reason: "healer is down"}}})
+}
+
+// Receive satisfies runtime.Behaviour.
+func (h *healer) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Health:
+		h.parts[m.GetPart()] = heard{m, c.Now()}
+		h.publish(c)
+	case *healthTick:
+		h.publish(c)
+		c.After(healthRepeat, &healthTick{})
+	}
+}
+
+// publish computes readiness from scratch.
+func (h *healer) publish(c *runtime.Context) {
+	report := Report{Ready: true}
+	for _, name := range h.deps.expected() {
+		part := Part{Name: name, Reason: "not heard of yet"}
+		if said, ok := h.parts[name]; ok {
+			part = Part{Name: name, OK: said.GetOk(), Reason: said.GetReason(), Epoch: said.GetEpoch()}
+			if silent := c.Now().Sub(said.at); silent > healthStale {
+				part.OK, part.Reason = false, "silent for "+silent.Round(time.Second).String()
+			}
+		}
+		report.Ready = report.Ready && part.OK
+		report.Parts = append(report.Parts, part)
+	}
+	slices.SortFunc(report.Parts, func(a, b Part) int { return strings.Compare(a.Name, b.Name) })
+	h.tell(c, report)
+	report.Since = h.since
+	h.deps.Readiness.store(report)
+}
+
+// tell logs and journals changes of readiness.
+func (h *healer) tell(c *runtime.Context, report Report) {
+	reasons := report.Reasons()
+	if report.Ready == h.ready && reasons == h.unready {
+		return
+	}
+	if report.Ready != h.ready {
+		h.since = c.Now()
+		text := "ready"
+		if !report.Ready {
+			text = "not ready"
+		}
+		record(c, &messages.Event{Kind: "readiness", Text: text, Error: reasons})
+	}
+	h.ready, h.unready = report.Ready, reasons
+	c.Logger().Info("readiness", "ready", report.Ready, "reason", reasons)
+}
+
+// Reasons joins what keeps the parts from being ready; "" when all are.
+func (r Report) Reasons() string {
+	var reasons []string
+	for _, p := range r.Parts {
+		if !p.OK {
+			reasons = append(reasons, p.Name+": "+p.Reason)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// reporter repeats one part's health to the healer and is embedded by the parts.
+type reporter struct {
+	part string
+	last *messages.Health
+}
+
+// report sends the health of the part.
+func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
+	if ok {
+		reason = ""
+	}
+	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch}
+	r.repeat(c)
+}
+
+// repeat sends the last health again; parts call it from their slow timer, so that a restarted healer learns it.
+func (r *reporter) repeat(c *runtime.Context) {
+	if r.last != nil {
+		c.Send(c.PID(PathHealer), r.last)
+	}
+}

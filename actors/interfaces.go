@@ -1,0 +1,155 @@
+package actors
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
+)
+
+// interfacesActor derives the frontend/backend interface set from VPP, the pods of this node and the local endpoints. It keeps no counts:
+// each time something may have changed it looks again and sends the complete set if it differs.
+type interfacesActor struct {
+	reporter
+	deps      *Deps
+	link      *messages.LinkState
+	pods      []*messages.Pod
+	endpoints *messages.LocalEndpoints
+	set       *messages.InterfaceSet
+	looking   bool // a discovery is under way
+	again     bool // something changed since it began
+}
+
+// discovered is the result of one look at VPP.
+type discovered struct {
+	session uint64
+	set     *messages.InterfaceSet
+	err     error
+}
+
+// interfaceHint says that VPP reported an interface event.
+type interfaceHint struct{}
+
+// interfacesTick makes the actor look again and repeat itself.
+type interfacesTick struct{}
+
+func newInterfaces(d *Deps) runtime.Behaviour {
+	return &interfacesActor{reporter: reporter{part: "interfaces"}, deps: d, link: &messages.LinkState{}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (i *interfacesActor) Start(c *runtime.Context) {
+	if hints := i.deps.InterfaceEvents; hints != nil {
+		post := c.Post()
+		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
+	}
+	i.report(c, false, "VPP's interfaces are not known yet", 0)
+	c.After(i.deps.Timing.Rediscover, &interfacesTick{})
+	c.Ready()
+}
+
+func forwardHints(ctx context.Context, hints <-chan struct{}, post func(any)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hints:
+			post(&interfaceHint{})
+		}
+	}
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*interfacesActor) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.LinkState:
+		news := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
+		i.link = m
+		if news {
+			i.look(c)
+		}
+		if !m.GetUp() {
+			i.report(c, false, "no connection to VPP", 0)
+		}
+	case *messages.NodeChanged:
+		if !slices.EqualFunc(i.pods, m.GetInput().GetPods(), func(a, b *messages.Pod) bool { return proto.Equal(a, b) }) {
+			i.pods = m.GetInput().GetPods()
+			i.look(c)
+		}
+	case *messages.LocalEndpoints:
+		if !slices.Equal(i.endpoints.GetAddresses(), m.GetAddresses()) {
+			i.endpoints = m
+			i.look(c)
+		}
+	case *interfaceHint, *messages.Resync:
+		i.look(c)
+	case *interfacesTick:
+		i.repeat(c)
+		i.look(c)
+		i.tell(c)
+		c.After(i.deps.Timing.Rediscover, &interfacesTick{})
+	case *discovered:
+		i.found(c, m)
+	}
+}
+
+// look starts a discovery, or notes that another one is needed after the present one.
+func (i *interfacesActor) look(c *runtime.Context) {
+	switch {
+	case !i.link.GetUp():
+		return
+	case i.looking:
+		i.again = true
+		return
+	}
+	i.looking, i.again = true, false
+	session, post, link := i.link.GetSession(), c.Post(), i.deps.Link
+	in := interfaces.Input{Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), Boot: i.link.GetBoot()}
+	c.Go("discover", func(ctx context.Context) {
+		set, err := interfaces.Discover(ctx, link, in)
+		post(&discovered{session, set, err})
+	})
+}
+
+func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
+	i.looking = false
+	switch {
+	case m.session != i.link.GetSession(): // of an earlier VPP, worthless
+		i.again = true
+	case m.err != nil:
+		i.report(c, false, m.err.Error(), 0) // the slow timer looks again
+	default:
+		i.take(c, m.set)
+	}
+	if i.again {
+		i.look(c)
+	}
+}
+
+// take adopts a set and passes it on if it says something new.
+func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
+	set.Generation = i.set.GetGeneration()
+	if i.set == nil || !proto.Equal(i.set, set) {
+		set.Generation++
+		i.set = set
+		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Cause: set.GetGeneration()})
+		i.tell(c)
+	}
+	i.report(c, true, "", 0)
+}
+
+func (i *interfacesActor) tell(c *runtime.Context) {
+	if i.set == nil {
+		return
+	}
+	for _, path := range []string{PathRenderer("nat44"), PathNodes, PathRegistry, PathIntrospect} {
+		c.Send(c.PID(path), i.set)
+	}
+}

@@ -1,0 +1,115 @@
+package actors
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// StatusQuery asks introspection for services. The answer is a StatusPage.
+type StatusQuery struct {
+	// Key selects one service, "namespace/name"; "" = all.
+	Key string
+}
+
+// StatusPage answers a StatusQuery. Its values are shared and must not be modified.
+type StatusPage struct {
+	// Services are ordered by key.
+	Services []*messages.ServiceStatus
+}
+
+// WorldQuery asks introspection for everything but the services. The answer is a WorldPage.
+type WorldQuery struct{}
+
+// WorldPage answers a WorldQuery. Its values are shared and must not be modified; what is not known yet is nil.
+type WorldPage struct {
+	// Link is the connection to VPP.
+	Link *messages.LinkState
+	// Interfaces is the last interface set.
+	Interfaces *messages.InterfaceSet
+	// Cluster is what the nodes agreed on.
+	Cluster *messages.ClusterState
+	// Node is what Kubernetes says of the nodes and pods.
+	Node *messages.NodeInput
+	// Verified is the last result of each renderer's comparison with VPP, ordered by renderer.
+	Verified []*messages.Verified
+}
+
+// introspect keeps what operators look at, so that looking never enters another actor. It is told by everybody else; a restarted one asks
+// for repetition.
+type introspect struct {
+	deps     *Deps
+	services map[string]*messages.ServiceStatus
+	world    WorldPage
+	verified map[string]*messages.Verified
+	problems int
+}
+
+func newIntrospect(d *Deps) runtime.Behaviour {
+	return &introspect{deps: d, services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (i *introspect) Start(c *runtime.Context) {
+	if c.Incarnation() > 1 { // everybody who speaks seldom is asked to repeat itself
+		c.Send(c.PID(PathRegistry), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
+	}
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*introspect) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (i *introspect) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.ServiceStatus:
+		i.status(m)
+	case *messages.LinkState:
+		i.world.Link = m
+	case *messages.InterfaceSet:
+		i.world.Interfaces = m
+	case *messages.ClusterState:
+		i.world.Cluster = m
+	case *messages.NodeChanged:
+		i.world.Node = m.GetInput()
+	case *messages.Verified:
+		i.verified[m.GetRenderer()] = m
+	case *StatusQuery:
+		c.Reply(i.page(m))
+	case *WorldQuery:
+		page := i.world
+		for _, name := range slices.Sorted(maps.Keys(i.verified)) {
+			page.Verified = append(page.Verified, i.verified[name])
+		}
+		c.Reply(&page)
+	}
+}
+
+func (i *introspect) status(m *messages.ServiceStatus) {
+	i.problems += len(m.GetErrors()) - len(i.services[m.GetKey()].GetErrors())
+	if m.GetGone() {
+		i.problems -= len(m.GetErrors())
+		delete(i.services, m.GetKey())
+	} else {
+		i.services[m.GetKey()] = m
+	}
+	if i.deps.Observer != nil {
+		i.deps.Observer.InputErrors(i.problems)
+	}
+}
+
+func (i *introspect) page(q *StatusQuery) *StatusPage {
+	if q.Key != "" {
+		if s := i.services[q.Key]; s != nil {
+			return &StatusPage{Services: []*messages.ServiceStatus{s}}
+		}
+		return &StatusPage{}
+	}
+	page := &StatusPage{Services: slices.Collect(maps.Values(i.services))}
+	slices.SortFunc(page.Services, func(a, b *messages.ServiceStatus) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	return page
+}

@@ -1,0 +1,81 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// linkActor owns the connection to VPP and tells everybody in the dataplane when it comes and goes. A VPP that is down is state, not a
+// failure: nobody is restarted because of it.
+type linkActor struct {
+	reporter
+	deps  *Deps
+	state *messages.LinkState
+}
+
+// linkEnded is posted when the connection loop ended, which it only does when the agent stops.
+type linkEnded struct{ err error }
+
+// linkTick repeats the state, so that a lost message is harmless.
+type linkTick struct{}
+
+func newLink(d *Deps) runtime.Behaviour {
+	return &linkActor{reporter: reporter{part: "link"}, deps: d, state: &messages.LinkState{Reason: "not connected yet"}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (l *linkActor) Start(c *runtime.Context) {
+	post, link := c.Post(), l.deps.Link
+	c.Go("link", func(ctx context.Context) {
+		if err := link.Run(ctx, func(s *messages.LinkState) { post(s) }); ctx.Err() == nil {
+			post(&linkEnded{err})
+		}
+	})
+	l.report(c, false, l.state.GetReason(), 0)
+	c.After(healthRepeat, &linkTick{})
+	c.Ready() // able to work, whether VPP is there or not
+}
+
+// Stop satisfies runtime.Behaviour; the connection is closed with the incarnation.
+func (*linkActor) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (l *linkActor) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.LinkState:
+		l.changed(c, m)
+	case *linkEnded:
+		if m.err == nil {
+			m.err = errors.New("it ended without an error")
+		}
+		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
+	case *linkTick:
+		l.repeat(c)
+		l.tell(c)
+		c.After(healthRepeat, &linkTick{})
+	}
+}
+
+func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
+	if m.GetUp() != l.state.GetUp() || m.GetBoot() != l.state.GetBoot() {
+		text := "VPP " + m.GetVersion() + " connected"
+		if !m.GetUp() {
+			text = "VPP disconnected"
+		}
+		record(c, &messages.Event{Kind: "link", Object: m.GetBoot(), Text: text, Error: m.GetReason()})
+		c.Logger().Info("link", "up", m.GetUp(), "boot", m.GetBoot(), "session", m.GetSession(), "reason", m.GetReason())
+	}
+	l.state = m
+	l.report(c, m.GetUp(), m.GetReason(), 0)
+	l.tell(c)
+}
+
+func (l *linkActor) tell(c *runtime.Context) {
+	for _, path := range []string{PathInterfaces, PathRenderer("nat44"), PathIntrospect} {
+		c.Send(c.PID(path), l.state)
+	}
+}

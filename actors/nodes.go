@@ -1,0 +1,93 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// nodes keeps this node known in the cluster and knows its peers: it runs node sync, feeds it what Kubernetes and VPP say, and reports
+// what the cluster agreed on. Without an etcd it reports the nodes of Kubernetes alone.
+type nodes struct {
+	reporter
+	deps      *Deps
+	published []string
+	state     *messages.ClusterState
+}
+
+// nodesEnded is posted when node sync gave up.
+type nodesEnded struct{ err error }
+
+// nodesTick repeats health and state.
+type nodesTick struct{}
+
+func newNodes(d *Deps) runtime.Behaviour { return &nodes{reporter: reporter{part: "nodes"}, deps: d} }
+
+// Start satisfies runtime.Behaviour.
+func (n *nodes) Start(c *runtime.Context) {
+	if sync := n.deps.NodeSync; sync != nil {
+		post := c.Post()
+		c.Go("nodesync", func(ctx context.Context) {
+			if err := sync.Run(ctx, func(s *messages.ClusterState) { post(s) }); ctx.Err() == nil {
+				post(&nodesEnded{err})
+			}
+		})
+		n.report(c, false, "no node ID yet", 0)
+	}
+	c.After(healthRepeat, &nodesTick{})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*nodes) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (n *nodes) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.NodeChanged:
+		if n.deps.NodeSync != nil {
+			n.deps.NodeSync.SetNodes(m.GetInput())
+		}
+	case *messages.InterfaceSet:
+		n.publish(m.GetNodeAddresses())
+	case *messages.ClusterState:
+		n.changed(c, m)
+	case *nodesEnded:
+		if m.err == nil {
+			m.err = errors.New("it ended without an error")
+		}
+		c.Fail(fmt.Errorf("node sync failed: %w", m.err)) // the supervisor restarts us, with back-off
+	case *nodesTick:
+		n.repeat(c)
+		if n.state != nil {
+			c.Send(c.PID(PathIntrospect), n.state)
+		}
+		c.After(healthRepeat, &nodesTick{})
+	}
+}
+
+// publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone for a moment withdraws nothing.
+func (n *nodes) publish(addresses []string) {
+	if n.deps.NodeSync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
+		return
+	}
+	n.published = addresses
+	n.deps.NodeSync.Publish(addresses)
+}
+
+func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {
+	if m.GetClaim() != n.state.GetClaim() || m.GetId() != n.state.GetId() {
+		record(c, &messages.Event{
+			Kind: "node", Object: n.deps.NodeName, Text: fmt.Sprintf("node ID %d %s", m.GetId(), m.GetClaim()), Error: m.GetReason(),
+		})
+		c.Logger().Info("node ID", "node", n.deps.NodeName, "id", m.GetId(), "claim", m.GetClaim().String(), "reason", m.GetReason())
+	}
+	n.state = m
+	held := m.GetClaim() == messages.ClaimState_CLAIM_HELD
+	n.report(c, held, m.GetReason(), 0)
+	c.Send(c.PID(PathIntrospect), m)
+}

@@ -1,0 +1,87 @@
+package actors
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// RowsQuery asks a renderer for the rows of one service. The answer is a RowsPage.
+type RowsQuery struct {
+	// Service is the key, "namespace/name".
+	Service string
+}
+
+// RowsPage answers a RowsQuery.
+type RowsPage struct {
+	// Wanted are the rows that VPP should hold, whoever owns them; Held what it was last seen or made to hold under the same keys.
+	Wanted, Held []*messages.RowState
+}
+
+func (r *renderer) rows(q *RowsQuery) *RowsPage {
+	page := &RowsPage{}
+	a := r.accounts[q.Service]
+	if a == nil || a.plan == nil {
+		return page
+	}
+	for i := range a.plan.Rows {
+		page.Wanted = append(page.Wanted, a.plan.Rows[i].State(false, nil))
+		if r.have == nil {
+			continue
+		}
+		if held := r.held(a.plan.Rows[i].Key); held != nil {
+			page.Held = append(page.Held, held.State(true, nil))
+		}
+	}
+	return page
+}
+
+// DiffQuery asks a renderer to compare VPP, read now, with what it should hold, without changing anything. The answer is a DiffPage.
+type DiffQuery struct{}
+
+// DiffPage answers a DiffQuery.
+type DiffPage struct {
+	// Operations would make VPP equal to what it should hold, each as one line; empty = it is.
+	Operations []string
+	// Err is why VPP could not be read; nil = it was.
+	Err error
+}
+
+// diffDone brings the answer of a DiffQuery back to the actor.
+type diffDone struct {
+	to   *actor.PID
+	page *DiffPage
+}
+
+// diff reads VPP in a goroutine; the renderer goes on meanwhile.
+func (r *renderer) diff(c *runtime.Context) {
+	to := c.Sender()
+	if to == nil {
+		return
+	}
+	if !r.link.GetUp() || r.set == nil {
+		c.Send(to, &DiffPage{Err: errNotConnected})
+		return
+	}
+	want := r.globalsWanted()
+	want.Rows = r.claims.Rows()
+	sweep, caller, post := r.passed(), r.deps.Link, c.Post()
+	c.Go("diff", func(ctx context.Context) { post(&diffDone{to, compareWithVPP(ctx, caller, want, sweep)}) })
+}
+
+func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, sweep bool) *DiffPage {
+	state, err := nat44.Read(ctx, caller)
+	if err != nil {
+		return &DiffPage{Err: err}
+	}
+	page := &DiffPage{}
+	for _, op := range nat44.Diff(state, want, sweep) {
+		page.Operations = append(page.Operations, op.Describe())
+	}
+	return page
+}

@@ -1,0 +1,110 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// describing is a Behaviour with an Inspector.
+type describing struct {
+	probe
+	state any
+}
+
+func (d *describing) Inspect() any { return d.state }
+
+// TestInspect: the Behaviour answers itself, by its Inspector, or not at all.
+func TestInspect(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		behaviour Behaviour
+		want      string
+	}{
+		{"inspector", &describing{state: map[string]int{"rows": 3}}, `{"rows":3}`},
+		{"bad inspector", &describing{state: make(chan int)}, `{"error":"encode state of a: json: unsupported type: chan int"}`},
+		{"itself", &probe{receive: func(c *Context, msg any) {
+			if _, ok := msg.(*messages.Inspect); ok {
+				c.Reply(&messages.State{Json: `"me"`})
+			}
+		}}, `"me"`},
+		{"neither", &probe{}, `{"kind":"test","incarnation":1}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sys := dispatched(t, Options{})
+			root(t, sys, "a", Spec{Kind: "test", New: func() Behaviour { return c.behaviour }})
+			got, err := sys.Inspect(t.Context(), "a")
+			if err != nil || got != c.want || !json.Valid([]byte(got)) {
+				t.Errorf("got %s, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestAsk: replies, late and double ones, actors that are busy, and nobody.
+func TestAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sys := dispatched(t, Options{})
+		root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
+			switch m := msg.(type) {
+			case *work:
+				time.Sleep(time.Duration(m.n) * time.Millisecond)
+				c.Reply(&work{m.n})
+				c.Reply(&work{-1}) // only the first counts
+			case *messages.Inspect:
+				c.Reply(&boom{})
+			}
+		}}))
+		if reply, err := sys.Ask(t.Context(), "a", &work{1}); err != nil || reply.(*work).n != 1 {
+			t.Errorf("reply %v, %v", reply, err)
+		}
+		if _, err := sys.Ask(t.Context(), "b", &work{1}); !errors.Is(err, ErrNoActor) {
+			t.Errorf("nobody: %v", err)
+		}
+		start := time.Now()
+		_, err := sys.Ask(t.Context(), "a", &work{500})
+		if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "ask a: actor is busy: in work for 200ms") {
+			t.Errorf("busy: %v", err)
+		}
+		if d := time.Since(start); d != askTimeout {
+			t.Errorf("patience of %v", d)
+		}
+		time.Sleep(time.Second) // the late reply is a dead letter
+		if n, _ := sys.DeadLetters(); n < 2 {
+			t.Errorf("%d dead letters", n)
+		}
+		if _, err := sys.Inspect(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "unexpected reply boom") {
+			t.Errorf("a strange answer: %v", err)
+		}
+		mailbox(t, sys, "a").Hold()
+		if _, err := sys.Ask(t.Context(), "a", &work{}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "held, 1 messages wait") {
+			t.Errorf("held: %v", err)
+		}
+		if n := sys.proto.ProcessRegistry; n == nil {
+			t.Error("no registry")
+		}
+	})
+}
+
+// TestAskInSimulation: it works until the answer comes, and gives up in virtual time.
+func TestAskInSimulation(t *testing.T) {
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, _ any) { c.Reply(&work{7}) }}))
+	if reply, err := sys.Ask(t.Context(), "a", &work{}); err != nil || reply.(*work).n != 7 {
+		t.Errorf("reply %v, %v", reply, err)
+	}
+	mailbox(t, sys, "a").Hold()
+	before := sim.Now()
+	if _, err := sys.Ask(t.Context(), "a", &work{}); !errors.Is(err, ErrBusy) {
+		t.Errorf("held: %v", err)
+	}
+	if d := sim.Now().Sub(before); d != askTimeout {
+		t.Errorf("patience of %v", d)
+	}
+}

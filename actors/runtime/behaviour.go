@@ -1,0 +1,93 @@
+package runtime
+
+import "time"
+
+// Behaviour is what an actor does. One value lives for one incarnation: a restart makes a new one with Spec.New and the old one is
+// forgotten with all its fields. The three methods of one value never run concurrently.
+//
+// A panic in Start or Receive is a failure of the actor: the message is lost, the incarnation is over, and the supervisor decides what
+// comes next. A panic in Stop is contained, recorded, and changes nothing.
+type Behaviour interface {
+	// Start is called first. It must not block.
+	Start(c *Context)
+	// Receive gets one message. It is never called after the incarnation has failed, nor while the actor goes down. It must not block.
+	Receive(c *Context, msg any)
+	// Stop is called last, once per incarnation, also after Start or Receive have failed. Timers and goroutines of the incarnation have
+	// been told to end before it. It must not block.
+	Stop(c *Context)
+}
+
+// Inspector is a Behaviour that describes its state. Without it the Behaviour may answer *messages.Inspect in Receive; one that does neither
+// is described by its kind and incarnation only.
+type Inspector interface {
+	// Inspect returns a value for encoding/json. It runs in the actor, like Receive, and the value is encoded before it returns to the
+	// mailbox, so it may point into the actor's state.
+	Inspect() any
+}
+
+// Spec says how to make an actor. Ordered and Dynamic make the Specs of supervisors.
+type Spec struct {
+	// Kind is the label of metrics: a handful of values, never a service name.
+	Kind string
+	// New makes the Behaviour of the next incarnation. It must return a new value each time.
+	New func() Behaviour
+}
+
+// Reaction is what an Ordered supervisor does with a child when an earlier sibling fails.
+type Reaction int
+
+const (
+	// ReactRestart closes the gate of the child at once and restarts it after the earlier sibling is ready again: it holds handles of the
+	// dead one. No pending message is lost.
+	ReactRestart Reaction = iota
+	// ReactResync leaves the child alone and sends it *messages.Resync when the earlier sibling is ready again: it keeps its state and asks
+	// once more.
+	ReactResync
+	// ReactNone leaves the child alone.
+	ReactNone
+)
+
+// String is "restart", "resync" or "none".
+func (r Reaction) String() string {
+	switch r {
+	case ReactRestart:
+		return "restart"
+	case ReactResync:
+		return "resync"
+	default:
+		return "none"
+	}
+}
+
+// Child is one step of an Ordered start.
+type Child struct {
+	// Name is the last element of the child's path, unique among its siblings; a '/' in it is escaped.
+	Name string
+	// Spec is what the child does.
+	Spec Spec
+	// Reaction is what becomes of the child when an earlier sibling fails.
+	Reaction Reaction
+}
+
+// Policy is how a supervisor deals with failing children. The zero value of a field selects its default.
+type Policy struct {
+	// Budget is how many failures of all children together are tolerated within Window; one more fails the supervisor itself. Default:
+	// 10 for Ordered, unlimited for Dynamic, where a burst of independent failures must not cost all children. Negative: unlimited.
+	Budget int
+	// Window is the sliding window of Budget; default 10 s.
+	Window time.Duration
+	// BackoffMin is the delay before the first restart; it doubles with each failure. Default 1 ms.
+	BackoffMin time.Duration
+	// BackoffMax caps the delay; default 500 ms for Ordered, 30 s for Dynamic.
+	BackoffMax time.Duration
+	// Jitter is the part of the delay, 0 to 1, by which it is randomly longer or shorter; default 0.2, negative: none.
+	Jitter float64
+	// HealthyAfter is how long an incarnation must have lived for its failure to count as the first again; default 1 min.
+	HealthyAfter time.Duration
+	// QuarantineAfter is how many failures of one Dynamic child within QuarantineWindow put it aside; default 3, negative: never.
+	QuarantineAfter int
+	// QuarantineWindow is the sliding window of QuarantineAfter; default 5 s.
+	QuarantineWindow time.Duration
+	// QuarantineFor is how long the child stays suspended, unless a Nudge with a higher generation comes; default 30 s.
+	QuarantineFor time.Duration
+}

@@ -1,0 +1,29 @@
+package runtime
+
+import "time"
+
+// Clock is where the runtime and the actors get their time from. RealClock is the one of production; it also obeys a testing/synctest
+// bubble. Sim is another.
+type Clock interface {
+	// Now is the current time.
+	Now() time.Time
+	// AfterFunc calls f once, d from now, on a goroutine of the clock's choice. f must only send messages.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a pending call of Clock.AfterFunc.
+type Timer interface {
+	// Stop prevents the call. It reports false when the call has begun, has been made or was stopped before.
+	Stop() bool
+}
+
+// RealClock is the clock of package time.
+func RealClock() Clock { return realClock{} }
+
+type realClock struct{}
+
+// Now satisfies Clock.
+func (realClock) Now() time.Time { return time.Now() }
+
+// AfterFunc satisfies Clock.
+func (realClock) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }

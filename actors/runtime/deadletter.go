@@ -1,0 +1,82 @@
+package runtime
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
+)
+
+// keptLetters is how many of the latest dead letters are remembered.
+const keptLetters = 64
+
+// DeadLetter is a user message that nobody got.
+type DeadLetter struct {
+	// At is when it was given up.
+	At time.Time `json:"at"`
+	// To is the path it was sent to, "" for a message to nobody.
+	To string `json:"to"`
+	// Type is the type of the message.
+	Type string `json:"type"`
+	// Sender is the path of the actor that requested it, "" if it was only sent.
+	Sender string `json:"sender,omitempty"`
+	// Reason is why: "no such actor", "actor has stopped" or "discarded on stop".
+	Reason string `json:"reason"`
+}
+
+// deadLetters counts dead letters and remembers the latest.
+type deadLetters struct {
+	mu     sync.Mutex
+	count  uint64
+	latest []DeadLetter // a ring once it is full; next is the oldest
+	next   int
+}
+
+func (d *deadLetters) add(l DeadLetter) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.count++
+	if len(d.latest) < keptLetters {
+		d.latest = append(d.latest, l)
+		return
+	}
+	d.latest[d.next] = l
+	d.next = (d.next + 1) % keptLetters
+}
+
+// DeadLetters returns how many user messages were not delivered since the start, and the latest of them, oldest first.
+func (s *System) DeadLetters() (count uint64, latest []DeadLetter) {
+	d := &s.letters
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count, slices.Concat(d.latest[d.next:], d.latest[:d.next])
+}
+
+// undeliverable counts a message that path does not get.
+func (s *System) undeliverable(path string, msg any, reason string) {
+	_, _, sender := actor.UnwrapEnvelope(msg)
+	s.letters.add(DeadLetter{At: s.clock.Now(), To: path, Type: typeName(msg), Sender: sender.GetId(), Reason: reason})
+}
+
+// replaceEventStream takes the place of protoactor's own handling of dead letters. That starts a goroutine which sleeps for a second with
+// the first letter, logs, and answers each requester with a DeadLetterResponse; none of it is wanted. Its subscriptions stay behind on the
+// old stream. The subscriber runs in the sender's goroutine and must not panic.
+func (s *System) replaceEventStream() {
+	stream := eventstream.NewEventStream()
+	stream.Subscribe(func(event any) {
+		letter, ok := event.(*actor.DeadLetterEvent)
+		if !ok {
+			return
+		}
+		switch letter.Message.(type) {
+		case actor.SystemMessage, actor.MailboxMessage: // the life cycle of what is gone already
+			return
+		}
+		s.letters.add(DeadLetter{
+			At: s.clock.Now(), To: letter.PID.GetId(), Type: typeName(letter.Message), Sender: letter.Sender.GetId(), Reason: "no such actor",
+		})
+	})
+	s.proto.EventStream = stream
+}

@@ -1,0 +1,249 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// recorder is a probe that writes down what it receives.
+func recorder(j *journal) probe {
+	return probe{receive: func(c *Context, msg any) {
+		switch m := msg.(type) {
+		case *work:
+			j.add("work %d", m.n)
+		case *keyed:
+			j.add("%s=%d from %s", m.key, m.n, c.Sender().GetId())
+		case *messages.ServiceSpec:
+			j.add("spec %d", m.GetGeneration())
+		case *boom:
+			panic("boom")
+		}
+	}}
+}
+
+// TestCoalescing: a message with a key replaces the pending one of its key, in place and with its sender.
+func TestCoalescing(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(recorder(&j)))
+	settle(t, sim)
+	box, a := mailbox(t, sys, "a"), sys.PID("a")
+	box.Hold()
+	from := func(sender string, msg any) {
+		sys.Send(a, &actor.MessageEnvelope{Message: msg, Sender: actor.NewPID("nonhost", sender)})
+	}
+	sys.Send(a, &work{1})
+	sys.Send(a, &keyed{"x", 1})
+	sys.Send(a, &keyed{"y", 1})
+	sys.Send(a, &work{2})
+	from("me", &keyed{"x", 2}) // an envelope replaces a bare message
+	from("you", &keyed{"z", 1})
+	sys.Send(a, &keyed{"z", 2}) // and the other way round
+	sys.Send(a, &work{2})       // commands never coalesce
+	sys.Send(a, &messages.ServiceSpec{Generation: 1})
+	sys.Send(a, &messages.ServiceSpec{Generation: 2})
+
+	if s := state(t, sys, "a"); s.User != 7 || s.Posted != 10 || s.Coalesced != 3 || s.HighWater != 7 || s.State != StateHeld {
+		t.Errorf("state behind the gate: %+v", s)
+	}
+	wantPending := []PendingMessage{
+		{Type: "work"},
+		{Type: "keyed", Key: "x", Sender: "me"},
+		{Type: "keyed", Key: "y"},
+		{Type: "work"},
+		{Type: "keyed", Key: "z"},
+		{Type: "work"},
+		{Type: "ServiceSpec", Key: "spec"},
+	}
+	if diff := cmp.Diff(wantPending, box.Pending()); diff != "" {
+		t.Errorf("pending (-want +got):\n%s", diff)
+	}
+	box.Release()
+	settle(t, sim)
+	want := []string{"work 1", "x=2 from me", "y=1 from ", "work 2", "z=2 from ", "work 2", "spec 2"}
+	if diff := cmp.Diff(want, j.take()); diff != "" {
+		t.Errorf("received (-want +got):\n%s", diff)
+	}
+	sys.Send(a, &keyed{"x", 3}) // what was handled is not pending any more
+	settle(t, sim)
+	if diff := cmp.Diff([]string{"x=3 from "}, j.take()); diff != "" {
+		t.Errorf("received later (-want +got):\n%s", diff)
+	}
+}
+
+// TestMailboxIsBoundedByKeys: a flood of level-triggered messages occupies one place for each key.
+func TestMailboxIsBoundedByKeys(t *testing.T) {
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(probe{}))
+	settle(t, sim)
+	mailbox(t, sys, "a").Hold()
+	for i := range 100_000 {
+		sys.Send(sys.PID("a"), &keyed{fmt.Sprint(i % 100), i})
+	}
+	if s := state(t, sys, "a"); s.User != 100 || s.HighWater != 100 || s.Coalesced != 100_000-100 {
+		t.Errorf("state: %+v", s)
+	}
+}
+
+// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself dies with it, so it must not take the place of what others sent.
+func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	p := recorder(&j)
+	p.start = func(c *Context) {
+		if c.Incarnation() == 1 {
+			c.Post()(&keyed{"x", 2})
+		}
+	}
+	root(t, sys, "a", probeSpec(p))
+	sys.Send(sys.PID("a"), &boom{})
+	sys.Send(sys.PID("a"), &keyed{"x", 1})
+	settle(t, sim)
+	if got := j.take(); !slices.Equal(got, []string{"x=1 from "}) {
+		t.Errorf("received %v", got)
+	}
+	if s := state(t, sys, "a"); s.Stale != 1 || s.Restarts != 1 {
+		t.Errorf("state: %+v", s)
+	}
+}
+
+// TestUserMessagesWaitForStart: a name can be addressed before its actor has started; nothing is handled before Start.
+func TestUserMessagesWaitForStart(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	p := recorder(&j)
+	p.start = func(*Context) { j.add("start") }
+	root(t, sys, "a", probeSpec(p))
+	sys.Send(sys.PID("a"), &work{1}) // no step was taken yet
+	if s := state(t, sys, "a"); s.State != StateStarting || s.User != 1 || s.System != 1 || s.Incarnation != 0 {
+		t.Errorf("state: %+v", s)
+	}
+	settle(t, sim)
+	if got := j.take(); !slices.Equal(got, []string{"start", "work 1"}) {
+		t.Errorf("events %v", got)
+	}
+}
+
+// TestPostBeforeRegistration: protoactor puts an actor into its registry before it tells the mailbox who it is; whoever guesses the name
+// in that moment must not crash.
+func TestPostBeforeRegistration(t *testing.T) {
+	_, sys := simulated(t, 1, nil)
+	box := &Mailbox{sys: sys}
+	box.PostUserMessage(&work{})
+	box.PostSystemMessage(&actor.Stop{})
+	if box.runnable() || box.UserMessageCount() != 1 {
+		t.Error("a mailbox without an actor wants to run")
+	}
+}
+
+// TestSystemMessagesOvertake: a restart passes a thousand waiting messages and a closed gate, and the new incarnation gets them all.
+func TestSystemMessagesOvertake(t *testing.T) {
+	const n = 1000
+	byIncarnation := map[uint64]int{}
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, _ any) { byIncarnation[c.Incarnation()]++ }}))
+	settle(t, sim)
+	box := mailbox(t, sys, "a")
+	box.Hold()
+	for range n {
+		sys.Send(sys.PID("a"), &work{})
+	}
+	box.restart()
+	settle(t, sim)
+	if s := box.State(); s.Incarnation != 2 || s.User != n || !s.Held {
+		t.Errorf("behind the gate: %+v", s)
+	}
+	box.Release()
+	settle(t, sim)
+	if byIncarnation[1] != 0 || byIncarnation[2] != n {
+		t.Errorf("messages by incarnation: %v", byIncarnation)
+	}
+}
+
+// TestBooks: counters, ages and the current message, seen from outside and from inside a handler.
+func TestBooks(t *testing.T) {
+	var inside ActorState
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
+		if _, ok := msg.(*keyed); ok {
+			inside, _ = c.shell.sys.Actor("a")
+		}
+	}}))
+	settle(t, sim)
+	box := mailbox(t, sys, "a")
+	box.Hold()
+	sys.Send(sys.PID("a"), &work{1})
+	run(t, sim, time.Second)
+	sys.Send(sys.PID("a"), &keyed{"k", 1})
+	run(t, sim, 2*time.Second)
+	sys.Send(sys.PID("a"), &keyed{"k", 2})
+	s := box.State()
+	if s.OldestAge != 3*time.Second || s.Uptime != 4*time.Second || s.Last != "Started" || s.Kind != "probe" || s.Parent != "" {
+		t.Errorf("held: %+v", s)
+	}
+	if p := box.Pending(); p[1].Age != 2*time.Second {
+		t.Errorf("the age of a key begins with its first message: %+v", p)
+	}
+	box.Release()
+	settle(t, sim)
+	if inside.State != StateRunning || inside.Current != "keyed" || inside.Last != "work" || inside.User != 0 {
+		t.Errorf("inside: %+v", inside)
+	}
+	if s := box.State(); s.State != StateIdle || s.Current != "" || s.Last != "keyed" || s.Handled != 3 || s.HighWater != 2 || s.Posted != 3 {
+		t.Errorf("idle: %+v", s)
+	}
+}
+
+// TestStateOfABlockedActor: the books are open while a handler blocks, and say where.
+func TestStateOfABlockedActor(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	sys := dispatched(t, Options{})
+	root(t, sys, "a", probeSpec(probe{receive: func(*Context, any) { close(entered); <-leave }}))
+	sys.Send(sys.PID("a"), &work{})
+	<-entered
+	sys.Send(sys.PID("a"), &boom{})
+	eventually(t, "time passes", func() bool { return state(t, sys, "a").CurrentFor > 0 })
+	if s := state(t, sys, "a"); s.State != StateRunning || s.Current != "work" || s.User != 1 {
+		t.Errorf("state: %+v", s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if err := sys.Shutdown(ctx); err == nil {
+		t.Error("shut down although an actor is blocked")
+	}
+	close(leave)
+}
+
+// TestFailuresAreKept: the last eight, with stack, message and decision.
+func TestFailuresAreKept(t *testing.T) {
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "sup", Ordered("sup", []Child{{Name: "a", Spec: probeSpec(probe{receive: func(_ *Context, msg any) {
+		panic(fmt.Errorf("number %d: %w", msg.(*work).n, ErrBusy))
+	}})}}, Policy{Budget: -1}))
+	settle(t, sim)
+	for i := range 10 {
+		sys.Send(sys.PID("sup/a"), &work{i})
+	}
+	run(t, sim, time.Minute)
+	failures := mailbox(t, sys, "sup/a").Failures()
+	if len(failures) != keptFailures {
+		t.Fatalf("%d failures", len(failures))
+	}
+	for i, f := range failures {
+		if f.Reason != fmt.Sprintf("number %d: actor is busy", i+2) || f.Incarnation != uint64(i+3) || f.Message != "work" ||
+			f.Decision != decisionRestart || !slices.Contains(stackFunctions(f.Stack), "TestFailuresAreKept") {
+			t.Errorf("failure %d: %+v", i, f)
+		}
+	}
+	if s := state(t, sys, "sup/a"); s.Panics != 10 || s.LastFailure != "number 9: actor is busy" || s.Restarts != 10 {
+		t.Errorf("state: %+v", s)
+	}
+}

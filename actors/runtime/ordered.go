@@ -1,0 +1,252 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start one after the other, each when the one before
+// has called Ready. When one fails, it is restarted after a back-off, and once it is ready again the later siblings follow in order, each
+// according to its Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes survive, so that a planned
+// restart loses no message. The supervisor itself is Ready when all of its children have been up for the first time.
+//
+// A child with ReactResync or ReactNone that fails does not wait for earlier siblings that are down at that time. More failures than
+// Policy.Budget in Policy.Window fail the supervisor itself. A child that stops without failing is started again like a failed one.
+func Ordered(kind string, children []Child, policy Policy) Spec {
+	const budget, backoffMax = 10, 500 * time.Millisecond
+	policy = policy.withDefaults(budget, backoffMax)
+	return Spec{Kind: kind, New: func() Behaviour { return &ordered{children: children, policy: policy} }}
+}
+
+// ordered is one incarnation of an Ordered supervisor.
+type ordered struct {
+	children []Child
+	policy   Policy
+	steps    []step
+	failures window
+	allUp    bool // since the last change
+	wasUp    bool // all children have been up once
+}
+
+// step is the state of one child.
+type step struct {
+	box         *Mailbox // nil: no actor has this name
+	incarnation uint64   // the one that was started or ordered last; only its Ready counts
+	begun       bool     // it was started once: the order of the start is behind it
+	due         bool     // to be started or restarted when its turn comes
+	ready       bool
+	retry       retry // back-off; while it runs the child is not started
+}
+
+// proceed ends the back-off of one child.
+type proceed struct {
+	index int
+	token uint64
+}
+
+var (
+	_ supervisor = (*ordered)(nil)
+	_ Inspector  = (*ordered)(nil)
+)
+
+// Start satisfies Behaviour.
+func (o *ordered) Start(c *Context) {
+	o.steps = make([]step, len(o.children))
+	for i := range o.steps {
+		o.steps[i].due = true
+	}
+	o.advance(c)
+}
+
+// Stop satisfies Behaviour. Children are stopped by protoactor, timers with the incarnation.
+func (o *ordered) Stop(*Context) {}
+
+// Receive satisfies Behaviour.
+func (o *ordered) Receive(c *Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Ready:
+		o.childReady(c, m.GetIncarnation())
+	case *proceed:
+		if o.steps[m.index].retry.over(m.token) {
+			o.advance(c)
+		}
+	}
+}
+
+// childReady opens the barrier behind a child. A Ready of an earlier incarnation must not.
+func (o *ordered) childReady(c *Context, incarnation uint64) {
+	i := o.index(c.Sender())
+	if i < 0 {
+		return
+	}
+	s := &o.steps[i]
+	if s.due || s.ready || s.incarnation != incarnation {
+		return
+	}
+	s.ready = true
+	o.resync(c, i) // at the first start there are no later siblings yet
+	o.advance(c)
+}
+
+// resync asks the later siblings that keep their state to come to terms with a new incarnation.
+func (o *ordered) resync(c *Context, sibling int) {
+	s := &o.steps[sibling]
+	for i := sibling + 1; i < len(o.steps); i++ {
+		if later := o.steps[i]; o.children[i].Reaction == ReactResync && later.box != nil {
+			c.Send(later.box.pid, &messages.Resync{Sibling: o.children[sibling].Name, Incarnation: s.incarnation})
+		}
+	}
+}
+
+// advance starts or restarts every child whose turn it is.
+func (o *ordered) advance(c *Context) {
+	ready := true // all earlier siblings are
+	for i := range o.steps {
+		if c.over() {
+			return // escalated
+		}
+		s := &o.steps[i]
+		independent := s.begun && o.children[i].Reaction != ReactRestart
+		if s.due && !s.retry.waiting && (ready || independent) {
+			o.begin(c, i)
+		}
+		ready = ready && s.ready
+	}
+	if ready && !o.allUp {
+		o.allUp = true
+		c.shell.sys.observe(c.Path(), "all-up")
+		if !o.wasUp {
+			o.wasUp = true
+			c.Ready()
+		}
+	}
+}
+
+// begin starts or restarts one child.
+func (o *ordered) begin(c *Context, i int) {
+	s := &o.steps[i]
+	s.retry.began(c.Now())
+	if s.box != nil {
+		s.due = false
+		// First the restart, which passes a closed gate, then the gate: in the other order the old incarnation could take messages that
+		// were kept for the new one.
+		s.incarnation = s.box.restart()
+		s.box.gate(false)
+		return
+	}
+	box, err := c.shell.sys.spawnChild(c, o.children[i].Name, order{spec: o.children[i].Spec, barrier: true})
+	switch {
+	case errors.Is(err, ErrDown), errors.Is(err, ErrShutdown):
+		return // so does this supervisor
+	case err != nil:
+		o.troubled(c, i, err)
+		return
+	}
+	s.box, s.incarnation, s.begun, s.due = box, box.plan(), true, false
+}
+
+// childFailed satisfies supervisor.
+func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
+	i := o.index(child.pid)
+	if i < 0 || o.steps[i].retry.waiting { // nobody's, or it failed twice before it was restarted
+		c.shell.sys.report(child, f, decisionRestart)
+		return
+	}
+	decision := decisionRestart
+	if !o.failed(c, i, f) {
+		decision = decisionEscalate
+	}
+	c.shell.sys.report(child, f, decision)
+}
+
+// childEnded satisfies supervisor. Nobody but this supervisor stops its children, and it does so only with itself; whatever it was, the
+// child is needed.
+func (o *ordered) childEnded(c *Context, child *actor.PID) {
+	if i := o.index(child); i >= 0 {
+		o.steps[i].box = nil
+		o.troubled(c, i, ErrStopped)
+	}
+}
+
+// troubled treats a child that is gone like one that failed.
+func (o *ordered) troubled(c *Context, i int, cause error) {
+	f := newFailure(cause, "", nil)
+	f.At, f.Incarnation = c.Now(), o.steps[i].incarnation
+	decision := decisionRestart
+	if !o.failed(c, i, f) {
+		decision = decisionEscalate
+	}
+	c.shell.sys.announce(childPath(c, o.children[i].Name), f, decision)
+}
+
+// failed rewinds the chain to a failed child. It reports false when the budget is exceeded and the supervisor itself fails.
+func (o *ordered) failed(c *Context, i int, f *Failure) bool {
+	now := c.Now()
+	n := o.failures.add(now, o.policy.Window)
+	c.shell.sys.observe(c.Path(), "fail:"+o.children[i].Name)
+	if o.policy.Budget >= 0 && n > o.policy.Budget {
+		c.shell.sys.observe(c.Path(), "escalate")
+		c.escalate(newFailure(fmt.Errorf("%w: %d failures in %v, last %s: %w", ErrBudget, n, o.policy.Window, o.children[i].Name, f), "", nil))
+		return false
+	}
+	o.allUp = false
+	s := &o.steps[i]
+	s.due, s.ready = true, false
+	delay := s.retry.failed(o.policy, now, c.Rand())
+	c.After(delay, &proceed{i, s.retry.token})
+	if s.box != nil {
+		s.box.mark(StateBackoff, now.Add(delay))
+	}
+	for j := i + 1; j < len(o.steps); j++ {
+		if later := &o.steps[j]; later.box != nil && o.children[j].Reaction == ReactRestart {
+			later.box.gate(true)
+			later.due, later.ready = true, false
+		}
+	}
+	return true
+}
+
+// index finds a child by its PID, -1 for anybody else. The pointer is compared: an actor that had the name before is somebody else.
+func (o *ordered) index(pid *actor.PID) int {
+	for i := range o.steps {
+		if box := o.steps[i].box; box != nil && box.pid == pid {
+			return i
+		}
+	}
+	return -1
+}
+
+// orderedState is what Inspect shows.
+type orderedState struct {
+	AllUp      bool         `json:"allUp"`
+	Failures   int          `json:"failuresInWindow"`
+	Budget     int          `json:"budget"`
+	WaitingFor string       `json:"waitingFor,omitempty"`
+	Children   []childState `json:"children"`
+}
+
+type childState struct {
+	Name        string `json:"name"`
+	Reaction    string `json:"reaction"`
+	Incarnation uint64 `json:"incarnation"`
+	Ready       bool   `json:"ready"`
+	Due         bool   `json:"due"`
+}
+
+// Inspect satisfies Inspector.
+func (o *ordered) Inspect() any {
+	state := orderedState{AllUp: o.allUp, Failures: o.failures.count(), Budget: o.policy.Budget}
+	for i, s := range o.steps {
+		child := o.children[i]
+		if !s.ready && state.WaitingFor == "" {
+			state.WaitingFor = child.Name
+		}
+		state.Children = append(state.Children, childState{child.Name, child.Reaction.String(), s.incarnation, s.ready, s.due})
+	}
+	return state
+}

@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// namedLeft is how many of what is left over Shutdown names.
+const namedLeft = 10
+
+// simulatedPatience is the virtual time that Shutdown takes in a simulation, where the context of the caller has another clock.
+const simulatedPatience = time.Minute
+
+// runner is a Scheduler that has to be driven while somebody waits, because it has no goroutine of its own.
+type runner interface {
+	// RunUntil works until done reports true, at most for a duration, and reports what done reported last.
+	RunUntil(done func() bool, limit time.Duration) (bool, error)
+}
+
+// Shutdown stops all actors, root actors first telling their children, and waits until they and their goroutines have ended. It works
+// in every state of the tree: gates, suspension, back-off and quarantine do not delay it. When ctx ends first it returns an error that
+// names who is left and wraps the error of ctx; they are still told to stop, and Shutdown may be called again to go on waiting.
+func (s *System) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closing
+	s.closing = true
+	var roots []*Mailbox
+	for path, box := range s.boxes {
+		if parentPath(path) == "" {
+			roots = append(roots, box)
+		}
+	}
+	s.settle()
+	s.mu.Unlock()
+	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.path, b.path) })
+	if first {
+		for _, box := range roots {
+			box.stop()
+		}
+		s.cancel() // also those goroutines whose actor is blocked and can not be told
+	}
+	if r, ok := s.options.Scheduler.(runner); ok {
+		if done, err := r.RunUntil(s.isEmpty, simulatedPatience); !done {
+			return s.leftOver(cmp.Or(err, context.DeadlineExceeded))
+		}
+	}
+	select {
+	case <-s.empty:
+		if first {
+			s.proto.Shutdown()
+		}
+		return nil
+	case <-ctx.Done():
+		return s.leftOver(ctx.Err())
+	}
+}
+
+// settle notes the end. Lock must be held.
+func (s *System) settle() {
+	if s.closing && len(s.boxes) == 0 && len(s.routines) == 0 && !s.isEmpty() {
+		close(s.empty)
+	}
+}
+
+// isEmpty reports whether a shutdown is complete.
+func (s *System) isEmpty() bool {
+	select {
+	case <-s.empty:
+		return true
+	default:
+		return false
+	}
+}
+
+// leftOver names who keeps the system from ending.
+func (s *System) leftOver(cause error) error {
+	var left []string
+	for _, a := range s.Snapshot() {
+		if a.Current != "" {
+			left = append(left, fmt.Sprintf("%s (in %s for %v)", a.Path, a.Current, a.CurrentFor))
+		} else {
+			left = append(left, fmt.Sprintf("%s (%s)", a.Path, a.State))
+		}
+	}
+	s.mu.Lock()
+	var routines []string
+	for r := range s.routines {
+		routines = append(routines, fmt.Sprintf("goroutine %s of %s", r.name, r.actor))
+	}
+	s.mu.Unlock()
+	slices.Sort(routines)
+	left = append(left, routines...)
+	more := ""
+	if n := len(left) - namedLeft; n > 0 {
+		left, more = left[:namedLeft], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Errorf("shut down actors: %s%s left: %w", strings.Join(left, ", "), more, cause)
+}
+
+func (s *System) routineStarts(r *routine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.routines[r] = struct{}{}
+}
+
+func (s *System) routineEnds(r *routine) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.routines, r)
+	s.settle()
+}

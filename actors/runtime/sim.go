@@ -1,0 +1,221 @@
+package runtime
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// SimOptions configures a simulation.
+type SimOptions struct {
+	// Seed decides every choice. The same seed gives the same trace.
+	Seed uint64
+	// MessageCost is the upper bound of the random virtual time that one message takes. With zero, timers fire only when every mailbox is
+	// empty, and the interleavings inside a cascade are never explored.
+	MessageCost time.Duration
+	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the bubble's time, so that timers of other code fire
+	// too. Otherwise it has a virtual time of its own, which begins at midnight UTC 2000-01-01 as in a bubble.
+	Bubble bool
+	// StepLimit ends a run with ErrStepLimit, for actors that keep each other busy for ever; 0 = none.
+	StepLimit int
+	// Trace is called before every step; nil = nobody looks.
+	Trace func(SimStep)
+}
+
+// SimStep is one entry of a trace.
+type SimStep struct {
+	// At is the virtual time.
+	At time.Time
+	// Actor is the path of the actor, Message the type of the message it is about to handle, or "go NAME" for a function of Context.Go.
+	Actor, Message string
+	// System marks a system message: start, stop, restart, failure and end of children.
+	System bool
+}
+
+// Sim runs a System on one goroutine, repeatably: the unit is one message, the choice of the next actor comes from a seed, and time is
+// virtual. It is the Scheduler, the Clock and the Go of the System's Options; see Options.
+//
+// All methods but AfterFunc, Ready, Go and Now belong to the goroutine that runs the simulation. Code under simulation must not depend on
+// the order of a map, the global random source, goroutines or identifiers that are not counted; otherwise two runs of one seed differ.
+type Sim struct {
+	options SimOptions
+	rand    *rand.Rand
+	steps   int
+	hash    uint64
+
+	mu     sync.Mutex // guards the following; in a bubble other goroutines may post
+	now    time.Time  // virtual, unused in a bubble
+	ready  []unit
+	timers timerHeap
+	serial int
+
+	disturbed chan struct{} // of one place: something became ready
+}
+
+// unit is what can be chosen: a mailbox with work, or a function of Context.Go.
+type unit struct {
+	box        *Mailbox
+	path, name string
+	run        func()
+}
+
+var (
+	_ Scheduler = (*Sim)(nil)
+	_ Clock     = (*Sim)(nil)
+	_ runner    = (*Sim)(nil)
+)
+
+// NewSim makes a simulation.
+func NewSim(o SimOptions) *Sim {
+	return &Sim{
+		options: o, rand: rand.New(rand.NewPCG(o.Seed, 0x5eed)), now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+		disturbed: make(chan struct{}, 1),
+	}
+}
+
+// Options are what a System needs to run in the simulation; the caller adds the rest.
+func (s *Sim) Options() Options {
+	return Options{Scheduler: s, Clock: s, Go: s.Go, Seed: s.options.Seed}
+}
+
+// Rand is the only source of randomness, also for the faults and the workload of a test.
+func (s *Sim) Rand() *rand.Rand { return s.rand }
+
+// Steps is how many steps were taken.
+func (s *Sim) Steps() int { return s.steps }
+
+// TraceHash identifies everything that happened so far: actors, message types and virtual times, in order.
+func (s *Sim) TraceHash() uint64 { return s.hash }
+
+// Now satisfies Clock.
+func (s *Sim) Now() time.Time {
+	if s.options.Bubble {
+		return time.Now()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+// Ready satisfies Scheduler.
+func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.path}) }
+
+// Go is Options.Go: the function becomes one step of the simulation, so it must not wait for anything.
+func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
+
+func (s *Sim) add(u unit) {
+	s.mu.Lock()
+	s.ready = append(s.ready, u)
+	s.mu.Unlock()
+	select {
+	case s.disturbed <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until the virtual instant. Past that instant it goes on until every mailbox is empty.
+func (s *Sim) Run(until time.Time) error {
+	return s.loop(func() bool { return false }, until)
+}
+
+// RunFor works for a virtual duration.
+func (s *Sim) RunFor(d time.Duration) error { return s.Run(s.Now().Add(d)) }
+
+// RunUntil works until done, which is asked between steps, reports true, at most for a virtual duration. It reports what done reported last.
+func (s *Sim) RunUntil(done func() bool, limit time.Duration) (bool, error) {
+	err := s.loop(done, s.Now().Add(limit))
+	return done(), err
+}
+
+// loop takes steps until done, or until the instant when nothing is left to do before it.
+func (s *Sim) loop(done func() bool, until time.Time) error {
+	for !done() {
+		if limit := s.options.StepLimit; limit > 0 && s.steps >= limit {
+			return fmt.Errorf("after %d steps: %w", s.steps, ErrStepLimit)
+		}
+		s.fireDue()
+		if u, ok := s.choose(); ok {
+			s.step(u)
+			continue
+		}
+		next, ok := s.nextTimer()
+		if ok && !next.After(until) {
+			s.idleUntil(next)
+		} else if !s.idleUntil(until) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// choose removes a random unit from those that are ready.
+func (s *Sim) choose() (u unit, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.ready)
+	if n == 0 {
+		return u, false
+	}
+	i := s.rand.IntN(n)
+	u = s.ready[i]
+	s.ready[i] = s.ready[n-1]
+	s.ready[n-1] = unit{}
+	s.ready = s.ready[:n-1]
+	return u, true
+}
+
+// step handles one message or runs one function, and lets time pass.
+func (s *Sim) step(u unit) {
+	s.steps++
+	if u.box == nil {
+		s.record(u.path, "go "+u.name, false)
+		u.run()
+	} else if u.box.step(func(msgType string, system bool) { s.record(u.path, msgType, system) }) {
+		s.add(u)
+	}
+	if cost := s.options.MessageCost; cost > 0 {
+		s.sleepUntil(s.Now().Add(time.Duration(s.rand.Int64N(int64(cost)))))
+	}
+}
+
+func (s *Sim) record(path, message string, system bool) {
+	at := s.Now()
+	if s.options.Trace != nil {
+		s.options.Trace(SimStep{At: at, Actor: path, Message: message, System: system})
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%x|%s|%s|%t|%d", s.hash, path, message, system, at.UnixNano())
+	s.hash = h.Sum64()
+}
+
+// sleepUntil moves the time.
+func (s *Sim) sleepUntil(at time.Time) {
+	if s.options.Bubble {
+		time.Sleep(time.Until(at))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.After(s.now) {
+		s.now = at
+	}
+}
+
+// idleUntil moves the time when there is nothing to do. In a bubble other code works meanwhile and may post; then it reports true, and it may
+// be earlier.
+func (s *Sim) idleUntil(at time.Time) (disturbed bool) {
+	if !s.options.Bubble {
+		s.sleepUntil(at)
+		return false
+	}
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-s.disturbed:
+		return true
+	case <-t.C:
+		return false
+	}
+}

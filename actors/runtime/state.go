@@ -1,0 +1,182 @@
+package runtime
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// State is what an actor is doing, as one word.
+type State string
+
+// The states, the first that applies counts.
+const (
+	// StateStopping: told to stop; waits for its children or its handler.
+	StateStopping State = "stopping"
+	// StateQuarantined: failed too often; put aside by its Dynamic supervisor.
+	StateQuarantined State = "quarantined"
+	// StateBackoff: failed; the supervisor waits before it restarts it.
+	StateBackoff State = "backoff"
+	// StateSuspended: failed; the supervisor has not decided yet, or fails itself.
+	StateSuspended State = "suspended"
+	// StateHeld: its gate is closed, by Hold or by its Ordered supervisor.
+	StateHeld State = "held"
+	// StateStarting: Start has not returned, or the Ready that its supervisor waits for has not come.
+	StateStarting State = "starting"
+	// StateRunning: handles a message or is about to.
+	StateRunning State = "running"
+	// StateIdle: waits for messages.
+	StateIdle State = "idle"
+)
+
+// ActorState is everything the mailbox knows of its actor. Durations are in nanoseconds when encoded.
+type ActorState struct {
+	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor), Kind the label of Spec.
+	Path   string `json:"path"`
+	Parent string `json:"parent"`
+	Kind   string `json:"kind"`
+	// State is what the actor is doing; Until is when a back-off or a quarantine ends, zero otherwise.
+	State State     `json:"state"`
+	Until time.Time `json:"until,omitzero"`
+	// Incarnation is the present one, Restarts how many times this actor was restarted, Uptime the age of the incarnation.
+	Incarnation uint64        `json:"incarnation"`
+	Restarts    uint64        `json:"restarts"`
+	Uptime      time.Duration `json:"uptime"`
+	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge how long the first user message waits.
+	User      int           `json:"user"`
+	System    int           `json:"system"`
+	HighWater int           `json:"highWater"`
+	OldestAge time.Duration `json:"oldestAge"`
+	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those that belonged to a dead
+	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down. Handled counts all messages,
+	// system messages included.
+	Posted    uint64 `json:"posted"`
+	Handled   uint64 `json:"handled"`
+	Coalesced uint64 `json:"coalesced"`
+	Stale     uint64 `json:"stale"`
+	Discarded uint64 `json:"discarded"`
+	// Panics counts failures, contained ones included; LastFailure is the reason of the latest.
+	Panics      uint64 `json:"panics"`
+	LastFailure string `json:"lastFailure,omitempty"`
+	// Busy is the time spent in handlers.
+	Busy time.Duration `json:"busy"`
+	// Current is the type of the message that is being handled, CurrentFor since how long; Last is the type of the last one.
+	Current    string        `json:"current,omitempty"`
+	CurrentFor time.Duration `json:"currentFor,omitempty"`
+	Last       string        `json:"last,omitempty"`
+	// Suspended and Held are the flags behind State.
+	Suspended bool `json:"suspended"`
+	Held      bool `json:"held"`
+}
+
+// State reads the books.
+func (b *Mailbox) State() ActorState {
+	now := b.sys.nanos()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, f := &b.stats, &b.flags
+	state := ActorState{
+		Path: b.path, Parent: parentPath(b.path), Kind: b.spec.Kind, State: b.word(), Incarnation: b.numbers.present,
+		User: b.user.len(), System: b.system.len(), HighWater: s.highWater, Posted: s.posted, Handled: s.handled,
+		Coalesced: s.coalesced, Stale: s.stale, Discarded: s.dropped, Panics: s.panics, Busy: time.Duration(s.busy),
+		Current: nameOf(s.current), Last: nameOf(s.last), Suspended: f.suspended, Held: f.held || f.gated,
+	}
+	if b.numbers.present > 0 {
+		state.Restarts, state.Uptime = b.numbers.present-b.numbers.first, time.Duration(now-s.born)
+	}
+	if s.current != nil {
+		state.CurrentFor = time.Duration(now - s.since)
+	}
+	if b.user.len() > 0 {
+		state.OldestAge = time.Duration(now - b.user.ring.at(0).at)
+	}
+	if t := b.trouble; t != nil {
+		if t.condition != "" {
+			state.Until = t.until
+		}
+		if n := len(t.failures); n > 0 {
+			state.LastFailure = t.failures[n-1].Reason
+		}
+	}
+	return state
+}
+
+// word chooses the one word for all flags. Lock must be held.
+func (b *Mailbox) word() State {
+	f := &b.flags
+	switch {
+	case f.stopping:
+		return StateStopping
+	case b.trouble != nil && b.trouble.condition != "":
+		return b.trouble.condition
+	case f.suspended:
+		return StateSuspended
+	case f.held || f.gated:
+		return StateHeld
+	case !f.started || b.barrier && !f.ready:
+		return StateStarting
+	case f.scheduled:
+		return StateRunning
+	default:
+		return StateIdle
+	}
+}
+
+// PendingMessage is one message that waits in a mailbox.
+type PendingMessage struct {
+	// Type is the type of the message without package and envelope.
+	Type string `json:"type"`
+	// Key is its coalesce key, "" if it does not coalesce.
+	Key string `json:"key,omitempty"`
+	// Age is how long it, or for a coalescing one the first of its key that has not been handled, has been waiting.
+	Age time.Duration `json:"age"`
+	// Sender is the path of the actor that requested it, "" if it was only sent.
+	Sender string `json:"sender,omitempty"`
+}
+
+// Pending lists the user messages that wait, in the order in which they will be handled. It does not show their contents, which belong to
+// the receiver.
+func (b *Mailbox) Pending() []PendingMessage {
+	now := b.sys.nanos()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]PendingMessage, b.user.len())
+	for i := range out {
+		e := b.user.ring.at(i)
+		_, _, sender := actor.UnwrapEnvelope(e.msg)
+		out[i] = PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()}
+	}
+	return out
+}
+
+// Snapshot reads all actors, ordered by path. It never enters an actor.
+func (s *System) Snapshot() []ActorState {
+	s.mu.Lock()
+	boxes := make([]*Mailbox, 0, len(s.boxes))
+	for _, b := range s.boxes {
+		boxes = append(boxes, b)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.path, b.path) })
+	states := make([]ActorState, len(boxes))
+	for i, b := range boxes {
+		states[i] = b.State()
+	}
+	return states
+}
+
+// Actor reads one actor.
+func (s *System) Actor(path string) (ActorState, bool) {
+	if box := s.lookup(path); box != nil {
+		return box.State(), true
+	}
+	return ActorState{}, false
+}
+
+// Mailbox finds the mailbox of an actor. Use it at once: after a respawn of the name it is another one.
+func (s *System) Mailbox(path string) (*Mailbox, bool) {
+	box := s.lookup(path)
+	return box, box != nil
+}

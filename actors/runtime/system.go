@@ -1,0 +1,215 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// throughput is protoactor's figure for its own mailboxes; ours uses burst.
+const throughput = 300
+
+// Options configures a System. The zero value is usable.
+type Options struct {
+	// Logger gets failures as warnings and nothing else of importance; nil = silence.
+	Logger *slog.Logger
+	// Clock is the time for everything; nil = RealClock.
+	Clock Clock
+	// Scheduler runs the mailboxes; nil = protoactor's dispatcher, one goroutine for each busy actor. See Sim.
+	Scheduler Scheduler
+	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a failure of the actor with ErrNoGoroutines.
+	Go func(path, name string, run func())
+	// Faults is called around every user message; nil = never.
+	Faults FaultHook
+	// OnFault is told every failure after the supervisor's decision. It must not block; it is called from actors.
+	OnFault func(*messages.Fault)
+	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s) or has stopped unasked. The process should
+	// end. It must not block and must not call Shutdown on the same goroutine.
+	OnFatal func(reason string)
+	// Seed makes everything random repeatable: jitter and Context.Rand.
+	Seed uint64
+}
+
+// System is a tree of actors. All methods are safe for concurrent use.
+type System struct {
+	// Constant after NewSystem.
+	options    Options
+	log        *slog.Logger
+	clock      Clock
+	epoch      time.Time
+	background context.Context // ends with Shutdown; every context of an incarnation is below it
+	cancel     context.CancelFunc
+	proto      *actor.ActorSystem
+	props      *actor.Props // of every actor but roots
+	dispatcher actor.Dispatcher
+	guardian   *guardian
+	observer   func(path, event string) // of tests, which set it before the first actor
+
+	rings   rings
+	letters deadLetters
+
+	mu       sync.Mutex // guards the following
+	boxes    map[string]*Mailbox
+	orders   map[string]order  // spawns under way
+	numbers  map[string]uint64 // last incarnation of stopped Ordered children; bounded by the names in the code
+	routines map[*routine]struct{}
+	closing  bool
+	empty    chan struct{} // closed when closing and neither actors nor goroutines are left
+}
+
+// order says what to make at a path.
+type order struct {
+	spec        Spec
+	incarnation uint64
+	barrier     bool
+}
+
+// NewSystem makes a system without actors.
+func NewSystem(o Options) *System {
+	s := &System{
+		options: o, log: o.Logger, clock: o.Clock, dispatcher: actor.NewDefaultDispatcher(throughput),
+		boxes: map[string]*Mailbox{}, orders: map[string]order{}, numbers: map[string]uint64{}, routines: map[*routine]struct{}{},
+		empty: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.clock == nil {
+		s.clock = RealClock()
+	}
+	s.epoch = s.clock.Now()
+	s.background, s.cancel = context.WithCancel(context.Background())
+	s.guardian = &guardian{sys: s}
+	s.proto = actor.NewActorSystem(quietLogging(s.log))
+	s.replaceEventStream()
+	s.props = s.newProps()
+	return s
+}
+
+// newProps makes protoactor's properties. Children share one value: what differs between them is handed over by path in orders.
+func (s *System) newProps(options ...actor.PropsOption) *actor.Props {
+	options = append(options, actor.WithMailbox(func() actor.Mailbox { return &Mailbox{sys: s} }), actor.WithDispatcher(s.dispatcher))
+	return actor.PropsFromProducer(func() actor.Actor { return &shell{sys: s} }, options...)
+}
+
+// nanos is the age of the system. It is what instants in mailboxes are measured in.
+func (s *System) nanos() int64 {
+	if _, ok := s.clock.(realClock); ok {
+		return int64(time.Since(s.epoch)) // reads the monotonic clock only
+	}
+	return int64(s.clock.Now().Sub(s.epoch))
+}
+
+// SpawnRoot starts a root actor; normally there is one. Its failures are answered by a restart, more than 20 in 10 s by Options.OnFatal.
+func (s *System) SpawnRoot(name string, spec Spec) (*actor.PID, error) {
+	path := EscapeName(name)
+	props := s.newProps(actor.WithGuardian(s.guardian))
+	box, err := s.spawn(path, order{spec: spec}, func() (*actor.PID, error) { return s.proto.Root.SpawnNamed(props, path) })
+	if err != nil {
+		return nil, fmt.Errorf("spawn root %s: %w", name, err)
+	}
+	return box.pid, nil
+}
+
+// spawnChild starts a child of the actor of c.
+func (s *System) spawnChild(c *Context, name string, o order) (*Mailbox, error) {
+	path := childPath(c, name)
+	if c.over() { // pitfall P1
+		return nil, fmt.Errorf("spawn %s: %w", path, ErrDown)
+	}
+	box, err := s.spawn(path, o, func() (*actor.PID, error) { return c.ac.SpawnNamed(s.props, EscapeName(name)) })
+	if err != nil {
+		return nil, fmt.Errorf("spawn %s: %w", path, err)
+	}
+	return box, nil
+}
+
+// spawn prepares what register needs and lets protoactor do the rest.
+func (s *System) spawn(path string, o order, spawn func() (*actor.PID, error)) (*Mailbox, error) {
+	s.mu.Lock()
+	_, exists := s.boxes[path]
+	_, underway := s.orders[path]
+	switch {
+	case s.closing:
+		s.mu.Unlock()
+		return nil, ErrShutdown
+	case exists || underway:
+		s.mu.Unlock()
+		return nil, ErrNameExists
+	}
+	o.incarnation = max(o.incarnation, s.numbers[path]+1)
+	s.orders[path] = o
+	s.mu.Unlock()
+	pid, err := spawn()
+	if err != nil { // the name belongs to a process of somebody else
+		s.mu.Lock()
+		delete(s.orders, path)
+		s.mu.Unlock()
+		return nil, fmt.Errorf("%w: %w", ErrNameExists, err)
+	}
+	return s.lookup(pid.GetId()), nil
+}
+
+// register enters the mailbox of a new actor and returns what it is.
+func (s *System) register(b *Mailbox) order {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.orders[b.path]
+	delete(s.orders, b.path)
+	s.boxes[b.path] = b
+	return o
+}
+
+// unregister removes a stopped actor.
+func (s *System) unregister(b *Mailbox) {
+	number := b.lastIncarnation()
+	s.mu.Lock()
+	delete(s.boxes, b.path)
+	if b.barrier {
+		s.numbers[b.path] = number
+	}
+	s.settle()
+	unasked := !s.closing && parentPath(b.path) == ""
+	s.mu.Unlock()
+	if unasked { // pitfall P10: nobody would notice
+		s.guardian.fatal("root actor " + b.path + " has stopped")
+	}
+}
+
+// lookup finds the mailbox of a path, nil if there is none.
+func (s *System) lookup(path string) *Mailbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boxes[path]
+}
+
+// Send sends a message from outside of the actors. It never blocks and never fails; a message to nobody is counted as a dead letter. The
+// message must not be modified any more.
+func (s *System) Send(to *actor.PID, msg any) {
+	if to == nil { // protoactor would panic
+		s.undeliverable("", msg, "no such actor")
+		return
+	}
+	s.proto.Root.Send(to, msg)
+}
+
+// PID addresses an actor by its path, whether it exists or not. For a living actor it is the actor's own PID, which is the fastest.
+func (s *System) PID(path string) *actor.PID {
+	if box := s.lookup(path); box != nil {
+		return box.pid
+	}
+	return actor.NewPID(s.proto.Address(), path)
+}
+
+// observe tells a test what a supervisor does.
+func (s *System) observe(path, event string) {
+	if s.observer != nil {
+		s.observer(path, event)
+	}
+}

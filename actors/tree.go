@@ -1,0 +1,67 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// renderers are the names of the renderers of this agent, in the order of the tree.
+func (d *Deps) renderers() []string { return []string{"nat44"} }
+
+// Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
+func Tree(d *Deps) runtime.Spec {
+	d.Timing = d.Timing.withDefaults()
+	dataplane := runtime.Ordered("dataplane", []runtime.Child{
+		{Name: "link", Spec: actorOf("link", func() runtime.Behaviour { return newLink(d) }), Reaction: runtime.ReactRestart},
+		{Name: "interfaces", Spec: actorOf("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
+		{Name: "nat44", Spec: actorOf("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
+		{Name: "audit", Spec: actorOf("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
+	}, workers())
+	services := runtime.Dynamic("services", func(name string) runtime.Spec {
+		key := runtime.UnescapeName(name)
+		return actorOf("service", func() runtime.Behaviour { return newService(d, key) })
+	}, servicePolicy())
+	world := runtime.Ordered("world", []runtime.Child{
+		{Name: "registry", Spec: actorOf("registry", func() runtime.Behaviour { return newRegistry(d) }), Reaction: runtime.ReactRestart},
+		{Name: "nodes", Spec: actorOf("nodes", func() runtime.Behaviour { return newNodes(d) }), Reaction: runtime.ReactNone},
+		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
+		{Name: "watch", Spec: actorOf("watch", func() runtime.Behaviour { return newWatch(d) }), Reaction: runtime.ReactResync},
+	}, workers())
+	// The first three only listen; they come up before anybody has something to tell them.
+	return runtime.Ordered("root", []runtime.Child{
+		{Name: "journal", Spec: actorOf("journal", newJournal), Reaction: runtime.ReactNone},
+		{Name: "introspect", Spec: actorOf("introspect", func() runtime.Behaviour { return newIntrospect(d) }), Reaction: runtime.ReactNone},
+		{Name: "healer", Spec: actorOf("healer", func() runtime.Behaviour { return &healer{deps: d} }), Reaction: runtime.ReactNone},
+		{Name: "dataplane", Spec: dataplane, Reaction: runtime.ReactNone},
+		{Name: "world", Spec: world, Reaction: runtime.ReactNone},
+	}, rootPolicy())
+}
+
+func actorOf(kind string, make func() runtime.Behaviour) runtime.Spec {
+	return runtime.Spec{Kind: kind, New: make}
+}
+
+// workers is the policy of the two ordered groups: fast restarts, then patience.
+func workers() runtime.Policy {
+	return runtime.Policy{
+		Budget: 10, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 500 * time.Millisecond, Jitter: 0.2,
+		HealthyAfter: time.Minute,
+	}
+}
+
+// rootPolicy gives up after 20 failures in 10 s: the process ends, the kubelet starts it again, VPP goes on forwarding meanwhile.
+func rootPolicy() runtime.Policy {
+	return runtime.Policy{
+		Budget: 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
+	}
+}
+
+// servicePolicy puts a service aside that crashes three times in five seconds; its rows stay in VPP, the others feel nothing. The budget is
+// no limit in practice: ten thousand services may all fail once.
+func servicePolicy() runtime.Policy {
+	return runtime.Policy{
+		Budget: 1 << 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,
+		HealthyAfter: time.Minute, QuarantineAfter: 3, QuarantineWindow: 5 * time.Second, QuarantineFor: 30 * time.Second,
+	}
+}

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// askTimeout bounds a question to an actor that only has to look into its memory.
+const askTimeout = 2 * time.Second
+
+// backend answers the HTTP server from the actors' answers. It has no state of its own.
+type backend struct{ *Agent }
+
+var _ api.Backend = backend{}
+
+// ask puts a question to an actor and expects an answer of one type.
+func ask[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return askFor[T](ctx, a, path, question)
+}
+
+// askFor is ask with the patience of ctx.
+func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
+	var none T
+	answer, err := a.system.Ask(ctx, path, question)
+	if err != nil {
+		return none, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+	}
+	typed, ok := answer.(T)
+	if !ok {
+		return none, fmt.Errorf("%s answered with %T", path, answer)
+	}
+	return typed, nil
+}
+
+// Live satisfies api.Prober: the process works as long as its HTTP server and the root actor do.
+func (b backend) Live() error {
+	if _, ok := b.system.Actor(actors.RootName); !ok {
+		return errors.New("the root actor is gone")
+	}
+	return nil
+}
+
+// Readiness satisfies api.Prober.
+func (b backend) Readiness() api.Readiness {
+	report := b.readiness.Load()
+	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
+	for i, p := range report.Parts {
+		out.Parts[i] = api.Part{Name: p.Name, OK: p.OK, Reason: p.Reason, Epoch: p.Epoch}
+	}
+	return out
+}
+
+// Node satisfies api.Prober.
+func (b backend) Node() api.NodeHealth {
+	report, now := b.readiness.Load(), time.Now()
+	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: !b.leaving.Load(), Healthy: report.Ready}
+	if !report.Ready {
+		health.LastUpdated = report.Since
+	}
+	return health
+}
+
+// world asks introspection for everything but the services.
+func (b backend) world(ctx context.Context) (*actors.WorldPage, error) {
+	return ask[*actors.WorldPage](ctx, b.Agent, actors.PathIntrospect, &actors.WorldQuery{})
+}
+
+// Interfaces satisfies api.Reader.
+func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	set := world.Interfaces
+	if set == nil {
+		return nil, fmt.Errorf("%w: VPP's interfaces are not known yet", api.ErrUnavailable)
+	}
+	out := &api.Interfaces{NodeAddresses: list(set.GetNodeAddresses()), Items: []api.Interface{}}
+	for _, i := range set.GetInterfaces() {
+		if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
+			out.Uplink = i.GetName()
+		}
+		out.Items = append(out.Items, api.Interface{
+			Index: i.GetSwIfIndex(), Name: i.GetName(), Kind: kindWord(i.GetKind()), Up: i.GetAdminUp() && i.GetLinkUp(),
+			Addresses: list(i.GetAddresses()), Pods: list(i.GetPods()), Frontend: i.GetFrontend(), Backend: i.GetBackend(),
+		})
+	}
+	return out, nil
+}
+
+func kindWord(k messages.InterfaceKind) string {
+	switch k {
+	case messages.InterfaceKind_INTERFACE_POD:
+		return "pod"
+	case messages.InterfaceKind_INTERFACE_UPLINK:
+		return "uplink"
+	case messages.InterfaceKind_INTERFACE_INTERNAL:
+		return "internal"
+	default:
+		return "other"
+	}
+}
+
+// Events satisfies api.Reader.
+func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
+	page, err := ask[*actors.EventsPage](ctx, b.Agent, actors.PathJournal, &actors.EventsQuery{
+		Before: query.Before, Limit: query.Limit, Kind: query.Kind, Object: query.Object,
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.EventPage{Items: make([]api.Event, len(page.Events)), Next: page.Next}
+	for i, e := range page.Events {
+		out.Items[i] = api.Event{
+			Seq: e.GetSeq(), Time: time.Unix(0, e.GetTime()), Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
+			Cause: e.GetCause(), Operations: e.GetOperations(), Error: e.GetError(),
+		}
+	}
+	return out, nil
+}
+
+// Resync satisfies api.Reader.
+func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sync := api.RendererSync{Renderer: "nat44"}
+	for _, p := range b.readiness.Load().Parts {
+		if p.Name == sync.Renderer {
+			sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
+		}
+	}
+	for _, v := range world.Verified {
+		if v.GetRenderer() == sync.Renderer {
+			sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
+		}
+	}
+	return &api.Resync{Renderers: []api.RendererSync{sync}}, nil
+}
+
+// Diff satisfies api.Reader. It reads VPP, so it has the whole patience of the request.
+func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
+	page, err := askFor[*actors.DiffPage](ctx, b.Agent, actors.PathRenderer("nat44"), &actors.DiffQuery{})
+	if err != nil {
+		return nil, err
+	}
+	diff := api.RendererDiff{Renderer: "nat44", Operations: list(page.Operations)}
+	if page.Err != nil {
+		diff.Error = page.Err.Error()
+	}
+	return &api.Diff{Renderers: []api.RendererDiff{diff}}, nil
+}
+
+// StartResync satisfies api.Controller.
+func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
+	reason := "asked for"
+	if request.Reason != "" {
+		reason += ": " + request.Reason
+	}
+	b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
+	b.system.Send(b.system.PID(actors.PathRenderer("nat44")), &messages.Verify{Reason: reason})
+	return nil
+}
+
+// State satisfies api.Reader.
+func (b backend) State(ctx context.Context, path string) (json.RawMessage, error) {
+	text, err := b.system.Inspect(ctx, path)
+	if err != nil {
+		return nil, notFound(err)
+	}
+	return json.RawMessage(text), nil
+}
+
+// notFound translates the runtime's word for an actor that is not there.
+func notFound(err error) error {
+	if errors.Is(err, runtime.ErrNoActor) {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+}
+
+// list returns the texts, never nil.
+func list(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// Actors satisfies api.Reader. It reads the mailboxes and never enters an actor.
+func (b backend) Actors(context.Context) ([]api.Actor, error) {
+	states := b.system.Snapshot()
+	out := make([]api.Actor, len(states))
+	for i := range states {
+		out[i] = actorOf(&states[i])
+	}
+	slices.SortFunc(out, func(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// Actor satisfies api.Reader.
+func (b backend) Actor(_ context.Context, path string) (*api.Actor, error) {
+	state, ok := b.system.Actor(path)
+	if !ok {
+		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	actor := actorOf(&state)
+	return &actor, nil
+}
+
+func actorOf(s *runtime.ActorState) api.Actor {
+	return api.Actor{
+		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,
+		Coalesced: s.Coalesced, Restarts: s.Restarts, Failures: s.Panics, BusySeconds: s.Busy.Seconds(), LastMessage: s.Last,
+		Since: time.Now().Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure,
+	}
+}
+
+// Mailbox satisfies api.Reader.
+func (b backend) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
+	box, err := b.box(path)
+	if err != nil {
+		return nil, err
+	}
+	waiting := box.Pending()
+	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, len(waiting))}
+	for i, m := range waiting {
+		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key}
+	}
+	return out, nil
+}
+
+// Failures satisfies api.Reader.
+func (b backend) Failures(_ context.Context, path string) ([]api.Failure, error) {
+	box, err := b.box(path)
+	if err != nil {
+		return nil, err
+	}
+	failures := box.Failures()
+	out := make([]api.Failure, len(failures))
+	for i, f := range failures {
+		out[i] = api.Failure{
+			Time: f.At, Incarnation: f.Incarnation, Reason: f.Reason, Message: f.Message, Decision: f.Decision, Stack: f.Stack,
+		}
+	}
+	slices.SortStableFunc(out, func(a, b api.Failure) int { return b.Time.Compare(a.Time) })
+	return out, nil
+}
+
+// Command satisfies api.Controller.
+func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
+	box, err := b.box(path)
+	if err != nil {
+		return err
+	}
+	switch verb {
+	case api.VerbRestart, api.VerbKill: // a new incarnation is always the supervisor's answer to a failure, in its order
+		if verb == api.VerbKill && !b.cfg.API.EnableChaos {
+			return fmt.Errorf("kill %s: %w: the agent runs without --enable-chaos", path, api.ErrUnsupported)
+		}
+		if err := b.system.Kill(path); err != nil {
+			return notFound(err)
+		}
+	case api.VerbSuspend:
+		box.Hold()
+	case api.VerbResume:
+		box.Release()
+	default:
+		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
+	}
+	b.log.Info("command", "actor", path, "verb", string(verb))
+	return nil
+}
+
+// box finds a mailbox.
+func (b backend) box(path string) (*runtime.Mailbox, error) {
+	box, ok := b.system.Mailbox(path)
+	if !ok {
+		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	return box, nil
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// Names of the interfaces that a simulated node has besides those of its pods.
+const (
+	uplinkName = "uplink0"
+	hostName   = "host0"
+	hostSubnet = "172.30.0.1/24"
+)
+
+// simulatedCNI does for the simulated VPP what a CNI does for a real one: it connects the node's pods, the node itself and the network
+// outside. It watches the same source as the agent and rebuilds everything when VPP was started again.
+type simulatedCNI struct {
+	mu   sync.Mutex
+	vpp  *simulator.VPP
+	node *messages.NodeInput
+	pods map[string]bool // connected, by address
+}
+
+func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
+
+// boot connects everything to a VPP that has just come up empty.
+func (s *simulatedCNI) boot(vpp *simulator.VPP) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.vpp = vpp
+	clear(s.pods)
+	s.connect()
+}
+
+// changed takes what Kubernetes says of the node and its pods.
+func (s *simulatedCNI) changed(in *messages.NodeInput) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if in == nil || proto.Equal(in, s.node) {
+		return
+	}
+	s.node = in
+	s.connect()
+}
+
+// connect adds what is missing. Pods that went keep their interface until the next start of VPP: their address is not used by then.
+func (s *simulatedCNI) connect() {
+	self := s.node.GetSelf()
+	if s.vpp == nil || self == nil {
+		return
+	}
+	if !s.pods[""] {
+		s.pods[""] = s.uplink(self) == nil
+	}
+	for _, pod := range s.node.GetPods() {
+		for _, address := range pod.GetAddresses() {
+			if s.pods[address] || pod.GetHostNetwork() || slices.Contains(self.GetAddresses(), address) {
+				continue
+			}
+			a, err := netip.ParseAddr(address)
+			if err == nil {
+				_, err = s.vpp.AddPod("tap-"+pod.GetName(), a)
+			}
+			s.pods[address] = err == nil
+		}
+	}
+}
+
+// uplink connects the node to its network: the uplink carries its address and the default route, the host interface its processes.
+func (s *simulatedCNI) uplink(self *messages.Node) error {
+	address := netip.AddrFrom4([4]byte{192, 168, 16, 1})
+	for _, text := range self.GetAddresses() {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() {
+			address = a
+			break
+		}
+	}
+	subnet := netip.PrefixFrom(address, 24)
+	if _, err := s.vpp.AddInterface(uplinkName, []netip.Prefix{subnet}, true); err != nil {
+		return fmt.Errorf("connect the node: %w", err)
+	}
+	if err := s.vpp.DefaultRoute(uplinkName, gateway(subnet)); err != nil {
+		return fmt.Errorf("connect the node: %w", err)
+	}
+	_, err := s.vpp.AddInterface(hostName, []netip.Prefix{netip.MustParsePrefix(hostSubnet)}, true)
+	return err
+}
+
+// gateway is the last address of a /24, where the router of the simulated network is.
+func gateway(subnet netip.Prefix) netip.Addr {
+	a := subnet.Addr().As4()
+	a[3] = 254
+	return netip.AddrFrom4(a)
+}

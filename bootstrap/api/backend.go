@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// Errors of a Backend that have a status of their own; any other is a 500.
+var (
+	// ErrNotFound means that the object does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict means that the state does not allow it now, for example suspending what is suspended.
+	ErrConflict = errors.New("conflict")
+	// ErrUnavailable means that the agent does not know yet, or cannot ask now.
+	ErrUnavailable = errors.New("unavailable")
+	// ErrUnsupported means that this agent cannot do that at all, for example faults without --enable-chaos.
+	ErrUnsupported = errors.New("not supported")
+)
+
+// Backend is what the HTTP server needs to know of the agent and to ask of it. All methods are safe for concurrent use and return values
+// that nobody changes any more. A method with a context gives up when it ends; those without answer at once, whatever the actors do.
+type Backend interface {
+	Prober
+	Reader
+	Controller
+}
+
+// Prober answers probes. It reads published values and never waits: a hanging actor must not make a probe hang.
+type Prober interface {
+	// Live returns why the process should be restarted; nil = it works. It does not depend on VPP, Kubernetes or etcd.
+	Live() error
+	// Readiness says whether this node serves what it should.
+	Readiness() Readiness
+	// Node says what load balancers ask a proxy for (kube-proxy's /healthz).
+	Node() NodeHealth
+}
+
+// Reader answers questions.
+type Reader interface {
+	// Services returns all services, ordered by key.
+	Services(ctx context.Context) ([]Service, error)
+	// Service returns everything about one service "namespace/name". ErrNotFound.
+	Service(ctx context.Context, key string) (*ServiceDetail, error)
+	// Interfaces returns the interfaces of VPP.
+	Interfaces(ctx context.Context) (*Interfaces, error)
+	// Nodes returns the nodes of the cluster, ordered by name.
+	Nodes(ctx context.Context) (*Nodes, error)
+	// Actors returns all actors, ordered by path.
+	Actors(ctx context.Context) ([]Actor, error)
+	// Actor returns one actor. ErrNotFound.
+	Actor(ctx context.Context, path string) (*Actor, error)
+	// Mailbox returns what waits in the mailbox of an actor. ErrNotFound.
+	Mailbox(ctx context.Context, path string) (*Mailbox, error)
+	// State returns the state of an actor as JSON, made by itself. ErrNotFound.
+	State(ctx context.Context, path string) (json.RawMessage, error)
+	// Failures returns the last failures of an actor, the newest first. ErrNotFound.
+	Failures(ctx context.Context, path string) ([]Failure, error)
+	// Events returns a page of the journal, the newest first.
+	Events(ctx context.Context, query EventQuery) (*EventPage, error)
+	// Resync returns how far the renderers are.
+	Resync(ctx context.Context) (*Resync, error)
+	// Diff compares VPP, read now, with what it should hold, without changing anything.
+	Diff(ctx context.Context) (*Diff, error)
+}
+
+// Controller changes something. It is only asked through the control socket.
+type Controller interface {
+	// StartResync has everything read and repaired; it returns when that has begun. Repeating it does no harm.
+	StartResync(ctx context.Context, request ResyncRequest) error
+	// Command does something to one actor. ErrNotFound, ErrConflict, ErrUnsupported.
+	Command(ctx context.Context, path string, verb Verb) error
+}
+
+// Verb is what can be done to an actor.
+type Verb string
+
+// Verbs of Controller.Command, as they stand in the URL: POST /api/v1/actors/{path}:verb.
+const (
+	// VerbRestart gives the actor a new incarnation, by its supervisor and in its order.
+	VerbRestart Verb = "restart"
+	// VerbKill makes the actor fail, as if it had panicked: its supervisor decides.
+	VerbKill Verb = "kill"
+	// VerbSuspend closes the mailbox of the actor: messages wait.
+	VerbSuspend Verb = "suspend"
+	// VerbResume opens it again.
+	VerbResume Verb = "resume"
+)

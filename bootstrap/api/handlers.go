@@ -1,0 +1,163 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// plain is a resource without parameters.
+func plain[T any](ask func(context.Context) (T, error)) get {
+	return func(r *http.Request) (any, error) {
+		if _, err := parameters(r.URL.RawQuery); err != nil {
+			return nil, err
+		}
+		return ask(r.Context())
+	}
+}
+
+func (s *Server) services(r *http.Request) (any, error) {
+	q, err := parseList(r.URL.RawQuery, nil, serviceFilters())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.Services(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pageServices(all, q), nil
+}
+
+func (s *Server) service(r *http.Request) (any, error) {
+	if _, err := parameters(r.URL.RawQuery); err != nil {
+		return nil, err
+	}
+	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
+}
+
+func (s *Server) actors(r *http.Request) (any, error) {
+	q, err := parseList(r.URL.RawQuery, sortNames(), actorFilters())
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.Actors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return pageActors(all, q), nil
+}
+
+// actor answers one actor, or its mailbox, state or failures.
+func (s *Server) actor(r *http.Request) (any, error) {
+	path, what, err := splitActor(r.PathValue("path"))
+	if err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	switch what {
+	case "":
+		return s.backend.Actor(ctx, path)
+	case "mailbox":
+		return s.backend.Mailbox(ctx, path)
+	case "state":
+		return s.backend.State(ctx, path)
+	case "failures":
+		failures, err := s.backend.Failures(ctx, path)
+		return Page[Failure]{Items: orEmpty(failures), Total: len(failures)}, err
+	default:
+		return nil, fmt.Errorf("%w: %s changes something: use POST", errQuery, what)
+	}
+}
+
+func (s *Server) tree(r *http.Request) (any, error) {
+	if _, err := parameters(r.URL.RawQuery); err != nil {
+		return nil, err
+	}
+	all, err := s.backend.Actors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	roots := tree(all)
+	return Page[*TreeNode]{Items: orEmpty(roots), Total: len(all)}, nil
+}
+
+// top answers the busiest actors: ?by= one of the orders of actors, the depth of mailboxes if none is given.
+func (s *Server) top(r *http.Request) (any, error) {
+	values, err := parameters(r.URL.RawQuery, "by", "limit")
+	if err != nil {
+		return nil, err
+	}
+	q := &listQuery{sort: values["by"], limit: 10}
+	if q.sort == "" {
+		q.sort = "pending"
+	}
+	if actorOrders[q.sort] == nil {
+		return nil, fmt.Errorf("%w: by %q is not one of pending, received, restarts, failures, busy", errQuery, q.sort)
+	}
+	if _, given := values["limit"]; given {
+		if q.limit, err = limitOf(values); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.backend.Actors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	top := pageActors(all, q)
+	top.Next = "" // it is a look, not a list
+	return top, nil
+}
+
+func (s *Server) events(r *http.Request) (any, error) {
+	q, err := parseEvents(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Events(r.Context(), q)
+}
+
+func (s *Server) resync(r *http.Request) (any, error) { return plain(s.backend.Resync)(r) }
+
+// startResync answers 202: it was begun, GET tells how far it is.
+func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
+	var request ResyncRequest
+	err := decodeBody(r, &request)
+	if err == nil {
+		if request.Reason == "" {
+			request.Reason = "asked for through the control socket"
+		}
+		err = s.backend.StartResync(r.Context(), request)
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	write(w, http.StatusAccepted, struct{}{})
+}
+
+// command answers POST /api/v1/actors/{path}:verb.
+func (s *Server) command(w http.ResponseWriter, r *http.Request) {
+	path, what, err := splitActor(r.PathValue("path"))
+	verbs := []Verb{VerbRestart, VerbKill, VerbSuspend, VerbResume}
+	switch {
+	case err != nil:
+	case what == "" || what[0] != ':' || !slices.Contains(verbs, Verb(what[1:])):
+		err = fmt.Errorf("%w: expected actors/PATH:restart, :kill, :suspend or :resume", errQuery)
+	default:
+		err = s.backend.Command(r.Context(), path, Verb(what[1:]))
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	write(w, http.StatusAccepted, struct{}{})
+}
+
+// orEmpty returns a list that is an array in JSON even when it is empty.
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// livez answers whether the process works at all.
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
+	code, text := http.StatusOK, "ok\n"
+	if err := s.backend.Live(); err != nil {
+		code, text = http.StatusServiceUnavailable, "not live: "+err.Error()+"\n"
+	}
+	s.cfg.observe("livez", code)
+	writeText(w, code, text)
+}
+
+// readyz answers whether the node serves what it should; with ?verbose part by part. What is wrong is said in any case.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ready := s.backend.Readiness()
+	code := http.StatusOK
+	if !ready.Ready {
+		code = http.StatusServiceUnavailable
+	}
+	verbose := r.URL.Query().Has("verbose")
+	s.cfg.observe("readyz", code)
+	writeText(w, code, readyText(ready, verbose))
+}
+
+// readyText is the answer of readyz, one line a part as in Kubernetes: "[+]watch ok", "[-]nat44 failed: reason".
+func readyText(ready Readiness, verbose bool) string {
+	var b strings.Builder
+	for _, p := range ready.Parts {
+		switch {
+		case !p.OK:
+			fmt.Fprintf(&b, "[-]%s failed: %s\n", p.Name, p.Reason)
+		case verbose && p.Reason != "":
+			fmt.Fprintf(&b, "[+]%s ok: %s\n", p.Name, p.Reason)
+		case verbose:
+			fmt.Fprintf(&b, "[+]%s ok\n", p.Name)
+		}
+	}
+	switch {
+	case !ready.Ready:
+		b.WriteString("not ready\n")
+	case verbose:
+		b.WriteString("ready\n")
+	default:
+		return "ok\n"
+	}
+	return b.String()
+}
+
+// healthz answers a load balancer in the words of kube-proxy: may new connections come to this node?
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
+	health, code := s.backend.Node(), http.StatusOK
+	if !health.Healthy || !health.Eligible {
+		code = http.StatusServiceUnavailable
+	}
+	s.cfg.observe("healthz", code)
+	write(w, code, health)
+}

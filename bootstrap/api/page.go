@@ -1,0 +1,87 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// actorOrders are the orders of a list of actors besides that by path: each by a number, the largest first.
+var actorOrders = map[string]func(*Actor) uint64{
+	"pending":  func(a *Actor) uint64 { return a.Pending },
+	"received": func(a *Actor) uint64 { return a.Received },
+	"restarts": func(a *Actor) uint64 { return a.Restarts },
+	"failures": func(a *Actor) uint64 { return a.Failures },
+	"busy":     func(a *Actor) uint64 { return uint64(max(a.BusySeconds, 0) * 1e6) },
+}
+
+// sortNames are the values of sort for actors.
+func sortNames() []string {
+	return []string{"path", "pending", "received", "restarts", "failures", "busy"}
+}
+
+// actorFilters are the filter parameters of a list of actors.
+func actorFilters() []string { return []string{"kind", "state", "under"} }
+
+// pageActors selects, orders and cuts a list of actors.
+func pageActors(all []Actor, q *listQuery) Page[Actor] {
+	kind, state, under := q.filters["kind"], q.filters["state"], strings.TrimSuffix(q.filters["under"], "/")
+	selected := make([]Actor, 0, len(all))
+	for _, a := range all {
+		if (kind == "" || a.Kind == kind) && (state == "" || a.State == state) && isUnder(a.Path, under) {
+			selected = append(selected, a)
+		}
+	}
+	value := actorOrders[q.sort]
+	return page(selected, q, func(a *Actor) cursor {
+		c := cursor{Sort: q.sort, Key: a.Path}
+		if value != nil {
+			c.Value = value(a)
+		}
+		return c
+	})
+}
+
+// isUnder reports whether an actor is the given one or below it; "" is above all.
+func isUnder(path, under string) bool {
+	return under == "" || path == under || strings.HasPrefix(path, under+"/")
+}
+
+// serviceFilters are the filter parameters of a list of services.
+func serviceFilters() []string { return []string{"state", "namespace"} }
+
+// pageServices selects and cuts a list of services.
+func pageServices(all []Service, q *listQuery) Page[Service] {
+	state, namespace := q.filters["state"], q.filters["namespace"]
+	selected := make([]Service, 0, len(all))
+	for _, s := range all {
+		if (state == "" || string(s.State) == state) && (namespace == "" || strings.HasPrefix(s.Key, namespace+"/")) {
+			selected = append(selected, s)
+		}
+	}
+	return page(selected, q, func(s *Service) cursor { return cursor{Sort: q.sort, Key: s.Key} })
+}
+
+// page orders items by their places, the largest value first and then by key, and returns those behind the query's cursor.
+func page[T any](items []T, q *listQuery, place func(*T) cursor) Page[T] {
+	slices.SortFunc(items, func(a, b T) int { return place(&a).compare(place(&b)) })
+	out := Page[T]{Total: len(items)}
+	if q.cursor != nil {
+		start, found := slices.BinarySearchFunc(items, *q.cursor, func(item T, c cursor) int { return place(&item).compare(c) })
+		if found {
+			start++
+		}
+		items = items[start:]
+	}
+	if len(items) > q.limit {
+		items = items[:q.limit]
+		out.Next = place(&items[q.limit-1]).encode()
+	}
+	out.Items = items
+	return out
+}
+
+// compare orders places: the larger value first, then the smaller key.
+func (c cursor) compare(other cursor) int {
+	return cmp.Or(cmp.Compare(other.Value, c.Value), strings.Compare(c.Key, other.Key))
+}

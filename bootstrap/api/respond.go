@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+)
+
+// respond answers with a value as JSON, or with an error.
+func respond(w http.ResponseWriter, value any, err error) {
+	if err != nil {
+		fail(w, status(err), err.Error())
+		return
+	}
+	write(w, http.StatusOK, value)
+}
+
+// fail answers with an error.
+func fail(w http.ResponseWriter, code int, text string) { write(w, code, Error{Error: text}) }
+
+// write answers with JSON. Nothing is sent before the value is known to have a JSON form.
+func write(w http.ResponseWriter, code int, value any) {
+	body, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		code, body = http.StatusInternalServerError, []byte(`{"error": "the answer has no JSON form"}`)
+	}
+	body = append(body, '\n')
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // the client may be gone
+}
+
+// writeText answers with plain text.
+func writeText(w http.ResponseWriter, code int, text string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text))
+}
+
+// status returns the HTTP status of an error.
+func status(err error) int {
+	var tooLarge *http.MaxBytesError
+	for _, known := range []struct {
+		is   bool
+		code int
+	}{
+		{errors.As(err, &tooLarge), http.StatusRequestEntityTooLarge},
+		{errors.Is(err, errQuery), http.StatusBadRequest},
+		{errors.Is(err, ErrNotFound), http.StatusNotFound},
+		{errors.Is(err, ErrConflict), http.StatusConflict},
+		{errors.Is(err, ErrUnsupported), http.StatusNotImplemented},
+		{errors.Is(err, ErrUnavailable), http.StatusServiceUnavailable},
+		{errors.Is(err, context.DeadlineExceeded), http.StatusGatewayTimeout},
+		{errors.Is(err, context.Canceled), http.StatusServiceUnavailable},
+	} {
+		if known.is {
+			return known.code
+		}
+	}
+	return http.StatusInternalServerError
+}

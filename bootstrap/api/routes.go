@@ -1,0 +1,121 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// maxBody bounds the body of a request.
+const maxBody = 1 << 20
+
+// get is a handler of GET and HEAD that answers with a value.
+type get func(r *http.Request) (any, error)
+
+// handler returns everything one listener answers; control says whether it is the control socket.
+func (s *Server) handler(control bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/livez", methods{http.MethodGet: s.livez})
+	mux.Handle("/readyz", methods{http.MethodGet: s.readyz})
+	mux.Handle("/healthz", methods{http.MethodGet: s.healthz})
+	if s.cfg.Metrics != nil {
+		mux.Handle("/metrics", methods{http.MethodGet: s.cfg.Metrics.ServeHTTP})
+	}
+	if s.cfg.Page != nil {
+		mux.Handle("/", methods{http.MethodGet: s.cfg.Page.ServeHTTP})
+	}
+	for path, fn := range s.reads() {
+		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
+	}
+	changes := guard{control}
+	mux.Handle("/api/v1/resync", methods{http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)})
+	mux.Handle("/api/v1/actors/{path...}", methods{http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)})
+	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
+	})
+	return s.guarded(mux)
+}
+
+// reads are the resources that can only be read.
+func (s *Server) reads() map[string]get {
+	return map[string]get{
+		"services":                    s.services,
+		"services/{namespace}/{name}": s.service,
+		"actors":                      s.actors,
+		"events":                      s.events,
+		"interfaces":                  plain(s.backend.Interfaces),
+		"nodes":                       plain(s.backend.Nodes),
+		"diff":                        plain(s.backend.Diff),
+		"tree":                        s.tree,
+		"top":                         s.top,
+	}
+}
+
+// methods is a resource by method. HEAD is GET without its body (net/http drops it); OPTIONS says what there is.
+type methods map[string]http.HandlerFunc
+
+// ServeHTTP satisfies http.Handler.
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if fn := m[method]; fn != nil {
+		fn(w, r)
+		return
+	}
+	allowed := []string{http.MethodOptions}
+	for name := range m {
+		allowed = append(allowed, name)
+		if name == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	if r.Method == http.MethodOptions {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	fail(w, http.StatusMethodNotAllowed, "method "+r.Method+" is not allowed: expected "+strings.Join(allowed, ", "))
+}
+
+// guard keeps calls that change something to the control socket.
+type guard struct{ control bool }
+
+func (g guard) only(fn http.HandlerFunc) http.HandlerFunc {
+	if g.control {
+		return fn
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusForbidden, "this listener is read-only: use the control socket")
+	}
+}
+
+// answer makes a handler of a function.
+func answer(fn get) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, err := fn(r)
+		respond(w, value, err)
+	}
+}
+
+// decodeBody reads a JSON body strictly; an empty one leaves the value as it is.
+func decodeBody(r *http.Request, into any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	switch err := d.Decode(into); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: body: %w", errQuery, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: body: more than one value", errQuery)
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Config says where a Server listens and what it serves besides the Backend's answers.
+type Config struct {
+	// HTTPAddress is the address of the read-only listener; "" = none.
+	HTTPAddress string
+	// ControlSocket is the path of the unix socket that also takes calls which change something; "" = none.
+	ControlSocket string
+	// Metrics answers /metrics; nil = 404.
+	Metrics http.Handler
+	// Page answers / and everything that nothing else answers; nil = 404.
+	Page http.Handler
+	// Probed is told the status of every answer of "livez", "readyz" and "healthz"; nil = nobody is. It must not block.
+	Probed func(probe string, status int)
+	// Timeout bounds a request. 0 = 10 s.
+	Timeout time.Duration
+}
+
+func (c *Config) observe(probe string, status int) {
+	if c.Probed != nil {
+		c.Probed(probe, status)
+	}
+}
+
+// How long a client may take and how long a stop may take.
+const (
+	defaultTimeout    = 10 * time.Second
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	shutdownTimeout   = 3 * time.Second
+	maxHeader         = 16 << 10
+)
+
+// Server is the HTTP server of the agent. Listen is called once, then Serve once.
+type Server struct {
+	backend Backend
+	cfg     Config
+	log     *slog.Logger
+
+	tcp, control net.Listener // set by Listen
+}
+
+// New returns a server that does not listen yet.
+func New(backend Backend, cfg Config, log *slog.Logger) *Server {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	return &Server{backend: backend, cfg: cfg, log: log}
+}
+
+// Listen opens the listeners, so that an address in use is found before anything else starts. After an error nothing is open.
+func (s *Server) Listen() error {
+	if s.cfg.HTTPAddress != "" {
+		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
+		if err != nil {
+			return fmt.Errorf("listen for HTTP: %w", err)
+		}
+		s.tcp = l
+	}
+	if s.cfg.ControlSocket != "" {
+		l, err := listenUnix(s.cfg.ControlSocket)
+		if err != nil {
+			if s.tcp != nil {
+				err = errors.Join(err, s.tcp.Close())
+			}
+			return fmt.Errorf("listen on the control socket: %w", err)
+		}
+		s.control = l
+	}
+	return nil
+}
+
+// Addr returns the address of the read-only listener, with the port that port 0 became; nil if there is none.
+func (s *Server) Addr() net.Addr {
+	if s.tcp == nil {
+		return nil
+	}
+	return s.tcp.Addr()
+}
+
+// Serve answers requests until ctx ends; it returns nil then, and an error if a listener fails.
+func (s *Server) Serve(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var (
+		all  sync.WaitGroup
+		once sync.Once
+		why  error
+	)
+	serve := func(l net.Listener, control bool) {
+		if l == nil {
+			return
+		}
+		all.Go(func() {
+			if err := s.serveOn(ctx, l, control); err != nil {
+				once.Do(func() { why = err })
+				stop()
+			}
+		})
+	}
+	serve(s.tcp, false)
+	serve(s.control, true)
+	<-ctx.Done()
+	all.Wait()
+	return why
+}
+
+// serveOn answers on one listener until ctx ends.
+func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) error {
+	server := &http.Server{
+		Handler:           s.handler(control),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       s.cfg.Timeout,
+		WriteTimeout:      s.cfg.Timeout + time.Second, // the deadline of the request answers first
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// Requests under way outlive ctx: Shutdown waits for them, Close cuts them off.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		<-ctx.Done()
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close()
+		}
+	}()
+	err := server.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-stopped
+		return nil
+	}
+	// The listener failed by itself: the caller ends ctx, and with it the goroutine above.
+	return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
+}
+
+// guarded bounds every request in time and size and answers for a handler that panics.
+func (s *Server) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
+		defer cancel()
+		defer func() {
+			if reason := recover(); reason != nil {
+				s.log.Error("HTTP handler panicked", "path", r.URL.Path, "err", fmt.Sprint(reason), "stack", string(debug.Stack()))
+				fail(w, http.StatusInternalServerError, "internal error")
+			}
+		}()
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxChildren is how many children of one actor a tree shows; ten thousand services are no tree to look at. Below counts all.
+const maxChildren = 50
+
+// tree arranges actors, ordered by path, below each other. An actor without a parent among them is a root.
+func tree(actors []Actor) []*TreeNode {
+	var roots []*TreeNode
+	known := map[string]*TreeNode{}
+	for _, a := range slices.SortedFunc(slices.Values(actors), func(a, b Actor) int { return strings.Compare(a.Path, b.Path) }) {
+		node := &TreeNode{Actor: a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:]}
+		known[a.Path] = node
+		parent := known[parentOf(a.Path)]
+		if parent == nil {
+			roots = append(roots, node)
+			continue
+		}
+		if len(parent.Children) < maxChildren {
+			parent.Children = append(parent.Children, node)
+		}
+		for up := parent; up != nil; up = known[parentOf(up.Path)] {
+			up.Below++
+		}
+	}
+	return roots
+}
+
+// parentOf returns the path of the actor above; "" for a root.
+func parentOf(path string) string {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return ""
+	}
+	return path[:i]
+}

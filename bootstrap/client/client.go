@@ -1,0 +1,187 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// maxAnswer bounds an answer: a page of the largest list has a few hundred KB.
+const maxAnswer = 64 << 20
+
+// timeout bounds one call; an agent answers within ten seconds or says that it cannot.
+const timeout = 15 * time.Second
+
+// Error is an answer of the agent that is none.
+type Error struct {
+	// Status is the HTTP status.
+	Status int
+	// Message is what the agent said.
+	Message string
+}
+
+// Error satisfies error.
+func (e *Error) Error() string { return e.Message }
+
+// Is makes errors.Is work with the errors of package api that have a status of their own.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case api.ErrNotFound:
+		return e.Status == http.StatusNotFound
+	case api.ErrConflict:
+		return e.Status == http.StatusConflict
+	case api.ErrUnavailable:
+		return e.Status == http.StatusServiceUnavailable
+	case api.ErrUnsupported:
+		return e.Status == http.StatusNotImplemented
+	default:
+		return false
+	}
+}
+
+// Client talks to one agent.
+type Client struct {
+	http *http.Client
+	base string
+	name string // of the agent, in errors
+}
+
+// New returns a client for an agent at a TCP address, "127.0.0.1:9990".
+func New(address string) *Client {
+	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("tcp", address)}, base: "http://" + address, name: address}
+}
+
+// NewControl returns a client for an agent at the path of its control socket.
+func NewControl(path string) *Client {
+	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
+}
+
+// transport connects to one place, whatever the URL says, without proxies and without keeping connections.
+func transport(network, address string) *http.Transport {
+	return &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: timeout}).DialContext(ctx, network, address)
+		},
+	}
+}
+
+// Get asks for a resource below /api/v1/ and decodes the answer.
+func (c *Client) Get(ctx context.Context, resource string, query url.Values, into any) error {
+	target := "/api/v1/" + resource
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	return c.do(ctx, http.MethodGet, target, nil, into)
+}
+
+// Post asks the agent to change something. Only the control socket takes it.
+func (c *Client) Post(ctx context.Context, resource string, body any) error {
+	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, nil)
+}
+
+// Text asks for a resource that answers with text whatever its status is, for example readyz?verbose.
+func (c *Client) Text(ctx context.Context, target string) (text string, status int, err error) {
+	response, err := c.send(ctx, http.MethodGet, "/"+target, nil)
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return string(content), response.StatusCode, err
+}
+
+func (c *Client) do(ctx context.Context, method, target string, body, into any) error {
+	response, err := c.send(ctx, method, target, body)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return refusal(response.StatusCode, content)
+	}
+	if into == nil {
+		return nil
+	}
+	if err := json.Unmarshal(content, into); err != nil {
+		return fmt.Errorf("decode the answer of the agent at %s: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *Client) send(ctx context.Context, method, target string, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.base+target, content)
+	if err != nil {
+		return nil, fmt.Errorf("ask the agent at %s: %w", c.name, err)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // the URL repeats what the text says
+		}
+		return nil, fmt.Errorf("ask the agent at %s: %w", c.name, err)
+	}
+	return response, nil
+}
+
+// refusal is the error in an answer.
+func refusal(status int, content []byte) error {
+	var answer api.Error
+	if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
+		answer.Error = strings.TrimSpace(http.StatusText(status) + " " + string(content[:min(len(content), 200)]))
+	}
+	return &Error{Status: status, Message: answer.Error}
+}
+
+// All asks for every page of a list, up to most items; 0 = all. A list that changes meanwhile may lack what came and hold what went.
+func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
+	query = cloneValues(query)
+	for {
+		limit := api.MaxLimit
+		if most > 0 {
+			limit = min(limit, most-len(items))
+		}
+		query.Set("limit", strconv.Itoa(limit))
+		var page api.Page[T]
+		if err := c.Get(ctx, resource, query, &page); err != nil {
+			return nil, 0, err
+		}
+		items, total = append(items, page.Items...), page.Total
+		if page.Next == "" || most > 0 && len(items) >= most {
+			return items, total, nil
+		}
+		query.Set("cursor", page.Next)
+	}
+}
+
+func cloneValues(in url.Values) url.Values {
+	out := url.Values{}
+	for name, values := range in {
+		out[name] = append([]string(nil), values...)
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package config
+
+import "time"
+
+// Defaults returns a new configuration with every default filled in. It is valid but for the node's name and an etcd.
+func Defaults() *Agent {
+	return &Agent{
+		APIVersion: APIVersion,
+		Kind:       Kind,
+		Renderer:   RendererNAT44,
+		Kubernetes: Kubernetes{Source: SourceKubernetes, QPS: 5, Burst: 10},
+		Services: Services{
+			ClusterCIDRs:      []string{},
+			ServiceCIDRs:      []string{},
+			NodePortAddresses: []string{"primary"},
+		},
+		VPP: VPP{
+			Mode:          VPPSocket,
+			APISocket:     "/run/vpp/api.sock",
+			StatsSocket:   "/run/vpp/stats.sock",
+			RequestWindow: 64,
+			ReplyTimeout:  seconds(5),
+		},
+		NAT44: NAT44{Timeouts: Timeouts{ // VPP's own, but for UDP: DNS makes many sessions
+			UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
+		}},
+		Etcd: Etcd{
+			Mode:        EtcdExternal,
+			Endpoints:   []string{},
+			DataDir:     "/var/lib/troupe",
+			Prefix:      "/troupe/v1",
+			GracePeriod: seconds(300),
+		},
+		Healing: Healing{DriftCheckInterval: seconds(60), RediscoverInterval: seconds(5), Backoff: seconds(1)},
+		API:     API{HTTPAddress: "127.0.0.1:9990", ControlSocket: "/run/troupe/control.sock"},
+		Log:     Log{Format: "json", Level: "info"},
+	}
+}
+
+// seconds keeps the table of defaults readable.
+func seconds(n int) Duration { return Duration(time.Duration(n) * time.Second) }

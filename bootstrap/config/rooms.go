@@ -1,0 +1,57 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Serving returns the settings of the service semantics. It fails only where Validate does.
+func (s Services) Serving() (service.Config, error) {
+	addresses, err := service.ParseNodePortAddresses(s.NodePortAddresses)
+	if err != nil {
+		return service.Config{}, fmt.Errorf("services.nodePortAddresses: %w", err)
+	}
+	cfg := service.Config{NodePortAddresses: addresses, MasqueradeAll: s.MasqueradeAll}
+	if cfg.ClusterCIDRs, err = prefixes("services.clusterCIDRs", s.ClusterCIDRs); err != nil {
+		return service.Config{}, err
+	}
+	if cfg.ServiceCIDRs, err = prefixes("services.serviceCIDRs", s.ServiceCIDRs); err != nil {
+		return service.Config{}, err
+	}
+	return cfg, nil
+}
+
+// Renderer returns the settings of the nat44 renderer on the node of this name. TwiceNAT is the invalid address where loopbackIP is empty.
+// It fails only where Validate does.
+func (n NAT44) Renderer(node string) (nat44.Config, error) {
+	cfg := nat44.Config{
+		Node: node, Pads: true, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
+		Timeouts: nat44.Timeouts{
+			UDP: n.Timeouts.UDP.seconds(), TCPEstablished: n.Timeouts.TCPEstablished.seconds(),
+			TCPTransitory: n.Timeouts.TCPTransitory.seconds(), ICMP: n.Timeouts.ICMP.seconds(),
+		},
+	}
+	if n.LoopbackIP == "" {
+		return cfg, nil
+	}
+	var err error
+	if cfg.TwiceNAT, err = netip.ParseAddr(n.LoopbackIP); err != nil {
+		return nat44.Config{}, fmt.Errorf("nat44.loopbackIP: %w", err)
+	}
+	return cfg, nil
+}
+
+func prefixes(path string, texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for i, text := range texts {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", path, i, err)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+)
+
+// field is one leaf or section of the configuration: where it stands and what its tags say.
+type field struct {
+	// path is the dotted path in a file, for example "vpp.apiSocket".
+	path string
+	// name is the last part of path.
+	name string
+	// owner is the Go struct that has the field; with goName it finds the comment.
+	owner  string
+	goName string
+	tag    reflect.StructTag
+	// index finds the value in an Agent (reflect.Value.FieldByIndex).
+	index []int
+	typ   reflect.Type
+}
+
+// section reports whether the field holds further fields.
+func (f field) section() bool { return f.typ.Kind() == reflect.Struct }
+
+// depth is 0 for a field at the top of the document.
+func (f field) depth() int { return strings.Count(f.path, ".") }
+
+// value returns the field's value in an Agent.
+func (f field) value(a *Agent) reflect.Value { return reflect.ValueOf(a).Elem().FieldByIndex(f.index) }
+
+// schema returns every field of the configuration in the order of the document, sections before their fields.
+func schema() []field { return appendFields(nil, reflect.TypeFor[Agent](), "", nil) }
+
+func appendFields(to []field, t reflect.Type, prefix string, index []int) []field {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name := sf.Tag.Get("json")
+		f := field{
+			path: prefix + name, name: name, owner: t.Name(), goName: sf.Name, tag: sf.Tag,
+			index: append(append([]int(nil), index...), i), typ: sf.Type,
+		}
+		to = append(to, f)
+		if f.section() {
+			to = appendFields(to, sf.Type, f.path+".", f.index)
+		}
+	}
+	return to
+}
+
+// typeName is the name of the field's type for a reader of the documentation.
+func (f field) typeName() string {
+	switch {
+	case f.section():
+		return "object"
+	case f.typ == reflect.TypeFor[Duration]():
+		return "duration"
+	case f.typ.Kind() == reflect.Slice:
+		return "list of strings"
+	case f.typ.Kind() == reflect.Bool:
+		return "true or false"
+	case f.typ.Kind() == reflect.Int:
+		return "number"
+	default:
+		return "string"
+	}
+}

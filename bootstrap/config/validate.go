@@ -1,0 +1,214 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Values of the fields that choose between ways to work.
+const (
+	RendererNAT44     = "nat44"
+	RendererCNAT      = "cnat"
+	RendererDual      = "dual"
+	SourceKubernetes  = "kubernetes"
+	SourceFilesPrefix = "files:"
+	VPPSocket         = "socket"
+	VPPSimulated      = "simulated"
+	EtcdExternal      = "external"
+	EtcdEmbedded      = "embedded"
+	EtcdNone          = "none"
+)
+
+// FilesDir returns the directory of a "files:DIR" source.
+func (k Kubernetes) FilesDir() (dir string, ok bool) {
+	return strings.CutPrefix(k.Source, SourceFilesPrefix)
+}
+
+// Validate checks the values and how they fit together. It reports every problem at once (Errors), with the line or the flag it came from.
+// It does not ask for a node name: see ValidateForStart.
+func (doc *Document) Validate() error {
+	v := &validator{doc: doc}
+	for _, f := range schema() {
+		v.field(f)
+	}
+	v.together(doc.Agent)
+	return v.errs.orNil()
+}
+
+// ValidateForStart is Validate for an agent that is about to start: what a shared file may leave open must be there as well.
+func (doc *Document) ValidateForStart() error {
+	v := &validator{doc: doc}
+	if doc.Agent.NodeName == "" {
+		v.fail("nodeName", "is required: set it in the file or pass --node-name")
+	}
+	if doc.Agent.Etcd.Mode == EtcdExternal && len(doc.Agent.Etcd.Endpoints) == 0 {
+		v.fail("etcd.endpoints", "is required: pass --etcd-endpoints URL,... or --etcd embedded")
+	}
+	return Join(v.errs.orNil(), doc.Validate())
+}
+
+type validator struct {
+	doc  *Document
+	errs Errors
+}
+
+// fail records a problem at the place its value came from: a flag, a line, or nowhere.
+func (v *validator) fail(path, format string, args ...any) {
+	e := &FieldError{Path: path, Message: fmt.Sprintf(format, args...)}
+	list, _, _ := strings.Cut(path, "[")
+	if flag := v.doc.flags[list]; flag != "" {
+		e.Source = "--" + flag
+	} else {
+		e.Source, e.Line = v.doc.source, v.doc.lines[path]
+	}
+	v.errs = append(v.errs, e)
+}
+
+// field checks one field by its tags.
+func (v *validator) field(f field) {
+	value := f.value(v.doc.Agent)
+	switch {
+	case f.section():
+	case f.path == "apiVersion":
+		v.constant(f.path, value.String(), APIVersion)
+	case f.path == "kind":
+		v.constant(f.path, value.String(), Kind)
+	case f.tag.Get("enum") != "":
+		if allowed := strings.Split(f.tag.Get("enum"), ","); !slices.Contains(allowed, value.String()) {
+			v.fail(f.path, "%q is not one of %s", value.String(), strings.Join(allowed, ", "))
+		}
+	case f.typ == reflect.TypeFor[Duration]():
+		v.duration(f, Duration(value.Int()))
+	case f.typ.Kind() == reflect.Int:
+		v.number(f, int(value.Int()))
+	case f.tag.Get("check") == "nodeport":
+		v.nodePortAddresses(f.path, value.Interface().([]string))
+	case f.typ.Kind() == reflect.Slice:
+		for i, item := range value.Interface().([]string) {
+			v.text(f.path+"["+strconv.Itoa(i)+"]", f.tag.Get("check"), item)
+		}
+	case f.typ.Kind() == reflect.String && value.String() != "":
+		v.text(f.path, f.tag.Get("check"), value.String())
+	}
+}
+
+func (v *validator) constant(path, got, want string) {
+	if got != want {
+		v.fail(path, "%q is not supported: expected %s", got, want)
+	}
+}
+
+func (v *validator) duration(f field, got Duration) {
+	low, high := mustDuration(f.tag.Get("min")), mustDuration(f.tag.Get("max"))
+	if got.Duration() < low || got.Duration() > high {
+		v.fail(f.path, "%s is not between %s and %s", got, Duration(low), Duration(high))
+	}
+}
+
+func (v *validator) number(f field, got int) {
+	low, _ := strconv.Atoi(f.tag.Get("min"))
+	high, _ := strconv.Atoi(f.tag.Get("max"))
+	if got < low || got > high {
+		v.fail(f.path, "%d is not between %d and %d", got, low, high)
+	}
+}
+
+// text checks one string by the name of its check.
+func (v *validator) text(path, check, got string) {
+	switch check {
+	case "cidr":
+		if _, err := netip.ParsePrefix(got); err != nil {
+			v.fail(path, "%q is not a network in CIDR notation, for example 10.96.0.0/12", got)
+		}
+	case "ipv4":
+		if a, err := netip.ParseAddr(got); err != nil || !a.Is4() {
+			v.fail(path, "%q is not an IPv4 address", got)
+		} else if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
+			v.fail(path, "%s cannot be used as the source of a packet", got)
+		}
+	case "url":
+		if u, err := url.Parse(got); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			v.fail(path, "%q is not a URL, for example https://10.0.0.1:2379", got)
+		}
+	case "hostport":
+		if host, port, err := net.SplitHostPort(got); err != nil || !isPort(port) || !isIPOrName(host) {
+			v.fail(path, "%q is not an address with a port, for example 127.0.0.1:9990", got)
+		}
+	}
+}
+
+// nodePortAddresses follows kube-proxy: "primary" stands alone; "all" is ours and stands alone as well.
+func (v *validator) nodePortAddresses(path string, got []string) {
+	for i, item := range got {
+		at := path + "[" + strconv.Itoa(i) + "]"
+		switch {
+		case item != "primary" && item != "all":
+			v.text(at, "cidr", item)
+		case len(got) > 1:
+			v.fail(at, "%q must stand alone", item)
+		}
+	}
+}
+
+// together checks fields that need each other.
+func (v *validator) together(a *Agent) {
+	dir, files := a.Kubernetes.FilesDir()
+	switch {
+	case files && dir == "":
+		v.fail("kubernetes.source", `names no directory: expected "files:DIR"`)
+	case !files && a.Kubernetes.Source != SourceKubernetes:
+		v.fail("kubernetes.source", `%q is neither "kubernetes" nor "files:DIR"`, a.Kubernetes.Source)
+	case files && a.Kubernetes.Kubeconfig != "":
+		v.fail("kubernetes.kubeconfig", "has no meaning with source %q", a.Kubernetes.Source)
+	}
+	if (a.Etcd.Cert == "") != (a.Etcd.Key == "") {
+		v.fail("etcd.cert", "cert and key need each other")
+	}
+	if a.Etcd.Mode != EtcdExternal && len(a.Etcd.Endpoints) > 0 {
+		v.fail("etcd.endpoints", "has no meaning with mode %q", a.Etcd.Mode)
+	}
+	if a.Etcd.Mode == EtcdEmbedded && a.Etcd.DataDir == "" {
+		v.fail("etcd.dataDir", `is required with mode "embedded"`)
+	}
+	if p := a.Etcd.Prefix; !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") {
+		v.fail("etcd.prefix", "%q must begin with / and not end with it", p)
+	}
+	if a.Renderer == RendererCNAT || a.Renderer == RendererDual {
+		v.fail("renderer", "%q is not available in this version: only %s is", a.Renderer, RendererNAT44)
+	}
+	if a.VPP.Mode == VPPSocket && a.VPP.APISocket == "" {
+		v.fail("vpp.apiSocket", `is required with mode "socket"`)
+	}
+	if a.API.EnableChaos && a.API.ControlSocket == "" {
+		v.fail("api.enableChaos", "needs api.controlSocket")
+	}
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n <= 65535
+}
+
+func isIPOrName(host string) bool {
+	if host == "" || host == "localhost" {
+		return true
+	}
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// mustDuration reads a tag; a tag that is wrong is found by the first test.
+func mustDuration(text string) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		panic("config: tag: " + err.Error())
+	}
+	return d
+}

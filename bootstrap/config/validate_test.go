@@ -1,0 +1,76 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestValidate(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"version", "apiVersion: troupe.dev/v1\nkind: Agent\n", `f.yaml:1: apiVersion: "troupe.dev/v1" is not supported: expected troupe.dev/v1alpha1` + "\n" +
+			`f.yaml:2: kind: "Agent" is not supported: expected AgentConfiguration`},
+		{"enum", head + "log: {format: xml}\n", `f.yaml:3: log.format: "xml" is not one of json, text`},
+		{"CIDR", head + "services:\n  clusterCIDRs: [10.0.0.0/8]\n  serviceCIDRs:\n  - 10.96.0.0\n", `f.yaml:6: services.serviceCIDRs[0]: "10.96.0.0" is not a network in CIDR notation, for example 10.96.0.0/12`},
+		{"node port words", head + "services: {nodePortAddresses: [primary, 10.0.0.0/8]}\n", `f.yaml:3: services.nodePortAddresses[0]: "primary" must stand alone`},
+		{"renderer of the future", head + "renderer: cnat\n", `f.yaml:3: renderer: "cnat" is not available in this version: only nat44 is`},
+		{"number", head + "vpp: {requestWindow: 0}\n", "f.yaml:3: vpp.requestWindow: 0 is not between 1 and 4096"},
+		{"duration", head + "nat44: {timeouts: {udp: 0s}}\n", "f.yaml:3: nat44.timeouts.udp: 0s is not between 1s and 24h"},
+		{"loopback of the wrong family", head + "nat44: {loopbackIP: 'fd00::1'}\n", `f.yaml:3: nat44.loopbackIP: "fd00::1" is not an IPv4 address`},
+		{"loopback that is none", head + "nat44: {loopbackIP: 127.0.0.1}\n", "f.yaml:3: nat44.loopbackIP: 127.0.0.1 cannot be used as the source of a packet"},
+		{"URL", head + "etcd: {endpoints: ['10.0.0.1:2379']}\n", `f.yaml:3: etcd.endpoints[0]: "10.0.0.1:2379" is not a URL, for example https://10.0.0.1:2379`},
+		{"address", head + "api: {httpAddress: '9990'}\n", `f.yaml:3: api.httpAddress: "9990" is not an address with a port, for example 127.0.0.1:9990`},
+		{"source", head + "kubernetes: {source: consul}\n", `f.yaml:3: kubernetes.source: "consul" is neither "kubernetes" nor "files:DIR"`},
+		{"source without a directory", head + "kubernetes: {source: 'files:'}\n", `f.yaml:3: kubernetes.source: names no directory: expected "files:DIR"`},
+		{"kubeconfig and files", head + "kubernetes: {source: 'files:/x', kubeconfig: /k}\n", `f.yaml:3: kubernetes.kubeconfig: has no meaning with source "files:/x"`},
+		{"certificate without a key", head + "etcd: {cert: /c}\n", "f.yaml:3: etcd.cert: cert and key need each other"},
+		{"embedded with endpoints", head + "etcd: {mode: embedded, endpoints: ['http://a:1']}\n", `f.yaml:3: etcd.endpoints: has no meaning with mode "embedded"`},
+		{"embedded without data", head + "etcd: {mode: embedded, dataDir: ''}\n", `f.yaml:3: etcd.dataDir: is required with mode "embedded"`},
+		{"prefix", head + "etcd: {prefix: troupe/}\n", `f.yaml:3: etcd.prefix: "troupe/" must begin with / and not end with it`},
+		{"no socket", head + "vpp: {apiSocket: ''}\n", `f.yaml:3: vpp.apiSocket: is required with mode "socket"`},
+		{"chaos without control", head + "api:\n  enableChaos: true\n  controlSocket: ''\n", "f.yaml:4: api.enableChaos: needs api.controlSocket"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			doc, err := Decode([]byte(tt.in), "f.yaml")
+			if err != nil {
+				t.Fatalf("decode: %v", err)
+			}
+			if err = doc.Validate(); err == nil {
+				t.Fatal("no error")
+			}
+			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestValidateAccepts holds values at the edge that must be allowed.
+func TestValidateAccepts(t *testing.T) {
+	for name, in := range map[string]string{
+		"all node port addresses": "services: {nodePortAddresses: [all]}\n",
+		"all, as kube-proxy says": "services: {nodePortAddresses: []}\n",
+		"dual stack networks":     "services: {clusterCIDRs: [10.0.0.0/8, 'fd00::/48'], nodePortAddresses: [10.0.0.0/8, '::/0']}\n",
+		"no HTTP at all":          "api: {httpAddress: '', controlSocket: ''}\n",
+		"HTTP on every address":   "api: {httpAddress: ':9990'}\n",
+		"HTTP on any free port":   "api: {httpAddress: '[::1]:0'}\n",
+		"files":                   "kubernetes: {source: 'files:deploy/demo'}\n",
+		"simulated without paths": "vpp: {mode: simulated, apiSocket: '', statsSocket: ''}\n",
+		"stand-alone":             "etcd: {mode: none}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Load([]byte(head+in), "f.yaml"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestFilesDir(t *testing.T) {
+	if dir, ok := (Kubernetes{Source: "files:/a/b"}).FilesDir(); dir != "/a/b" || !ok {
+		t.Errorf("files:/a/b gives %q, %t", dir, ok)
+	}
+	if _, ok := (Kubernetes{Source: "kubernetes"}).FilesDir(); ok {
+		t.Error("kubernetes is taken for files")
+	}
+}

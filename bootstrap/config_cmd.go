@@ -1,0 +1,119 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+)
+
+func newConfigCommand(io streams) *cobra.Command {
+	return group("config", "Print, check and explain the configuration of the agent",
+		newConfigDefaultsCommand(io), newConfigValidateCommand(io), newConfigExplainCommand(io))
+}
+
+func newConfigDefaultsCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "defaults",
+		Short: "Print a complete configuration file with every default, explained",
+		Args:  cobra.NoArgs,
+	}
+	out := addFormat(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if *out == "json" {
+			return out.print(io.out, config.Defaults(), nil)
+		}
+		_, err := fmt.Fprint(io.out, config.Marshal(config.Defaults(), true))
+		return err
+	}
+	return cmd
+}
+
+func newConfigValidateCommand(io streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate FILE|-...",
+		Short: "Check configuration files; all problems are reported at once",
+		Args:  cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			var problems error
+			for _, name := range files {
+				if err := validateFile(io, name); err != nil {
+					problems = errors.Join(problems, err)
+					continue
+				}
+				fmt.Fprintf(io.out, "%s: ok\n", name)
+			}
+			return problems
+		},
+	}
+}
+
+// validateFile checks one configuration file, "-" for standard input.
+func validateFile(io streams, name string) error {
+	data, err := readInput(io.in, name)
+	if err != nil {
+		return err
+	}
+	_, err = config.Load(data, name)
+	return err
+}
+
+// readInput reads a file, or standard input for "-".
+func readInput(in io.Reader, name string) ([]byte, error) {
+	if name != "-" {
+		return os.ReadFile(name)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("read standard input: %w", err)
+	}
+	return data, nil
+}
+
+func newConfigExplainCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [FIELD]",
+		Short: "Explain a field of the configuration and everything below it, for example vpp.apiSocket",
+		Args:  cobra.MaximumNArgs(1),
+	}
+	out := addFormat(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		path := ""
+		if len(args) == 1 {
+			path = args[0]
+		}
+		docs, err := config.Explain(path)
+		if err != nil {
+			return usagef("%v", err)
+		}
+		return out.print(io.out, docs, func(c *columns) { explainFields(c, docs) })
+	}
+	return cmd
+}
+
+// explainFields prints one paragraph per field.
+func explainFields(c *columns, docs []config.FieldDoc) {
+	for i, d := range docs {
+		if i > 0 {
+			fmt.Fprintln(c.w)
+		}
+		fmt.Fprintf(c.w, "%s  (%s", d.Path, d.Type)
+		if d.Default != "" {
+			fmt.Fprintf(c.w, ", default %s", d.Default)
+		}
+		if d.Min != "" {
+			fmt.Fprintf(c.w, ", %s to %s", d.Min, d.Max)
+		}
+		if d.Flag != "" {
+			fmt.Fprintf(c.w, ", flag --%s", d.Flag)
+		}
+		fmt.Fprintln(c.w, ")")
+		for _, line := range config.Wrap(d.Doc, 100) {
+			fmt.Fprintln(c.w, "    "+line)
+		}
+	}
+}

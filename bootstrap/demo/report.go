@@ -1,0 +1,177 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Report is the outcome of a demo; it is what -o json prints.
+type Report struct {
+	// Services is the number of services of the cluster, InSync of those that VPP holds as they should be.
+	Services int `json:"services"`
+	InSync   int `json:"inSync"`
+	// Rows is the number of rows in VPP.
+	Rows int `json:"rows"`
+	// InSyncAfter is the time from the start of the process until everything was in VPP.
+	InSyncAfter string `json:"inSyncAfter"`
+	// Table says what became of each service, ordered by name.
+	Table []ServiceRow `json:"table"`
+	// Probes are the packets that were sent.
+	Probes []Probe `json:"probes"`
+	// Drills are the faults that were injected.
+	Drills []Drill `json:"drills"`
+	// OK is true when everything held.
+	OK bool `json:"ok"`
+	// Failures says what did not, one line each.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// ServiceRow is one service.
+type ServiceRow struct {
+	// Service is "namespace/name".
+	Service string `json:"service"`
+	// Frontends are the addresses it is served on, "ip:port/PROTO"; Rows how many of them VPP has a row for.
+	Frontends []string `json:"frontends"`
+	Rows      int      `json:"rows"`
+	// Backends is the number of different backends.
+	Backends int `json:"backends"`
+	// State is "in sync", "pending", "failed", or why the service is not served.
+	State string `json:"state"`
+}
+
+// Probe is a number of connections from one client to one frontend.
+type Probe struct {
+	// From is "pod", "node" or "outside"; Client is its address.
+	From   string `json:"from"`
+	Client string `json:"client"`
+	// To is the frontend, "ip:port/PROTO", of Service.
+	To      string `json:"to"`
+	Service string `json:"service"`
+	// Want and Got are "forward", "reject", "drop" or "none" (not taken for service traffic).
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	// Shares counts the connections by the backend they arrived at.
+	Shares map[string]int `json:"shares,omitempty"`
+	// SourceTranslated says that the backend saw another client address.
+	SourceTranslated bool `json:"sourceTranslated"`
+	// OK is true when every connection went where Kubernetes says; Why says what was wrong, or what VPP cannot express.
+	OK  bool   `json:"ok"`
+	Why string `json:"why,omitempty"`
+}
+
+// Drill is one injected fault.
+type Drill struct {
+	// Fault says what was done.
+	Fault string `json:"fault"`
+	// VPPWrites and VPPReads are the messages that changed VPP and the passes that read its rows until everything was quiet again.
+	VPPWrites uint64 `json:"vppWrites"`
+	VPPReads  uint64 `json:"vppReads"`
+	// Recovered is the time until everything was in sync again.
+	Recovered string `json:"recovered"`
+	// OK is true when the fault cost no more than it may.
+	OK bool `json:"ok"`
+}
+
+// judge fills in Failures and OK.
+func (r *Report) judge() {
+	if r.InSync != r.Services {
+		r.Failures = append(r.Failures, fmt.Sprintf("%d of %d services are in sync", r.InSync, r.Services))
+	}
+	for _, p := range r.Probes {
+		if !p.OK {
+			r.Failures = append(r.Failures, fmt.Sprintf("probe from %s %s to %s: want %s, got %s: %s", p.From, p.Client, p.To, p.Want, p.Got, p.Why))
+		}
+	}
+	for _, d := range r.Drills {
+		if !d.OK {
+			r.Failures = append(r.Failures, fmt.Sprintf("drill %q: %d writes, %d reads", d.Fault, d.VPPWrites, d.VPPReads))
+		}
+	}
+	r.OK = len(r.Failures) == 0
+}
+
+// writeJSON prints the report as one document.
+func (r *Report) writeJSON(out io.Writer) error {
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(r)
+}
+
+// writeText prints the report for a person.
+func (r *Report) writeText(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "SERVICE\tFRONTENDS\tROWS\tBACKENDS\tVPP\n")
+	for _, s := range r.Table {
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
+	}
+	fmt.Fprintf(w, "\nPROBE\tTO\tSERVICE\tRESULT\tSHARES\t\n")
+	for _, p := range r.Probes {
+		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s%s\t%s\t%s\n", p.From, p.Client, p.To, p.Service, p.Got, translated(p), shares(p.Shares), mark(p.OK, p.Why))
+	}
+	fmt.Fprintf(w, "\nDRILL\tVPP WRITES\tVPP READS\tIN SYNC AGAIN AFTER\t\n")
+	for _, d := range r.Drills {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	verdict := "everything held"
+	if !r.OK {
+		verdict = "FAILED:\n  " + strings.Join(r.Failures, "\n  ")
+	}
+	_, err := fmt.Fprintf(out, "\n%d services, %d in sync, %d rows in VPP, in sync %s after the start: %s\n",
+		r.Services, r.InSync, r.Rows, r.InSyncAfter, verdict)
+	return err
+}
+
+func mark(ok bool, why string) string {
+	switch {
+	case ok && why == "":
+		return "ok"
+	case ok:
+		return "ok (" + why + ")"
+	default:
+		return "FAILED " + why
+	}
+}
+
+func translated(p Probe) string {
+	if p.SourceTranslated {
+		return ", source translated"
+	}
+	return ""
+}
+
+// short lists the first few of many.
+func short(list []string) string {
+	const most = 3
+	switch {
+	case len(list) == 0:
+		return "-"
+	case len(list) > most:
+		return strings.Join(list[:most], " ") + fmt.Sprintf(" +%d", len(list)-most)
+	default:
+		return strings.Join(list, " ")
+	}
+}
+
+// shares prints counts by backend, ordered.
+func shares(counts map[string]int) string {
+	if len(counts) == 0 {
+		return "-"
+	}
+	parts := make([]string, 0, len(counts))
+	for backend, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s x%d", backend, n))
+	}
+	sort.Strings(parts)
+	return strings.Join(parts, " ")
+}
+
+// since is a duration for a report.
+func since(start time.Time) string { return time.Since(start).Round(time.Millisecond).String() }

@@ -1,0 +1,14 @@
+// Package bootstrap turns a command line into a running program: the commands, their configuration, the wiring of the rooms and the order
+// in which they start and stop. It holds no domain logic; what a command shows or does is decided in kube, vpp, cluster and actors.
+//
+//	bootstrap/config    the configuration file and its flags
+//	bootstrap/plan      the dry run: objects -> what this node would serve
+//	bootstrap/api       the HTTP server of the agent, over an interface
+//	bootstrap/client    its client, used by `troupe get`
+//	bootstrap/metrics   the Prometheus metrics
+//
+// One file per command. A command is made by a function of its streams and added in root.go; it writes its result to standard output in
+// the format of -o and returns an error, which Main prints on standard error. Exit codes: 0 ok, 1 failed, 2 usage.
+//
+// A command ends when its context does: on SIGINT, SIGTERM, or by itself. A second signal kills the process.
+package bootstrap

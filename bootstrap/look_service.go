@@ -1,0 +1,67 @@
+package bootstrap
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+func newGetService(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "service NAMESPACE/NAME",
+		Short: "Show one service: what is wanted, what was rendered, what VPP holds",
+		Args:  cobra.ExactArgs(1),
+	}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		namespace, name, ok := strings.Cut(args[0], "/")
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+			return usagef("%q is not the name of a service: expected NAMESPACE/NAME", args[0])
+		}
+		var detail api.ServiceDetail
+		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
+		if err := l.client().Get(cmd.Context(), path, nil, &detail); err != nil {
+			return err
+		}
+		return l.out.print(io.out, detail, func(c *columns) { serviceTable(c, &detail) })
+	}
+	return cmd
+}
+
+func serviceTable(c *columns, s *api.ServiceDetail) {
+	c.row("Service:", s.Key)
+	c.row("State:", s.State)
+	c.row("Generation:", s.Generation)
+	c.row("Changed:", clock(s.Changed))
+	if s.NotServed != "" {
+		c.row("Not served:", s.NotServed)
+	}
+	if s.Error != "" {
+		c.row("Error:", s.Error)
+	}
+	c.section("Wanted")
+	frontendsTable(c, s.Wanted)
+	healthChecksTable(c, s.HealthChecks)
+	c.section("Rendered")
+	rowsTable(c, s.Rendered)
+	c.section("In VPP")
+	rowsTable(c, s.InVPP)
+	approximationsTable(c, s.Approximations)
+	if len(s.Conflicts) > 0 {
+		c.section("Owned by other services")
+		c.row("FRONTEND", "OWNER")
+		for _, one := range s.Conflicts {
+			c.row(one.Frontend, one.Owner)
+		}
+	}
+	if len(s.Problems) > 0 {
+		c.section("Problems of the input")
+		c.row("SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
+		for _, p := range s.Problems {
+			c.row(p.Source, p.Kind, p.Object, p.Field, p.Message)
+		}
+	}
+}

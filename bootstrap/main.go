@@ -1,0 +1,52 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// Exit codes of the program.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// streams are what a command reads and writes.
+type streams struct {
+	in   io.Reader
+	out  io.Writer
+	errs io.Writer
+}
+
+// Main runs the program with the arguments after its name and returns its exit code. It may be called once per process: it listens to
+// signals.
+func Main(args []string, in io.Reader, out, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal is not caught any more
+	return run(ctx, args, streams{in: in, out: out, errs: errs})
+}
+
+// run is Main without the signals.
+func run(ctx context.Context, args []string, io streams) int {
+	root := newRoot(io)
+	root.cmd.SetArgs(args)
+	err := root.cmd.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	usage := isUsage(err) || !root.started
+	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {
+		fmt.Fprintf(io.errs, "troupe: %s\n", strings.TrimRight(line, "\n"))
+	}
+	if usage {
+		return exitUsage
+	}
+	return exitFailed
+}

@@ -1,0 +1,128 @@
+package metrics
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics is the set of all metrics. It satisfies actors.Observer.
+type Metrics struct {
+	registry *prometheus.Registry
+	proxy    *proxy
+
+	operations  *prometheus.CounterVec
+	inputErrors prometheus.Gauge
+	watched     *watched
+	clock       func() time.Time
+}
+
+// New returns a new set with a registry of its own.
+func New() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(), proxy: newProxy(), watched: &watched{}, clock: time.Now,
+		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "troupe_vpp_operations_total",
+			Help: "Operations on VPP by renderer and outcome; unknown = no answer came, VPP is read again.",
+		}, []string{"renderer", "outcome"}),
+		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "troupe_input_errors",
+			Help: "Parts of the present Kubernetes objects that cannot be used.",
+		}),
+	}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
+		m.operations, m.inputErrors, m.watched,
+	)
+	m.proxy.register(m.registry)
+	return m
+}
+
+// Handler answers a scrape.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// Watch has the state of the agent read at every scrape; it replaces what was watched before.
+func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
+
+// family is the address family that a renderer serves, as kube-proxy writes it.
+func family(renderer string) string {
+	if renderer == "cnat" {
+		return familyIPv6
+	}
+	return familyIPv4
+}
+
+// Synced counts that a renderer brought changes into VPP: how long it took, and whether everything was read and compared or only what
+// changed was written.
+func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
+	f := family(renderer)
+	m.proxy.sync.WithLabelValues(f).Observe(took.Seconds())
+	if full {
+		m.proxy.full.WithLabelValues(f).Observe(took.Seconds())
+	} else {
+		m.proxy.partial.WithLabelValues(f).Observe(took.Seconds())
+	}
+	m.proxy.lastSync.WithLabelValues(f).Set(seconds(m.clock()))
+}
+
+// Queued notes that a change began to wait for a renderer.
+func (m *Metrics) Queued(renderer string) {
+	m.proxy.lastQueued.WithLabelValues(family(renderer)).Set(seconds(m.clock()))
+}
+
+// Programmed counts an endpoint change that reached VPP, with the time since Kubernetes stamped it.
+func (m *Metrics) Programmed(latency time.Duration) {
+	m.proxy.programming.WithLabelValues(familyIPv4).Observe(max(latency, 0).Seconds())
+}
+
+// Operations counts operations on VPP by outcome.
+func (m *Metrics) Operations(renderer string, succeeded, failed, unknown int) {
+	for outcome, n := range map[string]int{"succeeded": succeeded, "failed": failed, "unknown": unknown} {
+		m.operations.WithLabelValues(renderer, outcome).Add(float64(max(n, 0)))
+	}
+}
+
+// InputErrors sets the number of parts of Kubernetes objects that cannot be used.
+func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }
+
+// Changed counts changes of Services and of EndpointSlices that came in.
+func (m *Metrics) Changed(services, slices int) {
+	m.proxy.serviceChanges.Add(float64(max(services, 0)))
+	m.proxy.endpointChanges.Add(float64(max(slices, 0)))
+}
+
+// Pending sets how many changes of Services and of EndpointSlices have not reached VPP yet.
+func (m *Metrics) Pending(services, slices int) {
+	m.proxy.servicesPending.Set(float64(services))
+	m.proxy.endpointsPending.Set(float64(slices))
+}
+
+// NoLocalEndpoints sets how many service ports of an address family drop traffic for want of a local endpoint, by the policy that asks for
+// one.
+func (m *Metrics) NoLocalEndpoints(ipv6 bool, internal, external int) {
+	f := familyIPv4
+	if ipv6 {
+		f = familyIPv6
+	}
+	m.proxy.noLocal.WithLabelValues("internal", f).Set(float64(internal))
+	m.proxy.noLocal.WithLabelValues("external", f).Set(float64(external))
+}
+
+// Probed counts the answers of "healthz" and "livez"; others have no metric.
+func (m *Metrics) Probed(probe string, status int) {
+	switch probe {
+	case "healthz":
+		m.proxy.healthz.WithLabelValues(strconv.Itoa(status)).Inc()
+	case "livez":
+		m.proxy.livez.WithLabelValues(strconv.Itoa(status)).Inc()
+	}
+}
+
+// seconds is a time as Prometheus counts it.
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

@@ -1,0 +1,66 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Values of the label ip_family.
+const (
+	familyIPv4 = "IPv4"
+	familyIPv6 = "IPv6"
+)
+
+// proxy holds the metrics of kube-proxy.
+type proxy struct {
+	sync, full, partial, programming  *prometheus.HistogramVec
+	lastSync, lastQueued, noLocal     *prometheus.GaugeVec
+	servicesPending, endpointsPending prometheus.Gauge
+	serviceChanges, endpointChanges   prometheus.Counter
+	healthz, livez                    *prometheus.CounterVec
+}
+
+func newProxy() *proxy {
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})
+	}
+	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "kubeproxy_" + name, Help: help}, labels)
+	}
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubeproxy_" + name, Help: help})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help})
+	}
+	syncBuckets := prometheus.ExponentialBuckets(0.001, 2, 15)
+	return &proxy{
+		sync:             histogram("sync_proxy_rules_duration_seconds", "Time to bring changes into VPP.", syncBuckets),
+		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare and repair everything.", syncBuckets),
+		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to bring only what changed into VPP.", syncBuckets),
+		programming:      histogram("network_programming_duration_seconds", "Time from the change of an endpoint until VPP has it.", programmingBuckets()),
+		lastSync:         gauges("sync_proxy_rules_last_timestamp_seconds", "When changes were last brought into VPP.", "ip_family"),
+		lastQueued:       gauges("sync_proxy_rules_last_queued_timestamp_seconds", "When a change last began to wait.", "ip_family"),
+		servicesPending:  gauge("sync_proxy_rules_service_changes_pending", "Changes of Services that have not reached VPP."),
+		endpointsPending: gauge("sync_proxy_rules_endpoint_changes_pending", "Changes of EndpointSlices that have not reached VPP."),
+		serviceChanges:   counter("sync_proxy_rules_service_changes_total", "Changes of Services that came in."),
+		endpointChanges:  counter("sync_proxy_rules_endpoint_changes_total", "Changes of EndpointSlices that came in."),
+		noLocal: gauges("sync_proxy_rules_no_local_endpoints_total",
+			"Service ports that drop traffic for want of local endpoints.", "traffic_policy", "ip_family"),
+		healthz: counters("proxy_healthz_total", "Answers of /healthz by status.", "code"),
+		livez:   counters("proxy_livez_total", "Answers of /livez by status.", "code"),
+	}
+}
+
+// programmingBuckets are kube-proxy's: fine up to a minute, coarse up to five.
+func programmingBuckets() []float64 {
+	buckets := []float64{0.25, 0.5}
+	buckets = append(buckets, prometheus.LinearBuckets(1, 1, 59)...)
+	buckets = append(buckets, prometheus.LinearBuckets(60, 5, 12)...)
+	return append(buckets, prometheus.LinearBuckets(120, 30, 7)...)
+}
+
+func (p *proxy) register(to *prometheus.Registry) {
+	to.MustRegister(p.sync, p.full, p.partial, p.programming, p.lastSync, p.lastQueued, p.noLocal, p.servicesPending, p.endpointsPending,
+		p.serviceChanges, p.endpointChanges, p.healthz, p.livez)
+}

@@ -1,0 +1,119 @@
+package metrics
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and must not wait for an actor.
+type Sources struct {
+	// Actors returns the numbers of every actor, or already sums of several.
+	Actors func() []ActorNumbers
+	// Parts returns whether each part of the agent does what it should, by name.
+	Parts func() map[string]bool
+	// Services returns the number of services by state.
+	Services func() map[string]int
+}
+
+// ActorNumbers are the numbers of one actor, or the sums of several of one kind and state.
+type ActorNumbers struct {
+	// Kind is the metric label.
+	Kind string
+	// State is its state, for example "running".
+	State string
+	// Count is the number of actors; 0 = one. Actors that are gone, whose numbers must go on to count, have -1: they are none.
+	Count int
+	// Pending is the number of messages that wait.
+	Pending uint64
+	// Received, Coalesced, Restarts and Failures count since the agent started.
+	Received, Coalesced, Restarts, Failures uint64
+	// BusySeconds is the time spent with messages.
+	BusySeconds float64
+}
+
+// watched is the collector of what is read at a scrape. It is unchecked (Describe sends nothing): which metrics it has depends on Sources.
+type watched struct{ sources atomic.Pointer[Sources] }
+
+// Descriptions of the metrics that are read at a scrape.
+var (
+	descActors    = describe("troupe_actors", "Actors by kind and state.", "kind", "state")
+	descPending   = describe("troupe_actor_messages_pending", "Messages that wait in mailboxes.", "kind")
+	descReceived  = describe("troupe_actor_messages_received_total", "Messages that actors were given.", "kind")
+	descCoalesced = describe("troupe_actor_messages_coalesced_total", "Messages that replaced a waiting one of the same key.", "kind")
+	descRestarts  = describe("troupe_actor_restarts_total", "New incarnations of actors.", "kind")
+	descFailures  = describe("troupe_actor_failures_total", "Failures of actors.", "kind")
+	descBusy      = describe("troupe_actor_busy_seconds_total", "Time that actors spent with messages.", "kind")
+	descReady     = describe("troupe_ready", "1 where a part of the agent does what it should.", "part")
+	descServices  = describe("troupe_services", "Services by state.", "state")
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Describe satisfies prometheus.Collector.
+func (*watched) Describe(chan<- *prometheus.Desc) {}
+
+// Collect satisfies prometheus.Collector.
+func (w *watched) Collect(to chan<- prometheus.Metric) {
+	s := w.sources.Load()
+	if s == nil {
+		return
+	}
+	if s.Actors != nil {
+		collectActors(to, s.Actors())
+	}
+	if s.Parts != nil {
+		for part, ok := range s.Parts() {
+			value := 0.0
+			if ok {
+				value = 1
+			}
+			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, value, part)
+		}
+	}
+	if s.Services != nil {
+		for state, n := range s.Services() {
+			to <- prometheus.MustNewConstMetric(descServices, prometheus.GaugeValue, float64(n), state)
+		}
+	}
+}
+
+// collectActors sums the numbers of actors by kind.
+func collectActors(to chan<- prometheus.Metric, actors []ActorNumbers) {
+	counts := map[[2]string]int{}
+	sums := map[string]*ActorNumbers{}
+	for _, a := range actors {
+		if a.Count >= 0 {
+			counts[[2]string{a.Kind, a.State}] += cmp.Or(a.Count, 1)
+		}
+		sum := sums[a.Kind]
+		if sum == nil {
+			sum = &ActorNumbers{}
+			sums[a.Kind] = sum
+		}
+		sum.Pending += a.Pending
+		sum.Received += a.Received
+		sum.Coalesced += a.Coalesced
+		sum.Restarts += a.Restarts
+		sum.Failures += a.Failures
+		sum.BusySeconds += a.BusySeconds
+	}
+	for key, n := range counts {
+		to <- prometheus.MustNewConstMetric(descActors, prometheus.GaugeValue, float64(n), key[0], key[1])
+	}
+	for _, kind := range slices.Sorted(maps.Keys(sums)) {
+		sum := sums[kind]
+		to <- prometheus.MustNewConstMetric(descPending, prometheus.GaugeValue, float64(sum.Pending), kind)
+		for desc, value := range map[*prometheus.Desc]float64{
+			descReceived: float64(sum.Received), descCoalesced: float64(sum.Coalesced), descRestarts: float64(sum.Restarts),
+			descFailures: float64(sum.Failures), descBusy: sum.BusySeconds,
+		} {
+			to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, kind)
+		}
+	}
+}

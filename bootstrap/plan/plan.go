@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// ErrUnknownNode means that the objects hold no Node of the wanted name.
+var ErrUnknownNode = errors.New("unknown node")
+
+// Options are what a plan depends on besides the objects.
+type Options struct {
+	// Node is the name of the node to plan for.
+	Node string
+	// Serving are the settings of the service semantics.
+	Serving service.Config
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is replaced by the last address of the node's pod CIDR.
+	NAT44 nat44.Config
+}
+
+// Report is what a node would serve. Lists are never nil; those of frontends and rows are ordered by service, then as their rooms order
+// them.
+type Report struct {
+	// Node is the name of the node.
+	Node string `json:"node"`
+	// Frontends is what Kubernetes asks for.
+	Frontends []show.Frontend `json:"frontends"`
+	// HealthChecks are the health-check node ports.
+	HealthChecks []show.HealthCheck `json:"healthChecks"`
+	// Rows are what the renderer would install.
+	Rows []show.Row `json:"rows"`
+	// Approximations are the places where the rows do not say exactly what the frontends say.
+	Approximations []show.Approximation `json:"approximations"`
+}
+
+// Build plans for one node. The problems are those found on the way, without those that were passed in. The error is ErrUnknownNode with
+// the nodes that there are.
+func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
+	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
+	self := snapshot.GetNode().GetSelf()
+	if self == nil {
+		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
+	}
+	if !opts.NAT44.TwiceNAT.IsValid() {
+		opts.NAT44.TwiceNAT = lastAddress(self.GetPodCidrs())
+	}
+	b := builder{
+		opts: opts, claims: nat44.NewClaims(),
+		node: &messages.NodeContext{Node: self, Addresses: self.GetAddresses()},
+		report: &Report{
+			Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{},
+			Approximations: []show.Approximation{},
+		},
+	}
+	for _, input := range snapshot.GetServices() {
+		b.service(input)
+	}
+	for _, plan := range b.plans {
+		b.rows(plan)
+	}
+	return b.report, b.problems, nil
+}
+
+// unknownNode says which nodes there are.
+func unknownNode(name string, nodes map[string]*messages.Node) error {
+	if len(nodes) == 0 {
+		return fmt.Errorf("%w %q: the input holds no Node objects", ErrUnknownNode, name)
+	}
+	return fmt.Errorf("%w %q: the input holds %s", ErrUnknownNode, name, strings.Join(slices.Sorted(maps.Keys(nodes)), ", "))
+}
+
+// builder collects a report.
+type builder struct {
+	opts     Options
+	node     *messages.NodeContext
+	claims   *nat44.Claims
+	plans    []*nat44.ServicePlan
+	report   *Report
+	problems []*messages.ObjectError
+}
+
+// service resolves and plans one service; its rows wait until all claims are known.
+func (b *builder) service(input *messages.ServiceInput) {
+	view := service.Resolve(input, b.node, b.opts.Serving)
+	b.report.Frontends = append(b.report.Frontends, show.Frontends(view)...)
+	b.report.HealthChecks = append(b.report.HealthChecks, show.HealthChecks(view)...)
+	b.problems = append(b.problems, view.GetErrors()...)
+
+	plan := nat44.Plan(view, b.opts.NAT44)
+	b.claims.Set(view.GetKey(), view.GetCreated(), plan.Rows)
+	b.plans = append(b.plans, plan)
+}
+
+// rows reports what becomes of the plan of one service among all others.
+func (b *builder) rows(plan *nat44.ServicePlan) {
+	var states []*messages.RowState
+	for i := range plan.Rows {
+		if owner, _ := b.claims.Owner(plan.Rows[i].Key); owner == plan.Service {
+			states = append(states, plan.Rows[i].State(false, nil))
+		}
+	}
+	b.report.Rows = append(b.report.Rows, show.Rows(plan.Service, states)...)
+	b.report.Approximations = append(b.report.Approximations, show.Approximations(plan.Approximations)...)
+	for _, c := range b.claims.Conflicts(plan.Service) {
+		b.report.Approximations = append(b.report.Approximations, show.Approximation{
+			Service: plan.Service, Frontend: c.GetFrontend(), Wanted: "forward", Rendered: "no row",
+			Why: "the frontend belongs to " + c.GetOwner() + ", which is older or has the smaller name",
+		})
+	}
+	for _, u := range plan.Unrendered {
+		b.report.Approximations = append(b.report.Approximations, b.unrendered(u))
+	}
+}
+
+// unrendered turns a part of a service that the renderer has no means for into an approximation, with the frontend that its text names.
+func (b *builder) unrendered(u *messages.ObjectError) show.Approximation {
+	a := show.Approximation{Service: u.GetObject(), Wanted: "served", Rendered: "not served", Why: u.GetMessage()}
+	for _, f := range b.report.Frontends {
+		if f.Service == a.Service && strings.Contains(" "+u.GetMessage()+" ", " "+f.Frontend+" ") {
+			a.Frontend, a.Wanted = f.Frontend, f.Action
+			break
+		}
+	}
+	return a
+}
+
+// lastAddress is the last unicast address of the first IPv4 pod CIDR; invalid where there is none.
+func lastAddress(cidrs []string) netip.Addr {
+	for _, text := range cidrs {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
+			continue
+		}
+		a := prefix.Masked().Addr().As4()
+		for i := range 32 - prefix.Bits() {
+			if i > 0 { // the one with all bits set is the broadcast address
+				a[3-i/8] |= 1 << (i % 8)
+			}
+		}
+		return netip.AddrFrom4(a)
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,96 @@
+package bootstrap
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+)
+
+const planLong = `Plan says what a node would serve and which rows its renderer would install in VPP. It needs neither a cluster nor VPP: it reads what
+
+  kubectl get svc,endpointslices,nodes,pods -A -o yaml
+
+prints. Objects that cannot be used are reported one by one on standard error; everything else is planned all the same.`
+
+func newPlanCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "plan -f FILE --node-name NAME",
+		Short:   "Say what a node would serve and which rows VPP would get, without either",
+		Long:    planLong,
+		Example: "  kubectl get svc,endpointslices,nodes,pods -A -o yaml | troupe plan -f - --node-name worker-1",
+		Args:    cobra.NoArgs,
+	}
+	var files []string
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; repeatable")
+	flags := config.AddFlags(cmd, "node-name", "node-port-addresses", "cluster-cidr", "service-cidr", "masquerade-all", "renderer", "nat-loopback-ip")
+	out := addFormat(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		opts, err := planOptions(flags)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			return usagef("expected -f FILE (- for standard input)")
+		}
+		return runPlan(io, files, opts, out)
+	}
+	return cmd
+}
+
+// planOptions reads the configuration of a plan. What is wrong with the flags is an error of usage.
+func planOptions(flags *config.Flags) (plan.Options, error) {
+	doc, err := flags.Load()
+	if doc == nil {
+		return plan.Options{}, err
+	}
+	if err = config.Join(err, doc.Validate()); err != nil {
+		var all config.Errors
+		if errors.As(err, &all) && all.FromFlags() {
+			return plan.Options{}, &usageError{err.Error()}
+		}
+		return plan.Options{}, err
+	}
+	opts := plan.Options{Node: doc.Agent.NodeName}
+	if opts.Node == "" {
+		return plan.Options{}, usagef("expected --node-name NAME: which node to plan for")
+	}
+	if opts.Serving, err = doc.Agent.Services.Serving(); err != nil {
+		return plan.Options{}, err
+	}
+	opts.NAT44, err = doc.Agent.NAT44.Renderer(opts.Node)
+	return opts, err
+}
+
+// runPlan prints the plan; problems of the input make it fail after that.
+func runPlan(io streams, files []string, opts plan.Options, out *format) error {
+	objects, problems, err := plan.Read(files, io.in)
+	if err != nil {
+		return err
+	}
+	report, more, err := plan.Build(objects, opts)
+	problems = append(problems, more...)
+	if err != nil {
+		if len(problems) > 0 {
+			err = errors.Join(objectErrors(problems), err)
+		}
+		return err
+	}
+	if err := out.print(io.out, report, func(c *columns) { planTable(c, report) }); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return objectErrors(problems)
+	}
+	return nil
+}
+
+func planTable(c *columns, r *plan.Report) {
+	frontendsTable(c, r.Frontends)
+	healthChecksTable(c, r.HealthChecks)
+	c.section("Rows in VPP")
+	rowsTable(c, r.Rows)
+	approximationsTable(c, r.Approximations)
+}

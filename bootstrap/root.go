@@ -1,0 +1,68 @@
+package bootstrap
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// root is the program: its command tree, and whether a command of it has begun to work.
+type root struct {
+	cmd *cobra.Command
+	// started is set once flags and arguments were found good: an error before that is one of usage.
+	started bool
+}
+
+// newRoot builds the command tree.
+func newRoot(io streams) *root {
+	r := &root{}
+	r.cmd = &cobra.Command{
+		Use:   "troupe",
+		Short: "Kubernetes services on FD.io VPP",
+		Long: "Troupe is a Kubernetes node agent: on a node whose packets are switched by FD.io VPP it does what kube-proxy does on a\n" +
+			"Linux node. It reads Services, EndpointSlices, Nodes and Pods, works out what this node must serve, and keeps VPP equal to that.",
+		SilenceErrors:     true, // Main prints them, once
+		SilenceUsage:      true,
+		PersistentPreRun:  func(*cobra.Command, []string) { r.started = true },
+		Args:              cobra.NoArgs,
+		RunE:              needsSubcommand,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	r.cmd.SetIn(io.in)
+	r.cmd.SetOut(io.out)
+	r.cmd.SetErr(io.errs)
+	r.cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%s (see '%s --help')", err, cmd.CommandPath())
+	})
+	r.cmd.AddCommand(commands(io)...)
+	return r
+}
+
+// commands returns every command of the program.
+func commands(io streams) []*cobra.Command {
+	all := []*cobra.Command{
+		newPlanCommand(io),
+		newConfigCommand(io),
+		newSimulatorCommand(io),
+		newVersionCommand(io),
+	}
+	return append(all, newLookCommands(io)...)
+}
+
+// group returns a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: needsSubcommand}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// needsSubcommand is what a group does when it is called by itself.
+func needsSubcommand(cmd *cobra.Command, _ []string) error {
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usagef("expected a command: %s (see '%s --help')", strings.Join(names, ", "), cmd.CommandPath())
+}

@@ -1,0 +1,162 @@
+package show
+
+import (
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Frontend is one row of what Kubernetes asks of this node (messages.Frontend): packets to Frontend from these clients are treated like this.
+type Frontend struct {
+	// Frontend is "ip:port/PROTO", IPv6 in brackets.
+	Frontend string `json:"frontend"`
+	// Service is "namespace/name".
+	Service string `json:"service"`
+	// Port is the name of the service port; "" if it has none.
+	Port string `json:"port"`
+	// Scope is cluster, external or nodeport.
+	Scope string `json:"scope"`
+	// Kind is clusterIP, externalIP, loadBalancerIP or nodePort.
+	Kind string `json:"kind"`
+	// From says which clients are meant: any, local or remote.
+	From string `json:"from"`
+	// Action is forward, reject or drop.
+	Action string `json:"action"`
+	// Endpoints are "ip:port", ordered; empty unless Action is forward.
+	Endpoints []string `json:"endpoints"`
+	// AffinitySeconds is the timeout of ClientIP affinity; 0 = none.
+	AffinitySeconds uint32 `json:"affinitySeconds"`
+	// MasqueradeFrom holds the client classes whose source is replaced: pod, node, remote.
+	MasqueradeFrom []string `json:"masqueradeFrom"`
+	// AllowSources are the only networks that clients may come from; empty = all.
+	AllowSources []string `json:"allowSources"`
+}
+
+// HealthCheck is a health-check node port (messages.HealthCheck).
+type HealthCheck struct {
+	Service string `json:"service"`
+	Port    uint32 `json:"port"`
+	// LocalEndpoints counts the ready endpoints on this node.
+	LocalEndpoints uint32 `json:"localEndpoints"`
+	// Status is what the port answers while the agent is healthy: 200 or 503.
+	Status int `json:"status"`
+}
+
+// Local is one backend of a row with its weight.
+type Local struct {
+	// Address is "ip:port".
+	Address string `json:"address"`
+	Weight  uint32 `json:"weight"`
+}
+
+// Row is one entry of a renderer in VPP (messages.RowState).
+type Row struct {
+	// Renderer is "nat44" or "cnat".
+	Renderer string `json:"renderer"`
+	// VIP is "ip:port/PROTO".
+	VIP string `json:"vip"`
+	// Service is "namespace/name".
+	Service string   `json:"service"`
+	Flags   []string `json:"flags"`
+	Locals  []Local  `json:"locals"`
+	// AffinitySeconds is VPP's affinity of the row; 0 = none.
+	AffinitySeconds uint32 `json:"affinitySeconds"`
+}
+
+// Approximation is a place where a renderer cannot express exactly what Kubernetes asks for (messages.Approximation).
+type Approximation struct {
+	Service  string `json:"service"`
+	Frontend string `json:"frontend"`
+	Wanted   string `json:"wanted"`
+	Rendered string `json:"rendered"`
+	Why      string `json:"why"`
+}
+
+// Problem is a part of the input that could not be used (messages.ObjectError).
+type Problem struct {
+	Source  string `json:"source,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+	Object  string `json:"object,omitempty"`
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+}
+
+// Frontends returns the frontends of a view.
+func Frontends(view *messages.ServiceView) []Frontend {
+	out := make([]Frontend, 0, len(view.GetFrontends()))
+	for _, f := range view.GetFrontends() {
+		endpoints := make([]string, len(f.GetBackends()))
+		for i, b := range f.GetBackends() {
+			endpoints[i] = service.BackendText(b)
+		}
+		out = append(out, Frontend{
+			Frontend: service.FrontendText(f), Service: view.GetKey(), Port: f.GetPortName(),
+			Scope: service.ScopeWord(f.GetScope()), Kind: service.KindWord(f.GetKind()),
+			From: service.FromWord(f.GetFrom()), Action: service.ActionWord(f.GetAction()),
+			Endpoints: endpoints, AffinitySeconds: f.GetAffinitySeconds(),
+			MasqueradeFrom: list(f.GetMasqueradeFrom()), AllowSources: list(f.GetAllowSources()),
+		})
+	}
+	return out
+}
+
+// HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two families has one per family; where
+// they do not differ they are one.
+func HealthChecks(view *messages.ServiceView) []HealthCheck {
+	out := make([]HealthCheck, 0, len(view.GetHealthChecks()))
+	for _, check := range view.GetHealthChecks() {
+		one := HealthCheck{
+			Service: view.GetKey(), Port: check.GetPort(), LocalEndpoints: check.GetLocalEndpoints(),
+			Status: service.HealthAnswer(view.GetKey(), check, true).Status,
+		}
+		if len(out) == 0 || out[len(out)-1] != one {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// Rows returns the rows of one service.
+func Rows(key string, states []*messages.RowState) []Row {
+	out := make([]Row, 0, len(states))
+	for _, s := range states {
+		locals := make([]Local, len(s.GetLocals()))
+		for i, l := range s.GetLocals() {
+			locals[i] = Local{Address: l.GetAddress(), Weight: l.GetWeight()}
+		}
+		out = append(out, Row{
+			Renderer: s.GetRenderer(), VIP: s.GetVip(), Service: key, Flags: list(s.GetFlags()), Locals: locals,
+			AffinitySeconds: s.GetAffinitySeconds(),
+		})
+	}
+	return out
+}
+
+// Approximations returns the public form of approximations.
+func Approximations(from []*messages.Approximation) []Approximation {
+	out := make([]Approximation, 0, len(from))
+	for _, a := range from {
+		out = append(out, Approximation{
+			Service: a.GetService(), Frontend: a.GetFrontend(), Wanted: a.GetWanted(), Rendered: a.GetRendered(), Why: a.GetWhy(),
+		})
+	}
+	return out
+}
+
+// Problems returns the public form of input errors.
+func Problems(from []*messages.ObjectError) []Problem {
+	out := make([]Problem, 0, len(from))
+	for _, e := range from {
+		out = append(out, Problem{
+			Source: e.GetSource(), Kind: e.GetKind(), Object: e.GetObject(), Field: e.GetField(), Message: e.GetMessage(),
+		})
+	}
+	return out
+}
+
+// list returns the texts, never nil.
+func list(texts []string) []string {
+	if texts == nil {
+		return []string{}
+	}
+	return texts
+}

@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// identity is who this node is and what it remembers. The loop keeps it; decisions only read it.
+type identity struct {
+	name string
+	// held is the ID that this process has held, 0 = none so far, and heldUID the UID under which it did.
+	held    uint32
+	heldUID string
+	// lastID and lastUID come from the mirror of an earlier life.
+	lastID  uint32
+	lastUID string
+	// confirmed is true once this process has written its record itself.
+	confirmed bool
+}
+
+// remembered is the ID that this node has used: in this life, or in the last one, unless its Node has been created anew since.
+func (s identity) remembered(uid string) uint32 {
+	if s.held != 0 {
+		return s.held
+	}
+	if s.lastUID != "" && uid != "" && s.lastUID != uid {
+		return 0
+	}
+	return s.lastID
+}
+
+// claim is the outcome of decideClaim.
+type claim struct {
+	state  messages.ClaimState
+	id     uint32
+	uid    string // under which it is held
+	reason string
+	op     *operation
+}
+
+func pending(id uint32, format string, args ...any) claim {
+	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf(format, args...)}
+}
+
+func fenced(id uint32, format string, args ...any) claim {
+	return claim{state: messages.ClaimState_CLAIM_FENCED, id: id, reason: fmt.Sprintf(format, args...)}
+}
+
+// decideClaim says where this node's claim stands and which transaction would bring it forward. doc.go has the rules in prose.
+func decideClaim(in input) claim {
+	k, self := in.keys, in.self
+	uid := in.view.nodes[self.name].GetUid()
+	remembered := self.remembered(uid)
+	switch target := in.target(remembered); {
+	case in.holderOf(target) != "":
+		return fenced(target, "ID %d, which this node has used, is held by %s", target, in.holderOf(target))
+	case target == 0:
+		return in.claimFree(uid)
+	case k.ids[target].mod == 0:
+		return in.claimAgain(target, uid)
+	default:
+		return in.adopt(target, uid)
+	}
+}
+
+// target is the ID that this node should have: the one it holds, or the one that etcd has under its name, or the one it remembers.
+func (in input) target(remembered uint32) uint32 {
+	if in.self.held != 0 {
+		return in.self.held
+	}
+	if named := in.keys.names[in.self.name].value.GetId(); named != 0 {
+		return named
+	}
+	owned := in.keys.owners[in.self.name]
+	switch {
+	case slices.Contains(owned, remembered):
+		return remembered
+	case len(owned) > 0:
+		return owned[0]
+	default:
+		return remembered
+	}
+}
+
+// holderOf describes who holds an ID if it is not this node. A record that nobody understands is ours only if our name record says so.
+func (in input) holderOf(id uint32) string {
+	e := in.keys.ids[id]
+	switch {
+	case e.mod == 0 || e.value.GetName() == in.self.name:
+		return ""
+	case e.known:
+		return "node " + e.value.GetName()
+	case in.keys.names[in.self.name].value.GetId() == id:
+		return ""
+	default:
+		return "an undecodable record"
+	}
+}
+
+// claimFree takes the lowest free ID for a node that has never had one.
+func (in input) claimFree(uid string) claim {
+	self, name := in.self.name, in.keys.names[in.self.name]
+	switch {
+	case name.err != nil:
+		return pending(0, "the name record of %s cannot be understood and nothing else tells its ID; delete %s to let it join as a new node",
+			self, in.keys.layout.name(self))
+	case !in.view.known:
+		return pending(0, "waiting for Kubernetes to report node %s", self)
+	case in.view.without(self):
+		return pending(0, "node %s is not in Kubernetes", self)
+	}
+	op, err := in.keys.takeFree(in.keys.free(max(in.rungs, 1)), self, uid)
+	if err != nil {
+		return pending(0, "%v", err)
+	}
+	return claim{state: messages.ClaimState_CLAIM_PENDING, reason: "claiming an ID", op: op}
+}
+
+// claimAgain takes back an ID that this node has used and that nobody holds.
+func (in input) claimAgain(id uint32, uid string) claim {
+	if in.view.without(in.self.name) {
+		return pending(id, "node %s is not in Kubernetes and its ID %d has been given up", in.self.name, id)
+	}
+	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
+	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
+	if err != nil {
+		return pending(id, "%v", err)
+	}
+	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("claiming ID %d again", id), op: op}
+}
+
+// adopt holds an ID that etcd has under our name, after our record has been written at least once in this life.
+func (in input) adopt(id uint32, uid string) claim {
+	k, self := in.keys, in.self
+	idEntry, nameEntry := k.ids[id], k.names[self.name]
+	stored := idEntry.value.GetUid()
+	if !idEntry.known {
+		stored = nameEntry.value.GetUid()
+	}
+	if stored != "" && uid != "" && stored != uid && self.held == id && self.heldUID == uid {
+		return fenced(id, "ID %d of node %s has been taken over by another agent of that name, whose Node has the UID %s", id, self.name, stored)
+	}
+	want := &messages.NodeRecord{Id: id, Name: self.name, Uid: or(uid, stored)}
+	written := idEntry.err == nil && nameEntry.err == nil && proto.Equal(idEntry.value, want) && proto.Equal(nameEntry.value, want)
+	held := claim{state: messages.ClaimState_CLAIM_HELD, id: id, uid: want.GetUid()}
+	if written && self.confirmed {
+		if surplus := slices.DeleteFunc(slices.Clone(k.owners[self.name]), func(x uint32) bool { return x == id }); len(surplus) > 0 {
+			held.op = k.dropIDs(self.name, surplus)
+		}
+		return held
+	}
+	op, err := k.take(verbAdopt, want)
+	if err != nil {
+		return pending(id, "%v", err)
+	}
+	if self.held == id && idEntry.known {
+		held.op = op // nobody doubts whose it is; the record only has to be brought up to date
+		return held
+	}
+	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("adopting ID %d", id), op: op}
+}

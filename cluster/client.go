@@ -1,0 +1,118 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+const (
+	defaultDialTimeout = 5 * time.Second
+	// etcd refuses clients that ping more often than every 5 s.
+	keepAliveTime    = 10 * time.Second
+	keepAliveTimeout = 5 * time.Second
+	// gRPC alone would wait up to two minutes before it tries a dead endpoint again.
+	reconnectMin = 100 * time.Millisecond
+	reconnectMax = 3 * time.Second
+)
+
+// ClientConfig says how to reach etcd.
+type ClientConfig struct {
+	// Endpoints are URLs (http, https, unix) or host:port pairs of the members; at least one.
+	Endpoints []string
+	// CA, Cert and Key are PEM files: who signs the servers, and the certificate and key of this client. CA alone verifies the server
+	// only; Cert and Key come together. All are optional; without CA the roots of the system are used. Cert and Key are read again
+	// for every connection, so that a rotated pair needs no restart.
+	CA, Cert, Key string
+	// DialTimeout limits the establishment of one connection. Default 5 s.
+	DialTimeout time.Duration
+	// Logger receives what the client logs, one level lower than etcd means it; nil = nothing.
+	Logger *slog.Logger
+}
+
+// NewClient makes a client of etcd v3. It does not connect yet: an etcd that is down is no error here, because the Syncer reconnects for
+// ever. It fails when the endpoints or the TLS files are unusable. The caller closes the client, after every Syncer that uses it.
+func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
+	tlsConfig, err := cfg.tls()
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            cfg.Endpoints,
+		DialTimeout:          or(cfg.DialTimeout, defaultDialTimeout),
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		TLS:                  tlsConfig,
+		Logger:               newZapLogger(cfg.Logger),
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: reconnectMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMax},
+			MinConnectTimeout: or(cfg.DialTimeout, defaultDialTimeout),
+		})},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make etcd client of %s: %w", strings.Join(cfg.Endpoints, ","), err)
+	}
+	return client, nil
+}
+
+// tls returns nil when no file is given and no endpoint asks for TLS.
+func (cfg ClientConfig) tls() (*tls.Config, error) {
+	if (cfg.Cert == "") != (cfg.Key == "") {
+		return nil, fmt.Errorf("%w: etcd client certificate and key must be given together", ErrConfig)
+	}
+	if cfg.CA == "" && cfg.Cert == "" && !cfg.wantsTLS() {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.CA != "" {
+		roots, err := readRoots(cfg.CA)
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs = roots
+	}
+	if cfg.Cert != "" {
+		load := func() (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(cfg.Cert, cfg.Key)
+			if err != nil {
+				return nil, fmt.Errorf("load etcd client certificate %s: %w", cfg.Cert, err)
+			}
+			return &pair, nil
+		}
+		if _, err := load(); err != nil {
+			return nil, err
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	return config, nil
+}
+
+func (cfg ClientConfig) wantsTLS() bool {
+	for _, e := range cfg.Endpoints {
+		if strings.HasPrefix(e, "https://") || strings.HasPrefix(e, "unixs://") {
+			return true
+		}
+	}
+	return false
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read etcd CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("read etcd CA %s: %w", file, errors.New("no certificate in it"))
+	}
+	return roots, nil
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	DefaultPrefix         = "/troupe/v1"
+	DefaultGracePeriod    = 10 * time.Minute
+	DefaultRequestTimeout = 5 * time.Second
+	DefaultProbeInterval  = 5 * time.Second
+	DefaultRelistInterval = 10 * time.Minute
+	DefaultBackoffMin     = 10 * time.Millisecond
+	DefaultBackoffMax     = 5 * time.Second
+)
+
+// maxNodeName is the longest name of a Kubernetes Node (RFC 1123 subdomain).
+const maxNodeName = 253
+
+// Config is what a Syncer has to know. The zero value of every field but NodeName means its default.
+type Config struct {
+	// Prefix is where the keys of this cluster live. Clusters that share an etcd need different prefixes: under one prefix the nodes of
+	// either would collect the IDs of the other. Default DefaultPrefix.
+	Prefix string
+	// NodeName is the name of this node in Kubernetes. Required; a name that Kubernetes would accept, at most 253 bytes.
+	NodeName string
+	// GracePeriod is how long a node must have been absent from Kubernetes, as seen by this observer without interruption, before its
+	// ID is free for others. Every observer adds up to a tenth of it at random, so that not all of them collect at once.
+	// Default DefaultGracePeriod.
+	GracePeriod time.Duration
+	// LastID is the ID that this node used in an earlier life, from a local mirror; 0 = unknown. A record in etcd under this node's name
+	// outranks it; without one (etcd lost its data) it is claimed again, and if somebody else holds it the claim is fenced.
+	LastID uint32
+	// LastUID is the UID that the Kubernetes Node had when LastID was stored; "" = unknown. When Kubernetes now reports another UID the
+	// Node has been deleted and created again, and LastID no longer counts.
+	LastUID string
+	// RequestTimeout limits one request to etcd. Default DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// ProbeInterval is how often etcd is asked for a sign of life and compared with what the watch told. It bounds how late a lost
+	// connection, or an etcd that lost its data, is noticed. Default DefaultProbeInterval.
+	ProbeInterval time.Duration
+	// RelistInterval is how often the whole prefix is read again, in case a watch has been silently incomplete.
+	// Default DefaultRelistInterval.
+	RelistInterval time.Duration
+	// BackoffMin and BackoffMax bound the random delay before a transaction is tried again. The n-th delay is drawn from
+	// 0..min(BackoffMax, BackoffMin*2^n) after a conflict, and from 16 times that range after an error, BackoffMax included.
+	// Defaults DefaultBackoffMin and DefaultBackoffMax.
+	BackoffMin, BackoffMax time.Duration
+	// Now is the clock of the grace period, in any goroutine of the Syncer. Default time.Now.
+	Now func() time.Time
+	// Rand is the source of every random delay; it is used by one goroutine only. Default: seeded at random.
+	Rand *rand.Rand
+}
+
+// withDefaults returns the configuration with every zero field replaced.
+func (c Config) withDefaults() Config {
+	c.Prefix = or(strings.TrimRight(c.Prefix, "/"), DefaultPrefix)
+	c.GracePeriod = or(c.GracePeriod, DefaultGracePeriod)
+	c.RequestTimeout = or(c.RequestTimeout, DefaultRequestTimeout)
+	c.ProbeInterval = or(c.ProbeInterval, DefaultProbeInterval)
+	c.RelistInterval = or(c.RelistInterval, DefaultRelistInterval)
+	c.BackoffMin = or(c.BackoffMin, DefaultBackoffMin)
+	c.BackoffMax = or(c.BackoffMax, DefaultBackoffMax)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Rand == nil {
+		c.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	return c
+}
+
+// validate reports the first field that cannot work. It expects the defaults to be filled in.
+func (c Config) validate() error {
+	switch {
+	case !validNodeName(c.NodeName):
+		return fmt.Errorf("%w: NodeName %q is not the name of a Kubernetes node", ErrConfig, c.NodeName)
+	case !strings.HasPrefix(c.Prefix, "/"):
+		return fmt.Errorf("%w: Prefix %q does not begin with a slash", ErrConfig, c.Prefix)
+	case c.GracePeriod < 0, c.RequestTimeout < 0, c.ProbeInterval < 0, c.RelistInterval < 0, c.BackoffMin < 0:
+		return fmt.Errorf("%w: negative duration", ErrConfig)
+	case c.BackoffMax < c.BackoffMin:
+		return fmt.Errorf("%w: BackoffMax %s is less than BackoffMin %s", ErrConfig, c.BackoffMax, c.BackoffMin)
+	}
+	return nil
+}
+
+// validNodeName tells whether the name can be the last element of a key. It is wider than RFC 1123 on purpose: what matters here is
+// that no name can reach into the key of another.
+func validNodeName(name string) bool {
+	if name == "" || len(name) > maxNodeName {
+		return false
+	}
+	for _, r := range name {
+		if r <= ' ' || r == '/' || r >= 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// or returns the value, or the default where the value is zero.
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// TestCrowdJoinsAtOnce lets 300 nodes claim their first ID at the same moment: all get one, all different, with no hole (N19, times 15).
+func TestCrowdJoinsAtOnce(t *testing.T) {
+	count := 300
+	if testing.Short() {
+		count = 40
+	}
+	etcd := startEtcd(t)
+	clients := make([]*clientv3.Client, 10)
+	for i := range clients {
+		clients[i] = newTestClient(t, etcd.Endpoints())
+	}
+	agents := make([]*agent, count)
+	start := time.Now()
+	for i := range agents {
+		name := fmt.Sprintf("n%d", i+1)
+		agents[i] = startAgent(t, clients[i%len(clients)], Config{NodeName: name})
+		agents[i].SetNodes(named(name, count))
+	}
+	ids := map[uint32]string{}
+	for _, a := range agents {
+		ids[a.waitHeld(t)] = a.name
+	}
+	t.Logf("%d nodes joined in %s", count, time.Since(start).Round(time.Millisecond))
+
+	want := make([]uint32, count)
+	for i := range want {
+		want[i] = uint32(i + 1)
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(ids))); diff != "" {
+		t.Errorf("IDs are not 1..%d (-want +got):\n%s", count, diff)
+	}
+	// Everybody agrees on who is who.
+	for _, a := range []*agent{agents[0], agents[count-1]} {
+		state := a.waitFor(t, "all peers with their IDs", func(s *messages.ClusterState) bool {
+			for _, n := range s.GetNodes() {
+				if n.GetId() == 0 {
+					return false
+				}
+			}
+			return len(s.GetNodes()) == count
+		})
+		for id, name := range ids {
+			if got := state.GetNodes()[name].GetId(); got != id {
+				t.Errorf("%s sees %s with ID %d, it holds %d", a.name, name, got, id)
+			}
+		}
+	}
+	t.Logf("everybody knew everybody after %s", time.Since(start).Round(time.Millisecond))
+}

@@ -1,0 +1,92 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"go.etcd.io/etcd/server/v3/verify"
+	"go.uber.org/zap"
+)
+
+const (
+	dataDirName  = "data"
+	lockFileName = "lock"
+)
+
+// dirLock holds a data directory for this process; the kernel lets it go with the process.
+type dirLock struct{ file *os.File }
+
+// lockDir makes the directory where it is missing and locks it, without waiting.
+func lockDir(dir string) (*dirLock, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("%w: no data directory given", ErrConfig)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(dir, lockFileName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := tryLock(file); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &dirLock{file: file}, nil
+}
+
+func (l *dirLock) release() error { return l.file.Close() }
+
+// tryLock takes an exclusive flock(2), as bbolt does on its file.
+func tryLock(file *os.File) error {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
+	}
+	return nil
+}
+
+// checkData looks at what an earlier run left, before etcd does: etcd waits for ever for a database that another etcd has open, and
+// panics, in a goroutine that nobody can guard, when it cannot read it.
+func checkData(data string, log *zap.Logger) (err error) {
+	member := filepath.Join(data, "member")
+	entries, err := os.ReadDir(member)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read data directory: %w", err)
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	if err := probeDatabase(filepath.Join(member, "snap", "db")); err != nil {
+		return err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	if err := verify.Verify(verify.Config{DataDir: data, Logger: log}); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return nil
+}
+
+// probeDatabase tells whether the database can be opened at once.
+func probeDatabase(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", ErrDamaged, path)
+	}
+	if err != nil {
+		return fmt.Errorf("open database: %w", err)
+	}
+	return errors.Join(tryLock(file), file.Close())
+}

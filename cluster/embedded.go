@@ -1,0 +1,241 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
+)
+
+const (
+	defaultStartTimeout = 30 * time.Second
+	defaultCloseTimeout = 15 * time.Second
+	embeddedName        = "troupe"
+	// A member that is alone never calls itself: no port is opened for this address, it only has to stay the same.
+	embeddedPeerURL = "http://127.0.0.1:2380"
+	socketName      = "etcd.sock"
+	// maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its NUL.
+	maxSocketPath = 107
+)
+
+// EmbeddedConfig configures an etcd inside this process: one member, nobody else's peer, for a single node, a demo or a test.
+type EmbeddedConfig struct {
+	// Dir keeps the data, a lock and, by default, the socket. It is made with mode 0700 where it is missing. Required.
+	Dir string
+	// Listen is where clients connect: "host:port" (port 0 = any free one; no TLS, so a loopback address), or the absolute path of a
+	// unix socket. Default: a socket in Dir, or, where that path would be too long for a socket, one in a private temporary directory.
+	Listen string
+	// NoSync leaves out every fsync. Faster, and a power failure may damage the data: for demos and tests.
+	NoSync bool
+	// StartTimeout limits the wait for a server that answers. Default 30 s.
+	StartTimeout time.Duration
+	// CloseTimeout limits Close. Default 15 s.
+	CloseTimeout time.Duration
+	// Logger receives what etcd logs, one level lower than etcd means it; nil = nothing.
+	Logger *slog.Logger
+}
+
+// Embedded is a running etcd inside this process.
+type Embedded struct {
+	cfg       EmbeddedConfig
+	server    *embed.Etcd
+	client    *clientv3.Client
+	endpoint  string
+	lock      *dirLock
+	cleanup   string
+	streams   context.CancelFunc
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// StartEmbedded checks the data directory, starts etcd in it and waits until it serves. It fails with ErrLocked when another process
+// holds the directory and with ErrDamaged when etcd could not trust what is in it: etcd itself would wait for ever or end the process.
+func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
+	cfg.StartTimeout = or(cfg.StartTimeout, defaultStartTimeout)
+	cfg.CloseTimeout = or(cfg.CloseTimeout, defaultCloseTimeout)
+	lock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("start embedded etcd in %s: %w", cfg.Dir, err)
+	}
+	e := &Embedded{cfg: cfg, lock: lock}
+	if err := e.start(); err != nil {
+		return nil, fmt.Errorf("start embedded etcd in %s: %w", cfg.Dir, errors.Join(err, e.Close()))
+	}
+	return e, nil
+}
+
+// Client returns the client of this etcd, over the same socket that any other client uses. Close closes it.
+func (e *Embedded) Client() *clientv3.Client { return e.client }
+
+// Endpoints returns where other clients, etcdctl for example, reach this etcd.
+func (e *Embedded) Endpoints() []string { return []string{e.endpoint} }
+
+// Err delivers the error of a listener that failed, and is closed when etcd is over. An etcd that can no longer write its log does not
+// report here: it panics, because going on would break promises already made.
+func (e *Embedded) Err() <-chan error { return e.server.Err() }
+
+// Close stops etcd within CloseTimeout: open watches of other clients end at once, the data is on disk afterwards and the directory is
+// free. It can be called more than once.
+func (e *Embedded) Close() error {
+	e.closeOnce.Do(func() { e.closeErr = e.close() })
+	return e.closeErr
+}
+
+func (e *Embedded) start() error {
+	listen, err := e.listenURL()
+	if err != nil {
+		return err
+	}
+	log := newZapLogger(e.cfg.Logger)
+	data := filepath.Join(e.cfg.Dir, dataDirName)
+	if err := checkData(data, log); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e.streams = cancel
+	cfg := embed.NewConfig()
+	cfg.Name = embeddedName
+	cfg.Dir = data
+	cfg.ListenPeerUrls = nil
+	cfg.ListenClientUrls = []url.URL{listen}
+	cfg.AdvertiseClientUrls = []url.URL{listen}
+	peer, err := url.Parse(embeddedPeerURL)
+	if err != nil {
+		return err
+	}
+	cfg.AdvertisePeerUrls = []url.URL{*peer}
+	cfg.InitialCluster = embeddedName + "=" + embeddedPeerURL
+	// A new data directory gets a new cluster ID, so that clients can tell an etcd that lost its data from one that restarted.
+	cfg.InitialClusterToken = fmt.Sprintf("troupe-%d", time.Now().UnixNano())
+	cfg.AutoCompactionRetention = "1h"
+	cfg.EnableGRPCGateway = false
+	cfg.UnsafeNoFsync = e.cfg.NoSync
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
+	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(endStreamsWith(ctx))}
+	if e.server, err = startServer(cfg, e.cfg.StartTimeout); err != nil {
+		return err
+	}
+	e.endpoint = endpointOf(listen, e.server)
+	e.client, err = NewClient(ClientConfig{Endpoints: []string{e.endpoint}, Logger: e.cfg.Logger})
+	return err
+}
+
+// listenURL resolves where to listen.
+func (e *Embedded) listenURL() (url.URL, error) {
+	listen := e.cfg.Listen
+	if listen == "" {
+		dir, err := filepath.Abs(e.cfg.Dir)
+		if err != nil {
+			return url.URL{}, err
+		}
+		if listen = filepath.Join(dir, socketName); len(listen) > maxSocketPath {
+			if e.cleanup, err = os.MkdirTemp("", "troupe-etcd-"); err != nil {
+				return url.URL{}, fmt.Errorf("make directory of the socket: %w", err)
+			}
+			listen = filepath.Join(e.cleanup, socketName)
+		}
+	}
+	if filepath.IsAbs(listen) {
+		if len(listen) > maxSocketPath {
+			return url.URL{}, fmt.Errorf("%w: path of socket %s is longer than %d bytes", ErrConfig, listen, maxSocketPath)
+		}
+		return url.URL{Scheme: "unix", Path: listen}, nil
+	}
+	return url.URL{Scheme: "http", Host: listen}, nil
+}
+
+// endpointOf tells clients where the server listens, with the port that the kernel chose.
+func endpointOf(listen url.URL, server *embed.Etcd) string {
+	if listen.Scheme == "http" && len(server.Clients) > 0 {
+		listen.Host = server.Clients[0].Addr().String()
+	}
+	return listen.String()
+}
+
+func (e *Embedded) close() error {
+	var errs []error
+	if e.client != nil {
+		errs = append(errs, e.client.Close())
+	}
+	if e.streams != nil {
+		e.streams()
+	}
+	if e.server != nil {
+		errs = append(errs, stopServer(e.server, e.cfg.CloseTimeout))
+	}
+	if e.cleanup != "" {
+		errs = append(errs, os.RemoveAll(e.cleanup))
+	}
+	if !errors.Is(errors.Join(errs...), ErrCloseTimeout) {
+		errs = append(errs, e.lock.release()) // the directory of a server that is still stopping is not free
+	}
+	return errors.Join(errs...)
+}
+
+// startServer starts etcd and waits until it serves. Where etcd would panic or end the process, it returns ErrDamaged.
+func startServer(cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrDamaged, r)
+		}
+	}()
+	if server, err = embed.StartEtcd(cfg); err != nil {
+		return nil, err
+	}
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	select {
+	case <-server.Server.ReadyNotify():
+		return server, nil
+	case err = <-server.Err():
+	case <-deadline.C:
+		err = fmt.Errorf("not ready within %s", timeout)
+	}
+	return nil, errors.Join(err, stopServer(server, timeout))
+}
+
+// stopServer waits for the end of the server, but not for ever.
+func stopServer(server *embed.Etcd, timeout time.Duration) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		server.Close()
+	}()
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-deadline.C:
+		return fmt.Errorf("%w: %s", ErrCloseTimeout, timeout)
+	}
+}
+
+// endStreamsWith ends every stream, watches above all, together with ctx. Without it a graceful stop waits its full seven seconds for
+// clients that do not think of leaving.
+func endStreamsWith(ctx context.Context) grpc.StreamServerInterceptor {
+	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		streamCtx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return next(srv, boundStream{ServerStream: stream, ctx: streamCtx})
+	}
+}
+
+// boundStream is a stream with another context.
+type boundStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context satisfies grpc.ServerStream.
+func (s boundStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,191 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// What the follower and the prober tell the loop.
+type (
+	// listed is everything under the root at one revision.
+	listed struct {
+		revision int64
+		pairs    []pair
+	}
+	// changed is what happened since, complete revisions in order.
+	changed struct{ changes []change }
+	// heard is a sign of life of etcd, or its absence.
+	heard struct{ err error }
+)
+
+// errGap means that the watch cannot go on where it was: list again at once.
+var errGap = errors.New("watch has a gap")
+
+// follower keeps the loop's picture of etcd current: list, then watch from the next revision; when the watch breaks or has a gap, list
+// again. It never gives up.
+type follower struct {
+	client  *clientv3.Client
+	layout  layout
+	timeout time.Duration
+	every   time.Duration
+	backoff delays
+	log     *slog.Logger
+	send    func(any)
+	// relist asks for a new list; anybody may fill it without waiting.
+	relist chan struct{}
+	// seen and cluster are the highest revision told to the loop and the cluster it came from; the prober compares them with etcd.
+	seen    atomic.Int64
+	cluster atomic.Uint64
+}
+
+// askRelist asks for a new list soon.
+func (f *follower) askRelist() {
+	select {
+	case f.relist <- struct{}{}:
+	default:
+	}
+}
+
+// run follows etcd until ctx ends.
+func (f *follower) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		revision, err := f.list(ctx)
+		if err == nil {
+			err = f.watch(ctx, revision+1)
+		}
+		switch {
+		case err == nil: // asked for a new list
+			f.backoff.reset()
+		case errors.Is(err, errGap):
+			f.log.Info("list again", "err", err)
+			fallthrough
+		default:
+			if !errors.Is(err, errGap) && ctx.Err() == nil {
+				f.send(heard{err: err})
+			}
+			sleep(ctx, f.backoff.next())
+		}
+	}
+}
+
+// list reads everything, in one request and so at one revision.
+func (f *follower) list(ctx context.Context) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	resp, err := f.client.Get(ctx, f.layout.root(), clientv3.WithPrefix())
+	if err != nil {
+		return 0, fmt.Errorf("list %s: %w", f.layout.root(), err)
+	}
+	pairs := make([]pair, len(resp.Kvs))
+	for i, kv := range resp.Kvs {
+		pairs[i] = pairOf(kv)
+	}
+	revision := resp.Header.GetRevision()
+	f.seen.Store(revision)
+	f.cluster.Store(resp.Header.GetClusterId())
+	f.send(listed{revision: revision, pairs: pairs})
+	return revision, nil
+}
+
+// watch passes on changes until a new list is asked for or due (nil), the watch has a gap (errGap) or breaks.
+func (f *follower) watch(ctx context.Context, revision int64) error {
+	due, cancelDue := context.WithTimeout(ctx, f.every)
+	defer cancelDue()
+	// A member without a leader would go silent; rather let the watch break.
+	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(due))
+	defer cancel()
+	opened := make(chan clientv3.WatchChan, 1)
+	go func() { opened <- f.client.Watch(watchCtx, f.layout.root(), clientv3.WithPrefix(), clientv3.WithRev(revision)) }()
+	var responses clientv3.WatchChan
+	defer func() {
+		cancel()
+		if responses == nil {
+			<-opened // the goroutine ends with this call
+		}
+	}()
+	for {
+		select {
+		case responses = <-opened:
+			opened = nil
+		case <-f.relist:
+			return nil
+		case <-due.Done():
+			return nil
+		case resp, ok := <-responses:
+			if err := watchError(resp, ok); err != nil {
+				if due.Err() != nil {
+					return nil
+				}
+				return err
+			}
+			f.pass(resp)
+		}
+	}
+}
+
+// watchError explains the end of a watch; nil means that it goes on.
+func watchError(resp clientv3.WatchResponse, ok bool) error {
+	switch err := resp.Err(); {
+	case !ok:
+		return fmt.Errorf("%w: closed by the client", errGap)
+	case errors.Is(err, rpctypes.ErrCompacted), resp.CompactRevision != 0:
+		return fmt.Errorf("%w: compacted up to revision %d", errGap, resp.CompactRevision)
+	case err != nil:
+		return fmt.Errorf("watch: %w", err)
+	default:
+		return nil
+	}
+}
+
+// pass hands one response to the loop.
+func (f *follower) pass(resp clientv3.WatchResponse) {
+	if len(resp.Events) == 0 {
+		return
+	}
+	f.backoff.reset()
+	changes := make([]change, len(resp.Events))
+	for i, e := range resp.Events {
+		changes[i] = change{pair: pairOf(e.Kv), deleted: e.Type == clientv3.EventTypeDelete}
+	}
+	f.seen.Store(changes[len(changes)-1].mod)
+	f.send(changed{changes: changes})
+}
+
+func pairOf(kv *mvccpb.KeyValue) pair {
+	return pair{key: string(kv.GetKey()), value: kv.GetValue(), mod: kv.GetModRevision()}
+}
+
+// probe asks etcd for a sign of life until ctx ends. A watch alone is silent both when nothing happens and when nothing can happen: after
+// the connection was lost, and after etcd came back without its data, where the watch would wait for a revision of the past.
+func (f *follower) probe(ctx context.Context, every time.Duration) {
+	for sleep(ctx, every) {
+		seen, cluster := f.seen.Load(), f.cluster.Load()
+		err := f.probeOnce(ctx, seen, cluster)
+		if ctx.Err() == nil {
+			f.send(heard{err: err})
+		}
+	}
+}
+
+func (f *follower) probeOnce(ctx context.Context, seen int64, cluster uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	resp, err := f.client.Get(ctx, f.layout.probe(), clientv3.WithKeysOnly())
+	if err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	if header := resp.Header; cluster != 0 && (header.GetClusterId() != cluster || header.GetRevision() < seen) {
+		f.log.Warn("etcd is not what it was, list again",
+			"cluster", header.GetClusterId(), "cluster_before", cluster, "revision", header.GetRevision(), "revision_before", seen)
+		f.askRelist()
+	}
+	return nil
+}

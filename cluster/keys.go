@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"strconv"
+	"strings"
+)
+
+// kind says which of the three families of keys a key belongs to.
+type kind int
+
+const (
+	kindUnknown kind = iota
+	kindID
+	kindName
+	kindAddresses
+)
+
+// layout builds and reads the keys under one prefix; doc.go draws them.
+type layout struct{ prefix string }
+
+// root is the prefix of everything that a Syncer reads.
+func (l layout) root() string { return l.prefix + "/nodes/" }
+
+func (l layout) id(id uint32) string {
+	return l.root() + "id/" + strconv.FormatUint(uint64(id), 10)
+}
+
+func (l layout) name(name string) string { return l.root() + "name/" + name }
+
+func (l layout) addresses(name string) string { return l.root() + "addresses/" + name }
+
+// probe is a key that nobody writes; reading it shows that etcd answers.
+func (l layout) probe() string { return l.prefix + "/probe" }
+
+// parsedKey is what a key says about its value.
+type parsedKey struct {
+	kind kind
+	id   uint32 // kindID
+	name string // kindName, kindAddresses
+}
+
+// parse reads a key. Keys that are not exactly what this layout would build are kindUnknown: "07" is not 7.
+func (l layout) parse(key string) parsedKey {
+	family, rest, ok := strings.Cut(strings.TrimPrefix(key, l.root()), "/")
+	if !ok || !strings.HasPrefix(key, l.root()) {
+		return parsedKey{}
+	}
+	switch {
+	case family == "id":
+		id, err := strconv.ParseUint(rest, 10, 32)
+		if err != nil || id == 0 || l.id(uint32(id)) != key {
+			return parsedKey{}
+		}
+		return parsedKey{kind: kindID, id: uint32(id)}
+	case family == "name" && validNodeName(rest):
+		return parsedKey{kind: kindName, name: rest}
+	case family == "addresses" && validNodeName(rest):
+		return parsedKey{kind: kindAddresses, name: rest}
+	default:
+		return parsedKey{}
+	}
+}

@@ -1,0 +1,187 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen; nothing is asserted about how soon it does.
+const patience = 60 * time.Second
+
+// startEtcd runs an etcd for one test.
+func startEtcd(t testing.TB) *Embedded {
+	t.Helper()
+	return startEtcdIn(t, filepath.Join(t.TempDir(), "etcd"))
+}
+
+// startEtcdIn runs an etcd in a directory, until it is closed or the test ends.
+func startEtcdIn(t testing.TB, dir string) *Embedded {
+	t.Helper()
+	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
+	if err != nil {
+		t.Fatalf("start etcd: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := etcd.Close(); err != nil {
+			t.Errorf("close etcd: %v", err)
+		}
+	})
+	return etcd
+}
+
+// newTestClient makes a client of its own, that survives the etcd.
+func newTestClient(t testing.TB, endpoints []string) *clientv3.Client {
+	t.Helper()
+	client, err := NewClient(ClientConfig{Endpoints: endpoints})
+	if err != nil {
+		t.Fatalf("make client: %v", err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// testClock is a clock that only a test moves.
+type testClock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newTestClock() *testClock { return &testClock{now: time.Unix(1_700_000_000, 0)} }
+
+func (c *testClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *testClock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// agent is a running Syncer with everything that it said.
+type agent struct {
+	*Syncer
+	name string
+	stop func()
+
+	mu     sync.Mutex
+	states []*messages.ClusterState
+	more   chan struct{}
+}
+
+// testConfig makes a Syncer quick to notice.
+func testConfig(name string) Config {
+	return Config{
+		NodeName: name, ProbeInterval: 50 * time.Millisecond, RequestTimeout: time.Second,
+		BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond,
+	}
+}
+
+// startAgent runs a Syncer until it is stopped or the test ends.
+func startAgent(t testing.TB, client *clientv3.Client, cfg Config) *agent {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &agent{Syncer: New(client, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1)}
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, a.take) }()
+	a.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("run of %s: %v", a.name, err)
+		}
+	})
+	t.Cleanup(a.stop)
+	return a
+}
+
+func (a *agent) take(state *messages.ClusterState) {
+	a.mu.Lock()
+	a.states = append(a.states, state)
+	a.mu.Unlock()
+	select {
+	case a.more <- struct{}{}:
+	default:
+	}
+}
+
+// state returns what the agent said last.
+func (a *agent) state() *messages.ClusterState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.states) == 0 {
+		return nil
+	}
+	return a.states[len(a.states)-1]
+}
+
+// history returns everything the agent said.
+func (a *agent) history() []*messages.ClusterState {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.states)
+}
+
+// waitFor waits until the agent's last state satisfies the condition, and returns it.
+func (a *agent) waitFor(t testing.TB, what string, condition func(*messages.ClusterState) bool) *messages.ClusterState {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		if s := a.state(); s != nil && condition(s) {
+			return s
+		}
+		select {
+		case <-a.more:
+		case <-deadline.C:
+			t.Fatalf("%s: not seen in time: %s; last state: %v", a.name, what, a.state())
+		}
+	}
+}
+
+// waitHeld waits until the agent holds an ID, and returns it.
+func (a *agent) waitHeld(t testing.TB) uint32 {
+	t.Helper()
+	return a.waitFor(t, "a held claim", func(s *messages.ClusterState) bool {
+		return s.GetClaim() == messages.ClaimState_CLAIM_HELD
+	}).GetId()
+}
+
+// node makes a Kubernetes node.
+func node(name, uid string, addresses ...string) *messages.Node {
+	return &messages.Node{Name: name, Uid: uid, Addresses: addresses}
+}
+
+// nodesOf makes the view that a node has of Kubernetes.
+func nodesOf(self string, nodes ...*messages.Node) *messages.NodeInput {
+	in := &messages.NodeInput{Nodes: map[string]*messages.Node{}}
+	for _, n := range nodes {
+		in.Nodes[n.GetName()] = n
+		if n.GetName() == self {
+			in.Self = n
+		}
+	}
+	return in
+}
+
+// named makes a view of nodes n1, n2 ... with the UIDs u1, u2 ...
+func named(self string, count int) *messages.NodeInput {
+	nodes := make([]*messages.Node, count)
+	for i := range nodes {
+		nodes[i] = node(fmt.Sprintf("n%d", i+1), fmt.Sprintf("u%d", i+1))
+	}
+	return nodesOf(self, nodes...)
+}

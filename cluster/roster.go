@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"maps"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// roster joins the three sources of what is known of each node: its ID, its VPP addresses, and its Kubernetes object. Each half comes and
+// goes without the others. It belongs to one goroutine; the nodes in it are immutable and are replaced when they change.
+type roster struct{ nodes map[string]*messages.ClusterNode }
+
+// refresh joins the named nodes anew and tells whether any of them changed.
+func (r *roster) refresh(names []string, k *keyspace, v view) bool {
+	changed := false
+	for _, name := range names {
+		node := joined(name, k, v)
+		old := r.nodes[name]
+		switch {
+		case node == nil && old == nil, node != nil && old != nil && proto.Equal(node, old):
+			continue
+		case node == nil:
+			delete(r.nodes, name)
+		default:
+			r.nodes[name] = node
+		}
+		changed = true
+	}
+	return changed
+}
+
+// refreshAll joins every node anew and tells whether any of them changed.
+func (r *roster) refreshAll(k *keyspace, v view) bool {
+	names := map[string]bool{}
+	collect(names, r.nodes)
+	collect(names, v.nodes)
+	if k != nil {
+		collect(names, k.owners)
+		collect(names, k.addresses)
+	}
+	list := make([]string, 0, len(names))
+	for name := range names {
+		list = append(list, name)
+	}
+	return r.refresh(list, k, v)
+}
+
+func collect[T any](into map[string]bool, from map[string]T) {
+	for name := range from {
+		into[name] = true
+	}
+}
+
+// snapshot returns the nodes as a map of its own.
+func (r *roster) snapshot() map[string]*messages.ClusterNode { return maps.Clone(r.nodes) }
+
+// joined returns what is known of a node, nil if nothing.
+func joined(name string, k *keyspace, v view) *messages.ClusterNode {
+	object := v.nodes[name]
+	node := &messages.ClusterNode{
+		Name: name, Uid: object.GetUid(), ManagementAddresses: object.GetAddresses(), PodCidrs: object.GetPodCidrs(),
+	}
+	if k != nil {
+		node.Id = k.idOf(name)
+		node.VppAddresses = k.addresses[name].value.GetVppAddresses()
+		node.Uid = or(node.Uid, k.uidOf(name))
+	}
+	if object == nil && node.Id == 0 && len(node.VppAddresses) == 0 {
+		return nil
+	}
+	return node
+}

@@ -1,0 +1,66 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// wrote is the outcome of an operation.
+type wrote struct {
+	op *operation
+	// ok is false when a guard did not hold; nothing was written then.
+	ok bool
+	// revision of etcd after it.
+	revision int64
+	// err means that the outcome is unknown; the keyspace will show it.
+	err error
+}
+
+// transact carries out an operation as one etcd transaction.
+func transact(ctx context.Context, kv clientv3.KV, op *operation) wrote {
+	resp, err := kv.Txn(ctx).If(comparisons(op.guards)...).Then(branchOps(op.branches)...).Commit()
+	if err != nil {
+		return wrote{op: op, err: fmt.Errorf("%s %s: %w", op.verb, op.about, err)}
+	}
+	return wrote{op: op, ok: resp.Succeeded && carriedOut(resp.Responses), revision: resp.Header.GetRevision()}
+}
+
+func comparisons(guards []guard) []clientv3.Cmp {
+	cmps := make([]clientv3.Cmp, len(guards))
+	for i, g := range guards {
+		// A key that does not exist has the modification revision 0.
+		cmps[i] = clientv3.Compare(clientv3.ModRevision(g.key), "=", g.mod)
+	}
+	return cmps
+}
+
+// branchOps nests the branches: a transaction for the first, whose else part is the transaction for the rest.
+func branchOps(branches []branch) []clientv3.Op {
+	if len(branches) == 0 {
+		return nil
+	}
+	b := branches[0]
+	var ops []clientv3.Op
+	for _, p := range b.puts {
+		ops = append(ops, clientv3.OpPut(p.key, p.value))
+	}
+	for _, key := range b.deletes {
+		ops = append(ops, clientv3.OpDelete(key))
+	}
+	return []clientv3.Op{clientv3.OpTxn(comparisons(b.guards), ops, branchOps(branches[1:]))}
+}
+
+// carriedOut tells whether any branch of the nest was taken.
+func carriedOut(responses []*etcdserverpb.ResponseOp) bool {
+	for len(responses) == 1 {
+		nested := responses[0].GetResponseTxn()
+		if nested == nil || nested.GetSucceeded() {
+			return true
+		}
+		responses = nested.GetResponses()
+	}
+	return false
+}

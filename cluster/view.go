@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"maps"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// view is what Kubernetes says of the nodes, as last told by SetNodes. It is immutable.
+type view struct {
+	// serial tells one view from the next.
+	serial uint64
+	// known is true once there was any.
+	known bool
+	// current is false while the source cannot vouch for it.
+	current bool
+	// whole is false when a Node object could not be read.
+	whole bool
+	nodes map[string]*messages.Node
+}
+
+// next returns the view after SetNodes: nil keeps what is known but no longer trusts it.
+func (v view) next(in *messages.NodeInput) view {
+	if in == nil {
+		v.current = false
+		v.serial++
+		return v
+	}
+	next := view{serial: v.serial + 1, known: true, current: true, whole: true, nodes: in.GetNodes()}
+	for _, e := range in.GetErrors() {
+		next.whole = next.whole && e.GetKind() != "Node"
+	}
+	if self := in.GetSelf(); self.GetName() != "" && next.nodes[self.GetName()] == nil {
+		next.nodes = maps.Clone(next.nodes)
+		if next.nodes == nil {
+			next.nodes = map[string]*messages.Node{}
+		}
+		next.nodes[self.GetName()] = self
+	}
+	return next
+}
+
+// complete tells whether a node that is missing here has really left: the list is current, without holes, and plausible, because this
+// node is in it.
+func (v view) complete(self string) bool {
+	return v.known && v.current && v.whole && v.nodes[self] != nil
+}
+
+// without tells whether Kubernetes has nodes, but not this one. A view without any node says nothing about membership.
+func (v view) without(self string) bool {
+	return v.known && v.whole && len(v.nodes) > 0 && v.nodes[self] == nil
+}
+
+// touched returns the names of the nodes that differ between two views.
+func (v view) touched(next view) []string {
+	var names []string
+	for name, node := range next.nodes {
+		if old := v.nodes[name]; old != node && !proto.Equal(old, node) {
+			names = append(names, name)
+		}
+	}
+	for name := range v.nodes {
+		if next.nodes[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}

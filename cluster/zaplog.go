@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// newZapLogger makes the logger that etcd demands write to slog. Everything arrives one level lower than etcd means it: nothing in etcd's
+// log is by itself an event of this agent, and what matters comes back as an error. Where etcd would end the process, it panics instead,
+// so that the caller can turn the end of a start into an error.
+func newZapLogger(log *slog.Logger) *zap.Logger {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return zap.New(slogCore{handler: log.Handler()}, zap.WithFatalHook(zapcore.WriteThenPanic))
+}
+
+// slogCore is a zapcore.Core on a slog.Handler.
+type slogCore struct{ handler slog.Handler }
+
+// slogLevel maps the levels of zap, one step down.
+func slogLevel(level zapcore.Level) slog.Level {
+	switch {
+	case level >= zapcore.DPanicLevel:
+		return slog.LevelError
+	case level >= zapcore.ErrorLevel:
+		return slog.LevelWarn
+	case level >= zapcore.WarnLevel:
+		return slog.LevelInfo
+	case level >= zapcore.InfoLevel:
+		return slog.LevelDebug
+	default:
+		return slog.LevelDebug - 4
+	}
+}
+
+// Enabled satisfies zapcore.LevelEnabler.
+func (c slogCore) Enabled(level zapcore.Level) bool {
+	return c.handler.Enabled(context.Background(), slogLevel(level))
+}
+
+// With satisfies zapcore.Core.
+func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
+	return slogCore{handler: c.handler.WithAttrs(slogAttrs(fields))}
+}
+
+// Check satisfies zapcore.Core.
+func (c slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(entry.Level) {
+		return checked.AddCore(entry, c)
+	}
+	return checked
+}
+
+// Write satisfies zapcore.Core.
+func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	record := slog.NewRecord(or(entry.Time, time.Now()), slogLevel(entry.Level), "etcd: "+entry.Message, 0)
+	record.AddAttrs(slogAttrs(fields)...)
+	return c.handler.Handle(context.Background(), record)
+}
+
+// Sync satisfies zapcore.Core.
+func (slogCore) Sync() error { return nil }
+
+// slogAttrs lets every field encode itself, so that no kind of zap field is forgotten.
+func slogAttrs(fields []zapcore.Field) []slog.Attr {
+	attrs := make([]slog.Attr, 0, len(fields))
+	for _, f := range fields {
+		encoder := zapcore.NewMapObjectEncoder()
+		f.AddTo(encoder)
+		for key, value := range encoder.Fields {
+			attrs = append(attrs, slog.Any(key, value))
+		}
+	}
+	return attrs
+}

@@ -1,0 +1,168 @@
+package kube
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Changes are the values that a commit gave out.
+type Changes struct {
+	// Services holds the new values, ordered by key and by generation.
+	Services []*messages.ServiceInput
+	// Node holds the new surroundings, nil if they did not change.
+	Node *messages.NodeInput
+}
+
+// Empty says that nothing changed.
+func (c Changes) Empty() bool { return len(c.Services) == 0 && c.Node == nil }
+
+// Deliver hands the changes to a sink in the order of their generations.
+func (c Changes) Deliver(sink Sink) {
+	for _, input := range c.Services {
+		sink.ServiceChanged(input)
+	}
+	if c.Node != nil {
+		sink.NodeChanged(c.Node)
+	}
+}
+
+// Commit makes new values of everything recorded since the last commit and returns those that differ from what was given out last.
+// Each gets the next generation.
+func (s *Store) Commit() Changes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var changes Changes
+	for _, key := range sortedKeys(s.dirty) {
+		if input := s.commitService(key); input != nil {
+			changes.Services = append(changes.Services, input)
+		}
+	}
+	s.dirty = map[string]struct{}{} // not cleared: after a list of everything that would cost as much with every commit
+	if s.changed.surroundings {
+		changes.Node = s.commitSurroundings()
+		s.changed.nodes, s.changed.surroundings = false, false
+	}
+	return changes
+}
+
+// commitService returns the new value of a service, or nil if it means the same as the last one.
+func (s *Store) commitService(key string) *messages.ServiceInput {
+	e := s.services[key]
+	if e.service == nil && len(e.slices) == 0 {
+		return s.commitGone(key, e)
+	}
+	input := &messages.ServiceInput{Key: key, Service: e.service, Errors: s.serviceProblems(key, e)}
+	if e.published == nil && len(s.problems) > 0 {
+		s.changed.surroundings = true // its problems move from the surroundings to the service
+	}
+	if e.published != nil {
+		// Compared before the slices are copied: most updates of metadata end here.
+		input.Slices = e.slices
+		if equalInput(e.published, input) {
+			return nil
+		}
+		s.digest.Hash ^= DigestHash(key, e.published.Generation)
+		s.digest.Services--
+	}
+	input.Slices = slices.Clone(e.slices)
+	s.generation++
+	input.Generation = s.generation
+	s.digest.Hash ^= DigestHash(key, input.Generation)
+	s.digest.Services++
+	e.published = input
+	return input
+}
+
+// commitGone forgets a service without content; the returned value says that it is gone, nil if nobody ever knew it.
+func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
+	delete(s.services, key)
+	if len(s.problems) > 0 {
+		s.changed.surroundings = true // its problems move from the service to the surroundings
+	}
+	if e.published == nil {
+		return nil
+	}
+	s.digest.Hash ^= DigestHash(key, e.published.Generation)
+	s.digest.Services--
+	s.generation++
+	return &messages.ServiceInput{Key: key, Generation: s.generation}
+}
+
+// serviceProblems returns the problems of a service and its slices, in order.
+func (s *Store) serviceProblems(key string, e *entry) []*messages.ObjectError {
+	if len(s.problems) == 0 {
+		return nil
+	}
+	out := slices.Clone(s.problems[ref{normalize.KindService, key}])
+	for _, slice := range e.slices {
+		out = append(out, s.problems[ref{normalize.KindEndpointSlice, normalize.SliceKey(slice)}]...)
+	}
+	return sorted(out)
+}
+
+// commitSurroundings returns the new NodeInput, or nil if it means the same as the last one. The map of nodes is shared between values
+// as long as no node changes: pods come and go much more often, and there may be thousands of nodes.
+func (s *Store) commitSurroundings() *messages.NodeInput {
+	last := s.surround
+	input := &messages.NodeInput{Nodes: last.Nodes, Errors: s.otherProblems()}
+	if s.changed.nodes && !maps.EqualFunc(s.nodes, last.Nodes, equalMessage) {
+		input.Nodes = maps.Clone(s.nodes)
+	}
+	input.Self = input.Nodes[s.node]
+	input.Pods = slices.SortedFunc(maps.Values(s.pods), func(a, b *messages.Pod) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	sameNodes := input.Self == last.Self && len(input.Nodes) == len(last.Nodes) && (!s.changed.nodes || maps.Equal(input.Nodes, last.Nodes))
+	if sameNodes && slices.EqualFunc(input.Pods, last.Pods, equalMessage) && equalErrors(input.Errors, last.Errors) {
+		return nil
+	}
+	s.generation++
+	input.Generation = s.generation
+	s.surround = input
+	return input
+}
+
+// otherProblems returns the problems that no known service carries, in order.
+func (s *Store) otherProblems() []*messages.ObjectError {
+	var out []*messages.ObjectError
+	for r, problems := range s.problems {
+		if owner := s.ownerOf(r); owner == "" || s.services[owner] == nil {
+			out = append(out, problems...)
+		}
+	}
+	return sorted(out)
+}
+
+func sorted(problems []*messages.ObjectError) []*messages.ObjectError {
+	slices.SortStableFunc(problems, func(a, b *messages.ObjectError) int {
+		return cmp.Or(
+			cmp.Compare(a.GetSource(), b.GetSource()), cmp.Compare(a.GetKind(), b.GetKind()),
+			cmp.Compare(a.GetObject(), b.GetObject()), cmp.Compare(a.GetField(), b.GetField()), cmp.Compare(a.GetMessage(), b.GetMessage()))
+	})
+	return problems
+}
+
+// Snapshot returns everything that the commits gave out and that still exists, marked as complete and ordered by key. What was recorded
+// since the last commit is not in it.
+func (s *Store) Snapshot() *messages.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &messages.Snapshot{Node: s.surround, Complete: true, Generation: s.generation}
+	for _, key := range sortedKeys(s.services) {
+		if published := s.services[key].published; published != nil {
+			out.Services = append(out.Services, published)
+		}
+	}
+	return out
+}
+
+// Digest returns the digest of what Snapshot would return.
+func (s *Store) Digest() *messages.Digest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &messages.Digest{Services: s.digest.Services, Hash: s.digest.Hash, NodeGeneration: s.surround.GetGeneration()}
+}

@@ -1,0 +1,215 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Decode reads a stream of YAML documents and JSON values (see the package documentation). name stands in the errors as their source.
+// It reads on after every error, so it always returns what could be read: objects is never nil, an object that is in it is usable, and
+// an object that could not be decoded is not in it. Of objects that stand twice, the first counts.
+func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
+	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
+	if err := split(r, d.document); err != nil {
+		d.report("", "", "", "%v", err)
+	}
+	if d.dropped > 0 {
+		d.problems = append(d.problems, &messages.ObjectError{Source: name, Message: fmt.Sprintf("%d more errors", d.dropped)})
+	}
+	return d.objects, d.problems
+}
+
+// object names an object as ObjectError does.
+type object struct{ kind, name string }
+
+// decoder collects what a stream contains.
+type decoder struct {
+	source   string
+	objects  *normalize.Objects
+	problems []*messages.ObjectError
+	dropped  int              // errors beyond maxErrors
+	seen     map[object]place // where each object stands
+	budget   int              // steps left for YAML, see yamlValue
+}
+
+// place is where a value stands in the stream.
+type place struct {
+	document int
+	first    int    // line of the first byte of the document in the stream
+	item     string // "" or "items[3]"
+	line     int    // of the value in its document
+}
+
+func (p place) String() string {
+	if p.item != "" {
+		return fmt.Sprintf("document %d, line %d, %s", p.document, p.stream(p.line), p.item)
+	}
+	return fmt.Sprintf("document %d, line %d", p.document, p.stream(p.line))
+}
+
+// stream turns a line of the document into one of the stream.
+func (p place) stream(line int) int { return p.first + line - 1 }
+
+// report records a problem. Input belongs into it only quoted.
+func (d *decoder) report(kind, name, field, format string, args ...any) {
+	if len(d.problems) >= maxErrors {
+		d.dropped++
+		return
+	}
+	d.problems = append(d.problems, &messages.ObjectError{
+		Source: d.source, Kind: kind, Object: name, Field: field, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// document decodes one document: JSON values, or one YAML value.
+func (d *decoder) document(doc document) {
+	where := place{document: doc.number, first: doc.line, line: 1}
+	if doc.long {
+		d.report("", where.String(), "", "the document is larger than %d MiB", maxDocument>>20)
+		return
+	}
+	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
+		// YAML in flow style starts like JSON too. It is no JSON from its first value on.
+		if values, err := parseJSON(doc.text); err == nil || len(values) > 0 || looksLikeJSON(first) {
+			for _, v := range values {
+				d.value(v, where, maxLists)
+			}
+			if err != nil {
+				d.syntax(where, err)
+			}
+			return
+		}
+	}
+	d.budget += maxWork * len(doc.text)
+	v, err := parseYAML(doc.text, &d.budget)
+	if err != nil {
+		d.syntax(where, err)
+	} else if v != nil {
+		d.value(v, where, maxLists)
+	}
+}
+
+// looksLikeJSON says whether a text that starts with a brace goes on with a quoted key.
+func looksLikeJSON(text []byte) bool {
+	rest := bytes.TrimSpace(text[1:])
+	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
+}
+
+// yamlLine finds the line numbers in the messages of the YAML parser.
+var yamlLine = regexp.MustCompile(`line (\d+)`)
+
+// syntax reports a document that cannot be parsed.
+func (d *decoder) syntax(where place, err error) {
+	text := err.Error()
+	if at := (*lineError)(nil); errors.As(err, &at) {
+		where.line = at.line
+	} else if m := yamlLine.FindStringSubmatch(text); m != nil {
+		where.line, _ = strconv.Atoi(m[1]) // digits; a number too large gives a wrong line in an error message
+		text = yamlLine.ReplaceAllString(text, "line "+strconv.Itoa(where.stream(where.line)))
+	}
+	d.report("", where.String(), "", "%s", text)
+}
+
+// value decodes an object, or a List of objects. depth limits Lists within Lists.
+func (d *decoder) value(v value, where place, depth int) {
+	where.line = v.line()
+	apiVersion, kind, err := v.header()
+	if err != nil {
+		d.report("", where.String(), "", "%v", err)
+		return
+	}
+	switch {
+	case kind == "" || apiVersion == "":
+		d.report("", where.String(), "", "apiVersion or kind is missing")
+	case isList(apiVersion, kind):
+		d.list(v, where, depth, kind)
+	default:
+		d.object(v, where, apiVersion, kind)
+	}
+}
+
+// itemKinds tells what the items of a typed list are: an API server leaves it out there.
+var itemKinds = map[string]string{
+	"ServiceList": normalize.KindService, "NodeList": normalize.KindNode, "PodList": normalize.KindPod,
+	"EndpointSliceList": normalize.KindEndpointSlice, "List": "",
+}
+
+// versions tells which version of the kinds is taken; the same kind in another group is something else.
+var versions = map[string]string{
+	normalize.KindService: "v1", normalize.KindNode: "v1", normalize.KindPod: "v1",
+	normalize.KindEndpointSlice: "discovery.k8s.io/v1",
+}
+
+func isList(apiVersion, kind string) bool {
+	item, known := itemKinds[kind]
+	return known && (item == "" && apiVersion == "v1" || item != "" && apiVersion == versions[item])
+}
+
+func (d *decoder) list(v value, where place, depth int, kind string) {
+	items, err := v.items()
+	if err != nil {
+		d.report(kind, where.String(), "items", "%v", err)
+	}
+	prefix := where.item
+	if prefix != "" {
+		prefix += "."
+	}
+	for i, item := range items {
+		where.item = prefix + "items[" + strconv.Itoa(i) + "]"
+		where.line = item.line()
+		if depth == 0 {
+			d.report(kind, where.String(), "", "%v", errTooDeep)
+			return
+		}
+		apiVersion, itemKind, err := item.header()
+		if err == nil && itemKinds[kind] != "" && apiVersion == "" && itemKind == "" {
+			d.object(item, where, versions[itemKinds[kind]], itemKinds[kind])
+			continue
+		}
+		d.value(item, where, depth-1)
+	}
+}
+
+// object decodes one object of a kind that is wanted; others are counted.
+func (d *decoder) object(v value, where place, apiVersion, kind string) {
+	if versions[kind] != apiVersion {
+		if kind == normalize.KindEndpointSlice {
+			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])
+			return
+		}
+		d.objects.Ignored++
+		return
+	}
+	raw, err := v.json()
+	if err == nil {
+		err = d.take(raw, where, kind)
+	}
+	if err != nil {
+		d.undecodable(v, raw, where, kind, err)
+	}
+}
+
+// undecodable reports an object that cannot be decoded, by its name if it can be read.
+func (d *decoder) undecodable(v value, raw []byte, where place, kind string, err error) {
+	name, field := where.String(), ""
+	if key, ok := nameOf(v, kind); ok {
+		name = key
+	}
+	if at := (*lineError)(nil); errors.As(err, &at) {
+		where.line = at.line
+	}
+	text := err.Error()
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		field = fieldAt(raw, wrong.Offset)
+		text = fmt.Sprintf("is a %s, want %s", wrong.Value, wrong.Type)
+	}
+	d.report(kind, name, field, "%.200s (line %d)", text, where.stream(where.line))
+}

@@ -1,0 +1,146 @@
+package files
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// extensions of the files that are read.
+var extensions = []string{".json", ".yaml", ".yml"}
+
+// directory is what was read from a directory. It is used by one goroutine.
+type directory struct {
+	path  string
+	files map[string]*file // by name
+}
+
+// content is what a directory holds, joined.
+type content struct {
+	objects  *normalize.Objects
+	problems []*messages.ObjectError
+	// unreadable says why the content of a file is not known, "" if all could be read.
+	unreadable string
+}
+
+// file is what is known of one file.
+type file struct {
+	info     fs.FileInfo // when it was read last
+	sum      [sha256.Size]byte
+	objects  *normalize.Objects // last good
+	problems []*messages.ObjectError
+	broken   bool // it could not be read the last time
+}
+
+// scan reads the directory. Files that look unchanged are not read again unless force is set: an event may stand for a change within
+// the resolution of the file time. An error means that nothing is known of the directory now; what was read before stays.
+func (d *directory) scan(force bool) (content, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return content{}, fmt.Errorf("list directory: %w", err)
+	}
+	present := map[string]bool{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !slices.Contains(extensions, filepath.Ext(name)) {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(d.path, name)) // follows the symlinks of ConfigMap volumes
+		gone := errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink == 0
+		if gone || err == nil && info.IsDir() {
+			continue
+		}
+		present[name] = true
+		d.read(name, info, err, force)
+	}
+	for name := range d.files {
+		if !present[name] {
+			delete(d.files, name)
+		}
+	}
+	return d.join(), nil
+}
+
+// read brings one file up to date. err is that of the stat that made info.
+func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
+	f := d.files[name]
+	if f == nil {
+		f = &file{objects: &normalize.Objects{}}
+		d.files[name] = f
+	}
+	if err == nil && !force && !f.broken && f.info != nil && os.SameFile(info, f.info) &&
+		info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) {
+		return
+	}
+	var text []byte
+	if err == nil {
+		text, err = readFile(filepath.Join(d.path, name), info)
+	}
+	if err != nil {
+		f.broken = true
+		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; what was read of it before stays", err)}}
+		return
+	}
+	sum := sha256.Sum256(text)
+	if f.info == nil || f.broken || sum != f.sum {
+		objects, problems := Decode(bytes.NewReader(text), name)
+		f.objects, f.problems = lastGood(f.objects, objects, problems), problems
+	}
+	f.info, f.sum, f.broken = info, sum, false
+}
+
+// readFile reads a regular file within the limit of a stream. Opening a pipe would block.
+func readFile(path string, info fs.FileInfo) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is no regular file")
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // reading only, nothing can be lost
+	text, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("is larger than %d MiB", maxFile>>20)
+	}
+	return text, err
+}
+
+// join merges the files in the order of their names. Of objects that stand twice the first counts.
+func (d *directory) join() content {
+	out := content{objects: &normalize.Objects{}}
+	var reasons []string
+	seen := map[object]string{}
+	for _, name := range sortedNames(d.files) {
+		f := d.files[name]
+		out.problems = append(out.problems, f.problems...)
+		if f.broken {
+			reasons = append(reasons, name+": "+f.problems[0].GetMessage())
+		}
+		out.objects.Ignored += f.objects.Ignored
+		twice := func(id object) bool {
+			first, known := seen[id]
+			if known {
+				out.problems = append(out.problems, &messages.ObjectError{
+					Source: name, Kind: id.kind, Object: id.name, Message: fmt.Sprintf("stands also in %s, which counts", first),
+				})
+				return true
+			}
+			seen[id] = name
+			return false
+		}
+		merge(out.objects, f.objects, twice)
+	}
+	out.unreadable = strings.Join(reasons, "; ")
+	return out
+}

@@ -1,0 +1,175 @@
+package files
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// jsonValue is a value in a JSON document.
+type jsonValue struct {
+	raw   json.RawMessage
+	start int // line in the document
+}
+
+// lines counts lines along a text; the offsets it is asked for must not fall.
+type lines struct {
+	text         []byte
+	offset, line int
+}
+
+// at returns the line of an offset, from 1.
+func (l *lines) at(offset int) int {
+	offset = max(l.offset, min(offset, len(l.text)))
+	l.line += bytes.Count(l.text[l.offset:offset], []byte("\n"))
+	l.offset = offset
+	return l.line
+}
+
+// parseJSON returns the values of a document that holds one JSON value after the other. It returns those before an error too.
+func parseJSON(doc []byte) ([]value, error) {
+	var out []value
+	decoder := json.NewDecoder(bytes.NewReader(doc))
+	count := lines{text: doc, line: 1}
+	for {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			offset := int(decoder.InputOffset())
+			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+				offset = int(syntax.Offset)
+			}
+			return out, &lineError{line: count.at(offset), err: fmt.Errorf("json: %w", err)}
+		}
+		out = append(out, &jsonValue{raw: raw, start: count.at(int(decoder.InputOffset()) - len(raw))})
+	}
+}
+
+func (v *jsonValue) line() int { return v.start }
+
+func (v *jsonValue) json() ([]byte, error) {
+	if len(v.raw) > maxObject {
+		return nil, errTooLarge
+	}
+	return v.raw, nil
+}
+
+func (v *jsonValue) header() (apiVersion, kind string, err error) {
+	if len(v.raw) == 0 || v.raw[0] != '{' {
+		return "", "", errNoMapping
+	}
+	var header struct {
+		APIVersion json.RawMessage `json:"apiVersion"`
+		Kind       json.RawMessage `json:"kind"`
+	}
+	if err := utiljson.Unmarshal(v.raw, &header); err != nil {
+		return "", "", err
+	}
+	if len(header.APIVersion) > 0 && json.Unmarshal(header.APIVersion, &apiVersion) != nil {
+		return "", "", fmt.Errorf("apiVersion: %w", errNoString)
+	}
+	if len(header.Kind) > 0 && json.Unmarshal(header.Kind, &kind) != nil {
+		return "", "", fmt.Errorf("kind: %w", errNoString)
+	}
+	return apiVersion, kind, nil
+}
+
+func (v *jsonValue) names() (namespace, name string) {
+	var object struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = utiljson.Unmarshal(v.raw, &object) // what can be read is filled in; the caller reports a better error
+	return object.Metadata.Namespace, object.Metadata.Name
+}
+
+func (v *jsonValue) items() ([]value, error) {
+	decoder := json.NewDecoder(bytes.NewReader(v.raw))
+	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it
+		return nil, err
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		if key == "items" {
+			return v.elements(decoder)
+		}
+		if err := decoder.Decode(new(json.RawMessage)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+// elements reads the elements of the list at which the decoder stands.
+func (v *jsonValue) elements(decoder *json.Decoder) ([]value, error) {
+	switch token, err := decoder.Token(); {
+	case err != nil:
+		return nil, err
+	case token == nil:
+		return nil, nil
+	case token != json.Delim('['):
+		return nil, errNoList
+	}
+	var out []value
+	count := lines{text: v.raw, line: v.start}
+	for decoder.More() {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return out, err
+		}
+		out = append(out, &jsonValue{raw: raw, start: count.at(int(decoder.InputOffset()) - len(raw))})
+	}
+	return out, nil
+}
+
+// fieldAt returns the path of the field at which a decoder stopped after so many bytes of an object, for example "spec.ports[0].port".
+func fieldAt(object []byte, offset int64) string {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	path, _ := seek(decoder, "", offset)
+	return path
+}
+
+// seek reads one value and returns the path of the one in it, or of itself, whose text reaches the offset.
+func seek(decoder *json.Decoder, path string, offset int64) (string, bool) {
+	token, err := decoder.Token()
+	if err != nil {
+		return "", true
+	}
+	open, isDelim := token.(json.Delim)
+	if decoder.InputOffset() >= offset {
+		return path, true
+	}
+	if !isDelim {
+		return "", false
+	}
+	for i := 0; decoder.More(); i++ {
+		element := path + "[" + strconv.Itoa(i) + "]"
+		if open == '{' {
+			key, err := decoder.Token()
+			name, ok := key.(string)
+			if err != nil || !ok {
+				return "", true
+			}
+			element = name
+			if path != "" {
+				element = path + "." + name
+			}
+		}
+		if found, done := seek(decoder, element, offset); done {
+			return found, true
+		}
+	}
+	_, err = decoder.Token() // the closing delimiter
+	return "", err != nil
+}

@@ -1,0 +1,63 @@
+package files
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// lastGood returns the objects of a file after it was decoded again: the new ones, and of the old ones those that are missing because
+// they cannot be decoded any more. If it is not known which object a problem belongs to, no old object is given up for missing.
+func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *normalize.Objects {
+	broken, unknown := map[object]bool{}, false
+	for _, p := range problems {
+		id := object{p.GetKind(), p.GetObject()}
+		broken[id] = true
+		unknown = unknown || !names(id)
+	}
+	there := map[object]bool{}
+	out := &normalize.Objects{Ignored: now.Ignored}
+	merge(out, now, func(id object) bool {
+		there[id] = true
+		return false
+	})
+	merge(out, old, func(id object) bool { return there[id] || !unknown && !broken[id] })
+	return out
+}
+
+// names says whether this is the name of an object, and not a place in a file or something that cannot be a name.
+func names(id object) bool {
+	name := id.name
+	if id.kind != normalize.KindNode {
+		namespace, rest, found := strings.Cut(name, "/")
+		if !found || len(validation.IsDNS1123Label(namespace)) > 0 {
+			return false
+		}
+		name = rest
+	}
+	return versions[id.kind] != "" && len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+// merge appends the objects of from to those of into, except those that skip is true for.
+func merge(into, from *normalize.Objects, skip func(object) bool) {
+	into.Services = appendUnless(into.Services, from.Services, normalize.KindService, normalize.ServiceKey, skip)
+	into.Slices = appendUnless(into.Slices, from.Slices, normalize.KindEndpointSlice, normalize.SliceKey, skip)
+	into.Nodes = appendUnless(into.Nodes, from.Nodes, normalize.KindNode, (*messages.Node).GetName, skip)
+	into.Pods = appendUnless(into.Pods, from.Pods, normalize.KindPod, normalize.PodKey, skip)
+}
+
+func appendUnless[M any](into, from []M, kind string, key func(M) string, skip func(object) bool) []M {
+	for _, m := range from {
+		if !skip(object{kind, key(m)}) {
+			into = append(into, m)
+		}
+	}
+	return into
+}
+
+func sortedNames(files map[string]*file) []string { return slices.Sorted(maps.Keys(files)) }

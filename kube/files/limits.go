@@ -1,0 +1,13 @@
+package files
+
+// Limits of one stream. They are far above what clusters hold and low enough that a hostile file cannot take the agent down.
+const (
+	maxStream   = 512 << 20 // bytes of a stream
+	maxFile     = 128 << 20 // bytes of a file in the directory, which is read as a whole
+	maxDocument = 64 << 20  // bytes of one document: a dump of a cluster is one document
+	maxObject   = 4 << 20   // bytes of one object as JSON; etcd refuses more than 1.5 MiB
+	maxDepth    = 100       // nesting of one object
+	maxLists    = 3         // nesting of Lists
+	maxErrors   = 1000      // errors reported of a stream; the rest is counted
+	maxWork     = 4         // steps for each byte of YAML, beyond those for one object; only aliases need more than one or two
+)

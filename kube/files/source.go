@@ -1,0 +1,187 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source and a kube.Digester.
+type Source struct {
+	dir   string
+	node  string
+	log   *slog.Logger
+	pace  pace
+	store *kube.Store
+
+	refresh chan struct{} // holds one request
+
+	// Below: only the goroutine of Run.
+	sink     kube.Sink
+	read     *directory
+	listed   bool // the first Snapshot went out
+	healthy  health
+	problems []*messages.ObjectError // of the last scan, to log each once
+}
+
+// pace tells how fast events are followed.
+type pace struct {
+	quiet time.Duration // without another event before the directory is read
+	most  time.Duration // to wait for quiet
+	poll  time.Duration // between looks without an event
+}
+
+type health struct {
+	known, ok bool
+	reason    string
+}
+
+var (
+	_ kube.Source   = (*Source)(nil)
+	_ kube.Digester = (*Source)(nil)
+)
+
+// New returns a source that reads the files of dir for the node of this name. The directory need not exist yet: until it can be read,
+// nothing is delivered but bad health. log gets one line for each problem in the files.
+func New(dir, nodeName string, log *slog.Logger) *Source {
+	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
+	return &Source{
+		dir: dir, node: nodeName, log: log,
+		pace:    pace{quiet: 50 * time.Millisecond, most: time.Second, poll: 10 * time.Second},
+		store:   kube.NewStore(nodeName),
+		refresh: make(chan struct{}, 1),
+		read:    &directory{path: dir, files: map[string]*file{}},
+	}
+}
+
+// Refresh satisfies kube.Source.
+func (s *Source) Refresh() {
+	select {
+	case s.refresh <- struct{}{}:
+	default: // one is pending already
+	}
+}
+
+// Digest satisfies kube.Digester.
+func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
+
+// Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
+func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
+	s.sink = sink
+	w := newWatcher(s.dir, s.log)
+	defer w.close()
+	events, failures := w.events()
+	poll := time.NewTicker(s.pace.poll)
+	defer poll.Stop()
+	settled := time.NewTimer(0) // fires at once: the first look
+	defer settled.Stop()
+	var since time.Time // first event of those that are waited for; zero = none
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.refresh:
+			s.snapshot()
+			continue
+		case _, open := <-events:
+			if !open {
+				events = nil
+				continue
+			}
+		case err, open := <-failures: // events were lost: look
+			if !open {
+				failures = nil
+				continue
+			}
+			s.log.Warn("file events", "file", s.dir, "err", err)
+		case <-settled.C:
+			since = time.Time{}
+			w.follow()
+			s.look(true)
+			continue
+		case <-poll.C:
+			w.follow()
+			s.look(false)
+			continue
+		}
+		now := time.Now()
+		if since.IsZero() {
+			since = now
+		}
+		settled.Reset(s.pace.wait(now.Sub(since)))
+	}
+}
+
+// wait returns how long to wait for the next event when the first one is this old.
+func (p pace) wait(age time.Duration) time.Duration { return max(0, min(p.quiet, p.most-age)) }
+
+// look reads the directory and delivers what changed.
+func (s *Source) look(force bool) {
+	now, err := s.read.scan(force)
+	if err != nil {
+		s.health(false, err.Error())
+		return
+	}
+	s.logNew(now.problems)
+	s.store.Replace(now.objects.Select(s.node), now.problems)
+	changes := s.store.Commit()
+	if s.listed {
+		changes.Deliver(s.sink)
+	} else {
+		s.listed = true
+		s.snapshot()
+	}
+	switch {
+	case now.unreadable != "":
+		s.health(false, now.unreadable)
+	case len(now.problems) > 0:
+		s.health(true, fmt.Sprintf("%d problems in the files, the first: %s", len(now.problems), text(now.problems[0])))
+	default:
+		s.health(true, "")
+	}
+}
+
+func (s *Source) snapshot() {
+	if s.listed {
+		s.sink.Snapshot(s.store.Snapshot())
+	}
+}
+
+// health tells the sink when it differs from what was told last.
+func (s *Source) health(ok bool, reason string) {
+	if now := (health{known: true, ok: ok, reason: reason}); now != s.healthy {
+		s.healthy = now
+		s.sink.Health(ok, reason)
+	}
+}
+
+// logNew logs the problems that the last scan did not have.
+func (s *Source) logNew(problems []*messages.ObjectError) {
+	old := map[string]bool{}
+	for _, p := range s.problems {
+		old[text(p)] = true
+	}
+	for _, p := range problems {
+		if !old[text(p)] {
+			s.log.Warn("object not usable", "file", p.GetSource(), "kind", p.GetKind(), "object", p.GetObject(),
+				"field", p.GetField(), "err", p.GetMessage())
+		}
+	}
+	s.problems = problems
+}
+
+// text returns a problem in one line.
+func text(p *messages.ObjectError) string {
+	out := p.GetSource()
+	for _, part := range []string{p.GetKind(), p.GetObject(), p.GetField()} {
+		if part != "" {
+			out += " " + part
+		}
+	}
+	return out + ": " + p.GetMessage()
+}

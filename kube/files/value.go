@@ -1,0 +1,26 @@
+package files
+
+import "errors"
+
+// value is an object or a List somewhere in a document, YAML or JSON.
+type value interface {
+	// header returns apiVersion and kind; an error if the value is no mapping or they are no strings.
+	header() (apiVersion, kind string, err error)
+	// names returns metadata.namespace and metadata.name as far as they can be read, whatever else is wrong with the value.
+	names() (namespace, name string)
+	// items returns the elements of the list at the key "items"; none if it is missing or null.
+	items() ([]value, error)
+	// json returns the value as JSON.
+	json() ([]byte, error)
+	// line returns the line of its first byte in its document, from 1.
+	line() int
+}
+
+var (
+	errNoMapping  = errors.New("is not a mapping")
+	errNoString   = errors.New("is not a string")
+	errNoList     = errors.New("is not a list")
+	errTooDeep    = errors.New("is nested too deeply")
+	errTooLarge   = errors.New("is too large")
+	errNoContents = errors.New("is empty")
+)

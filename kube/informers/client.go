@@ -1,0 +1,120 @@
+package informers
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Errors of NewClient.
+var (
+	// ErrClusterIP says that the only known address of the API server is a cluster IP. It cannot be used: what makes cluster IPs
+	// reachable on this node is this agent.
+	ErrClusterIP = errors.New("the address of the API server is a cluster IP")
+	// ErrNoServer says that nothing tells where the API server is.
+	ErrNoServer = errors.New("no address of the API server")
+)
+
+// ClientConfig tells how to reach the API server.
+type ClientConfig struct {
+	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod (in-cluster).
+	Kubeconfig string
+	// Server overrides the address of the API server: a URL, or "host:port" with TLS. It should be the control plane endpoint.
+	Server string
+	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused with ErrClusterIP. Without them a cluster
+	// IP is recognised by the environment that the kubelet gives to pods.
+	ServiceCIDRs []netip.Prefix
+	// AllowClusterIP accepts a cluster IP as the address of the API server: something else makes it reachable on this node.
+	AllowClusterIP bool
+	// UserAgent names the client in the logs of the API server. "" = the default of client-go.
+	UserAgent string
+	// QPS and Burst limit requests; 0 = 5 and 10, as kube-proxy. The agent lists and watches 4 resources, so they hardly matter.
+	QPS   float32
+	Burst int
+}
+
+// NewClient returns a client for New. It does not connect. Objects are transferred as protobuf.
+func NewClient(config ClientConfig) (kubernetes.Interface, error) {
+	rc, err := restConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		return nil, fmt.Errorf("make client of the API server %s: %w", rc.Host, err)
+	}
+	return client, nil
+}
+
+// restConfig returns the configuration of the client.
+func restConfig(config ClientConfig) (*rest.Config, error) {
+	rc, err := baseConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	rc.ContentType = "application/vnd.kubernetes.protobuf"
+	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	rc.QPS, rc.Burst = 5, 10
+	if config.QPS > 0 {
+		rc.QPS = config.QPS
+	}
+	if config.Burst > 0 {
+		rc.Burst = config.Burst
+	}
+	if config.UserAgent != "" {
+		rc.UserAgent = config.UserAgent
+	}
+	return rc, nil
+}
+
+func baseConfig(config ClientConfig) (*rest.Config, error) {
+	if config.Kubeconfig != "" {
+		rc, err := clientcmd.BuildConfigFromFlags(config.Server, config.Kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read kubeconfig %s: %w", config.Kubeconfig, err)
+		}
+		return rc, nil
+	}
+	rc, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		return nil, fmt.Errorf("%w: this is not a pod (KUBERNETES_SERVICE_HOST is not set) and no kubeconfig is given", ErrNoServer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read service account: %w", err)
+	}
+	if config.Server != "" {
+		rc.Host = config.Server
+		return rc, nil
+	}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
+		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by kubeconfig "+
+			"or server address, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
+	}
+	return rc, nil
+}
+
+// isClusterIP says whether the address is that of the Service default/kubernetes. The kubelet gives every pod both KUBERNETES_SERVICE_HOST
+// and KUBERNETES_PORT_<port>_TCP_ADDR with the cluster IP; a pod template that sets the former to the real endpoint leaves the latter.
+func isClusterIP(host, port string, ranges []netip.Prefix) bool {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return false // a DNS name
+	}
+	for _, r := range ranges {
+		if r.Contains(addr.Unmap()) {
+			return true
+		}
+	}
+	for _, name := range []string{"KUBERNETES_PORT_" + port + "_TCP_ADDR", "KUBERNETES_PORT_443_TCP_ADDR"} {
+		if same, err := netip.ParseAddr(os.Getenv(name)); err == nil && same == addr {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,25 @@
+// Package informers is the kube.Source that watches the API server, with the informers of client-go: Services that are not headless
+// and not of another proxy, EndpointSlices that are not of a headless service, all Nodes, and the Pods of this node.
+//
+// # Concurrency
+//
+//	informer goroutines            worker (goroutine of Run)
+//	  reflector -> cache
+//	  handler   -> queue.add(key)  -> cache -> normalize -> Store -> Commit -> Sink
+//	  watch     -> health.set      -> Sink.Health
+//
+// Handlers only note the key of what changed; the worker reads the cache, so many changes of one object cost one look, and a deletion
+// is simply an object that is not there. The worker is the only one that calls the Sink. Everything ends with the context of Run, which
+// waits for it.
+//
+// # Start, relist, outage
+//
+// Nothing is delivered before all four kinds have been listed and their handlers have seen the list; then one Snapshot. When a watch
+// expires (410 Gone) or breaks, client-go lists again and calls the handlers for what differs, deletions included; in the meantime the
+// cache and everything delivered stay, and Sink.Health says which kind is not being watched, and why.
+//
+// # Filtering
+//
+// The API server filters by the selectors. The worker filters again (normalize.Selected*), since an object may have stopped to match
+// with the same event that brings it, and not every server implements every selector.
+package informers

@@ -1,0 +1,74 @@
+package informers
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// health collects the state of the watches. Reflectors set it; the worker takes what changed.
+type health struct {
+	wake func()
+
+	mu      sync.Mutex
+	reasons map[string]string // of the kinds that are not watched, by resource
+	pending []verdict         // not taken yet, oldest first
+	last    verdict
+}
+
+// verdict is what Sink.Health is told.
+type verdict struct {
+	ok     bool
+	reason string
+}
+
+// maxPending bounds the verdicts that wait for the worker. Short outages are told too, but not each of a long series.
+const maxPending = 8
+
+func newHealth(wake func()) *health {
+	return &health{wake: wake, reasons: map[string]string{}, last: verdict{ok: true}}
+}
+
+// set notes that a resource is watched (reason "") or why it is not.
+func (h *health) set(resource, reason string) {
+	h.mu.Lock()
+	if reason == "" {
+		delete(h.reasons, resource)
+	} else {
+		h.reasons[resource] = reason
+	}
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(h.reasons)) {
+		texts = append(texts, name+": "+h.reasons[name])
+	}
+	now := verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; ")}
+	changed := now != h.last
+	if changed {
+		h.last = now
+		if len(h.pending) == maxPending {
+			h.pending = h.pending[:maxPending-1]
+		}
+		h.pending = append(h.pending, now)
+	}
+	h.mu.Unlock()
+	if changed {
+		h.wake()
+	}
+}
+
+// take returns the verdicts since the last call.
+func (h *health) take() []verdict {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := h.pending
+	h.pending = nil
+	return out
+}
+
+// state returns the verdict of now.
+func (h *health) state() verdict {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last
+}

@@ -1,0 +1,49 @@
+package informers
+
+import "sync"
+
+// item names one object of the cluster.
+type item struct {
+	kind string // of normalize.Kind*
+	key  string // "namespace/name", or the name of a node
+}
+
+// queue holds the objects to look at. Handlers add to it and never wait; the worker takes everything at once.
+type queue struct {
+	wake chan struct{} // holds one signal that something was added
+
+	mu    sync.Mutex
+	items map[item]string // with the trigger time of the first change that is waiting, as it stands in the annotation
+}
+
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), items: map[item]string{}}
+}
+
+// add notes that an object changed. Of several changes the first trigger time is kept: the longest waiting change is the one whose
+// latency is measured.
+func (q *queue) add(i item, trigger string) {
+	q.mu.Lock()
+	if first := q.items[i]; first == "" {
+		q.items[i] = trigger
+	}
+	q.mu.Unlock()
+	q.signal()
+}
+
+// signal wakes the worker.
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it has not woken from the last one yet
+	}
+}
+
+// take returns what was added since the last call.
+func (q *queue) take() map[item]string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := q.items
+	q.items = map[item]string{}
+	return out
+}

@@ -1,0 +1,200 @@
+package informers
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// sourceName stands in the errors of objects that came from the API server.
+const sourceName = "kubernetes"
+
+// Config of a Source.
+type Config struct {
+	// NodeName is the name of this node: metadata.name of its Node. Required.
+	NodeName string
+	// Interval is the least time between two commits; changes that arrive meanwhile coalesce by object. The first change after a quiet time
+	// is not delayed. Default 10 ms.
+	Interval time.Duration
+}
+
+// Source delivers what the API server says to the agent of one node. It is a kube.Source and a kube.Digester.
+type Source struct {
+	client kubernetes.Interface
+	config Config
+	log    *slog.Logger
+	store  *kube.Store
+	queue  *queue
+	health *health
+
+	refresh chan struct{} // holds one request
+
+	// Below: only the goroutine of Run.
+	sink    kube.Sink
+	indexes map[string]cache.Indexer // by kind
+	synced  []<-chan struct{}        // of the kinds that have not been listed yet
+	told    *verdict                 // last one told to the sink
+}
+
+var (
+	_ kube.Source   = (*Source)(nil)
+	_ kube.Digester = (*Source)(nil)
+)
+
+// New returns a source that watches through this client. The client's rate limits apply to requests, not to events.
+func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
+	if config.Interval <= 0 {
+		config.Interval = 10 * time.Millisecond
+	}
+	q := newQueue()
+	return &Source{
+		client: client, config: config, log: log,
+		store: kube.NewStore(config.NodeName), queue: q, health: newHealth(q.signal),
+		refresh: make(chan struct{}, 1),
+		indexes: map[string]cache.Indexer{},
+	}
+}
+
+// Refresh satisfies kube.Source.
+func (s *Source) Refresh() {
+	select {
+	case s.refresh <- struct{}{}:
+	default: // one is pending already
+	}
+}
+
+// Digest satisfies kube.Digester.
+func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
+
+// Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend on the API server.
+func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
+	s.sink = sink
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	for _, r := range resources(s.client, s.config.NodeName) {
+		informer, err := r.informer(s.client, s.health)
+		if err != nil {
+			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
+		}
+		handler, err := informer.AddEventHandler(s.handler(r.kind))
+		if err != nil {
+			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
+		}
+		s.indexes[r.kind] = informer.GetIndexer()
+		s.synced = append(s.synced, handler.HasSyncedChecker().Done())
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	s.work(ctx)
+	return nil
+}
+
+// handler notes the keys of what changed, and nothing more.
+func (s *Source) handler(kind string) cache.ResourceEventHandler {
+	note := func(object any) {
+		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
+		if err != nil {
+			s.log.Error("object without a key from the informer", "kind", kind, "err", err)
+			return
+		}
+		trigger := ""
+		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
+			trigger = normalize.Trigger(slice)
+		}
+		s.queue.add(item{kind, key}, trigger)
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: note,
+		UpdateFunc: func(old, current any) {
+			if !sameVersion(old, current) { // a relist reports every object, the changed and the others
+				note(current)
+			}
+		},
+		DeleteFunc: note,
+	}
+}
+
+// work is the worker: it delivers until the context ends.
+func (s *Source) work(ctx context.Context) {
+	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
+	defer pause.Stop()
+	waiting, due := true, false
+	for {
+		var listed <-chan struct{}
+		if len(s.synced) > 0 {
+			listed = s.synced[0]
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-listed:
+			if s.synced = s.synced[1:]; len(s.synced) == 0 {
+				s.first()
+			}
+			continue
+		case <-s.refresh:
+			if len(s.synced) == 0 {
+				s.sink.Snapshot(s.store.Snapshot())
+			}
+			continue
+		case <-s.queue.wake:
+			due = true
+			s.tellHealth()
+		case <-pause.C:
+			waiting = false
+		}
+		if due && !waiting && len(s.synced) == 0 {
+			due, waiting = false, true
+			s.deliver()
+			pause.Reset(s.config.Interval)
+		}
+	}
+}
+
+// first delivers the first Snapshot.
+func (s *Source) first() {
+	s.apply()
+	s.store.Commit()
+	s.sink.Snapshot(s.store.Snapshot())
+	s.tellHealth()
+	s.tell(s.health.state())
+}
+
+// deliver brings the Store up to date and delivers what changed.
+func (s *Source) deliver() {
+	s.apply()
+	s.store.Commit().Deliver(s.sink)
+}
+
+// tellHealth tells the sink what changed. Good health means nothing before everything is listed.
+func (s *Source) tellHealth() {
+	for _, v := range s.health.take() {
+		if len(s.synced) == 0 || !v.ok {
+			s.tell(v)
+		}
+	}
+}
+
+func (s *Source) tell(v verdict) {
+	if s.told != nil && *s.told == v {
+		return
+	}
+	s.told = &v
+	if v.ok {
+		s.log.Info("watching the API server")
+	} else {
+		s.log.Warn("not watching the API server", "err", v.reason)
+	}
+	s.sink.Health(v.ok, v.reason)
+}

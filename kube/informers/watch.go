@@ -1,0 +1,156 @@
+package informers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+)
+
+// resource is how one kind is listed and watched.
+type resource struct {
+	kind   string // of normalize.Kind*
+	plural string // for people, and of the API
+	object runtime.Object
+	labels string
+	fields string
+	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	trim   cache.TransformFunc
+}
+
+// resources returns what the agent of this node watches.
+func resources(client kubernetes.Interface, node string) []resource {
+	services := client.CoreV1().Services(metav1.NamespaceAll)
+	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceAll)
+	nodes := client.CoreV1().Nodes()
+	pods := client.CoreV1().Pods(metav1.NamespaceAll)
+	return []resource{
+		{
+			kind: normalize.KindService, plural: "services", object: &corev1.Service{}, trim: trimmed(trimService),
+			labels: "!service.kubernetes.io/service-proxy-name",
+			fields: fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone).String(),
+			list:   lister(services.List), watch: services.Watch,
+		},
+		{
+			kind: normalize.KindEndpointSlice, plural: "endpointslices", object: &discoveryv1.EndpointSlice{}, trim: trimmed(trimSlice),
+			labels: "!" + corev1.IsHeadlessService,
+			list:   lister(slices.List), watch: slices.Watch,
+		},
+		{
+			kind: normalize.KindNode, plural: "nodes", object: &corev1.Node{}, trim: trimmed(trimNode),
+			list: lister(nodes.List), watch: nodes.Watch,
+		},
+		{
+			kind: normalize.KindPod, plural: "pods", object: &corev1.Pod{}, trim: trimmed(trimPod),
+			fields: fields.OneTermEqualSelector("spec.nodeName", node).String(),
+			list:   lister(pods.List), watch: pods.Watch,
+		},
+	}
+}
+
+// lister turns a typed List into the form of cache.ListWatch.
+func lister[L runtime.Object](
+	list func(context.Context, metav1.ListOptions) (L, error),
+) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		out, err := list(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		return out, nil
+	}
+}
+
+// informer returns an informer of the resource whose troubles are noted in health.
+func (r *resource) informer(client kubernetes.Interface, h *health) (cache.SharedIndexInformer, error) {
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			r.selectors(&options)
+			return r.list(ctx, options) // an error comes back through the watch error handler
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			r.selectors(&options)
+			w, err := r.watch(ctx, options)
+			r.note(ctx, h, err)
+			if err != nil {
+				return nil, err
+			}
+			h.set(r.plural, "")
+			return observe(w, func(event watch.Event) { r.note(ctx, h, apierrors.FromObject(event.Object)) }), nil
+		},
+	}
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), r.object,
+		cache.SharedIndexInformerOptions{ObjectDescription: r.plural})
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
+		r.note(ctx, h, err)
+		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	})
+	return informer, errors.Join(err, informer.SetTransform(r.trim))
+}
+
+func (r *resource) selectors(options *metav1.ListOptions) {
+	options.LabelSelector, options.FieldSelector = r.labels, r.fields
+}
+
+// note records why the resource is not watched. The end of a stream is none: servers close watches every few minutes.
+func (r *resource) note(ctx context.Context, h *health, err error) {
+	switch {
+	case err == nil, ctx.Err() != nil, errors.Is(err, io.EOF):
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+		h.set(r.plural, "the watch expired (410 Gone), listing again: "+err.Error())
+	default:
+		h.set(r.plural, err.Error())
+	}
+}
+
+// observed is a watch whose errors are seen on their way to the reflector, which swallows most of them.
+type observed struct {
+	watch.Interface
+	out  chan watch.Event
+	done chan struct{} // closed by stop
+	stop func()
+}
+
+// observe passes the events of w on until it is stopped or ends; its goroutine ends with it.
+func observe(w watch.Interface, failed func(watch.Event)) watch.Interface {
+	o := &observed{Interface: w, out: make(chan watch.Event), done: make(chan struct{})}
+	o.stop = sync.OnceFunc(func() { close(o.done) })
+	go o.run(failed)
+	return o
+}
+
+func (o *observed) run(failed func(watch.Event)) {
+	defer close(o.out)
+	for event := range o.Interface.ResultChan() {
+		if event.Type == watch.Error {
+			failed(event)
+		}
+		select {
+		case o.out <- event:
+		case <-o.done:
+			return
+		}
+	}
+}
+
+// ResultChan satisfies watch.Interface.
+func (o *observed) ResultChan() <-chan watch.Event { return o.out }
+
+// Stop satisfies watch.Interface; it may be called more than once.
+func (o *observed) Stop() {
+	o.stop()
+	o.Interface.Stop()
+}

@@ -1,0 +1,223 @@
+package kubetest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// T is what this package needs of testing.TB, so that property tests can give it too.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Mirror is a kube.Sink that holds what its source delivered, as the registry of the troupe does. It is safe for concurrent use.
+type Mirror struct {
+	mu        sync.Mutex
+	changed   chan struct{} // closed and replaced with every call
+	services  map[string]*messages.ServiceInput
+	copies    map[string]*messages.ServiceInput // as they were when they came, to see forbidden changes
+	node      *messages.NodeInput
+	highest   uint64
+	snapshots int
+	updates   int
+	health    []Health
+	broken    []string
+}
+
+// Health is one call of kube.Sink.Health.
+type Health struct {
+	OK     bool
+	Reason string
+}
+
+var _ kube.Sink = (*Mirror)(nil)
+
+// NewMirror returns an empty Mirror.
+func NewMirror() *Mirror {
+	return &Mirror{
+		changed: make(chan struct{}), services: map[string]*messages.ServiceInput{}, copies: map[string]*messages.ServiceInput{},
+	}
+}
+
+// violate records a broken rule. The lock must be held.
+func (m *Mirror) violate(format string, args ...any) {
+	m.broken = append(m.broken, fmt.Sprintf(format, args...))
+}
+
+// locked runs f under the lock and wakes who waits.
+func (m *Mirror) locked(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// ServiceChanged satisfies kube.Sink.
+func (m *Mirror) ServiceChanged(in *messages.ServiceInput) {
+	m.locked(func() {
+		m.updates++
+		if m.snapshots == 0 {
+			m.violate("change of %s before the first snapshot", in.GetKey())
+		}
+		if in.GetGeneration() <= m.highest {
+			m.violate("change of %s: generation %d, there was %d", in.GetKey(), in.GetGeneration(), m.highest)
+		}
+		m.highest = in.GetGeneration()
+		if in.GetService() == nil && len(in.GetSlices()) == 0 {
+			if m.services[in.GetKey()] == nil {
+				m.violate("%s is gone, but it was not there", in.GetKey())
+			}
+			delete(m.services, in.GetKey())
+			return
+		}
+		m.services[in.GetKey()] = in
+		m.copies[in.GetKey()] = proto.CloneOf(in)
+	})
+}
+
+// NodeChanged satisfies kube.Sink.
+func (m *Mirror) NodeChanged(in *messages.NodeInput) {
+	m.locked(func() {
+		m.updates++
+		if m.snapshots == 0 {
+			m.violate("change of the node before the first snapshot")
+		}
+		if in.GetGeneration() <= m.highest {
+			m.violate("change of the node: generation %d, there was %d", in.GetGeneration(), m.highest)
+		}
+		m.highest, m.node = in.GetGeneration(), in
+	})
+}
+
+// Snapshot satisfies kube.Sink.
+func (m *Mirror) Snapshot(in *messages.Snapshot) {
+	m.locked(func() {
+		m.snapshots++
+		if !in.GetComplete() {
+			m.violate("snapshot that is not complete")
+		}
+		if in.GetGeneration() < m.highest {
+			m.violate("snapshot of generation %d, there was %d", in.GetGeneration(), m.highest)
+		}
+		before := m.services
+		m.services, m.node, m.highest = map[string]*messages.ServiceInput{}, in.GetNode(), in.GetGeneration()
+		for _, input := range in.GetServices() {
+			if old := before[input.GetKey()]; old != nil && old.GetGeneration() == input.GetGeneration() && !proto.Equal(old, input) {
+				m.violate("%s: generation %d used again for another value", input.GetKey(), input.GetGeneration())
+			}
+			m.services[input.GetKey()] = input
+			m.copies[input.GetKey()] = proto.CloneOf(input)
+		}
+	})
+}
+
+// Health satisfies kube.Sink.
+func (m *Mirror) Health(ok bool, reason string) {
+	m.locked(func() {
+		if last := len(m.health) - 1; last >= 0 && m.health[last] == (Health{ok, reason}) {
+			m.violate("health %t %q told twice", ok, reason)
+		}
+		m.health = append(m.health, Health{ok, reason})
+	})
+}
+
+// View is a consistent look into a Mirror.
+type View struct {
+	// Services and Node are what the source delivered last.
+	Services map[string]*messages.ServiceInput
+	// Node is nil before the first snapshot.
+	Node *messages.NodeInput
+	// Snapshots and Updates count the calls of Snapshot, and of ServiceChanged and NodeChanged.
+	Snapshots, Updates int
+	// Healths are all calls of Health, oldest first.
+	Healths []Health
+}
+
+// Healthy says whether the last health was good.
+func (v View) Healthy() bool { return len(v.Healths) > 0 && v.Healths[len(v.Healths)-1].OK }
+
+// Digest is what the receiver computes from what it holds.
+func (v View) Digest() *messages.Digest {
+	return kube.DigestOf(&messages.Snapshot{Services: slices.Collect(maps.Values(v.Services)), Node: v.Node})
+}
+
+// View returns what the Mirror holds now.
+func (m *Mirror) View() View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.view()
+}
+
+func (m *Mirror) view() View {
+	return View{
+		Services: maps.Clone(m.services), Node: m.node, Snapshots: m.snapshots, Updates: m.updates, Healths: slices.Clone(m.health),
+	}
+}
+
+// Wait waits until the condition holds and returns the view it held for; it fails the test after 10 seconds.
+func (m *Mirror) Wait(t T, what string, condition func(View) bool) View {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		m.mu.Lock()
+		view, changed := m.view(), m.changed
+		m.mu.Unlock()
+		if condition(view) {
+			return view
+		}
+		select {
+		case <-changed:
+		case <-deadline:
+			t.Fatalf("waited too long for: %s; services %v, node generation %d, %d snapshots, %d updates, health %v", what,
+				slices.Sorted(maps.Keys(view.Services)), view.Node.GetGeneration(), view.Snapshots, view.Updates, view.Healths)
+		}
+	}
+}
+
+// Check fails the test if the source broke a rule of kube.Sink, or if a value was changed after it was delivered.
+func (m *Mirror) Check(t T) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, rule := range m.broken {
+		t.Errorf("rule of kube.Sink broken: %s", rule)
+	}
+	for key, input := range m.services {
+		if !proto.Equal(input, m.copies[key]) {
+			t.Errorf("%s was changed after it was delivered", key)
+		}
+	}
+}
+
+// Meaning returns a copy of the snapshot without generations: two sources that see the same objects have equal meanings.
+func Meaning(in *messages.Snapshot) *messages.Snapshot {
+	out := proto.CloneOf(in)
+	out.Generation = 0
+	for _, input := range out.GetServices() {
+		input.Generation = 0
+	}
+	if out.GetNode() != nil {
+		out.Node.Generation = 0
+	}
+	return out
+}
+
+// Snapshot returns what the view holds in the form of a snapshot.
+func (v View) Snapshot() *messages.Snapshot {
+	out := &messages.Snapshot{Node: v.Node, Complete: true}
+	for _, key := range slices.Sorted(maps.Keys(v.Services)) {
+		out.Services = append(out.Services, v.Services[key])
+	}
+	return out
+}

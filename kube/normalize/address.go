@@ -1,0 +1,109 @@
+package normalize
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// ParseAddr parses an IP address as upstream's ParseIPSloppy does: leading zeros in IPv4 octets are tolerated and mean decimal,
+// IPv4-mapped IPv6 addresses are IPv4 addresses, zones are refused.
+func ParseAddr(text string) (netip.Addr, error) {
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		addr, err = netip.ParseAddr(withoutLeadingZeros(text))
+	}
+	if err != nil || addr.Zone() != "" {
+		return netip.Addr{}, fmt.Errorf("%s is not an IP address", show(text))
+	}
+	return addr.Unmap(), nil
+}
+
+// withoutLeadingZeros removes the leading zeros of the octets of an IPv4 address, also of one at the end of an IPv6 address.
+func withoutLeadingZeros(text string) string {
+	head := text[:strings.LastIndexByte(text, ':')+1]
+	octets := strings.Split(text[len(head):], ".")
+	if len(octets) != 4 {
+		return text
+	}
+	for i, octet := range octets {
+		if trimmed := strings.TrimLeft(octet, "0"); trimmed != "" {
+			octets[i] = trimmed
+		} else if octet != "" {
+			octets[i] = "0"
+		}
+	}
+	return head + strings.Join(octets, ".")
+}
+
+// ParsePrefix parses an address range in CIDR notation: blanks around it are ignored, the address is read as by ParseAddr, host bits
+// are cleared. A range within the IPv4-mapped addresses is the IPv4 range.
+func ParsePrefix(text string) (netip.Prefix, error) {
+	bad := fmt.Errorf("%s is not an address range (ip/length)", show(text))
+	address, length, found := strings.Cut(strings.TrimSpace(text), "/")
+	if !found {
+		return netip.Prefix{}, bad
+	}
+	addr, err := ParseAddr(address)
+	if err != nil {
+		return netip.Prefix{}, bad
+	}
+	bits, err := strconv.ParseUint(length, 10, 8)
+	if err != nil {
+		return netip.Prefix{}, bad
+	}
+	if addr.Is4() && strings.Contains(address, ":") {
+		if bits < 96 {
+			return netip.Prefix{}, bad
+		}
+		bits -= 96
+	}
+	prefix, err := addr.Prefix(int(bits))
+	if err != nil {
+		return netip.Prefix{}, bad
+	}
+	return prefix, nil
+}
+
+// family returns the family of an address.
+func family(addr netip.Addr) messages.IPFamily {
+	if addr.Is4() {
+		return messages.IPFamily_IPV4
+	}
+	return messages.IPFamily_IPV6
+}
+
+// unusable says why no service can ever be reached at this address, "" when it can. Link-local addresses are a matter of the field:
+// the API server refuses them for endpoints and external IPs, not for load balancers.
+func unusable(addr netip.Addr, linkLocal bool) string {
+	switch {
+	case addr.IsUnspecified():
+		return "is the unspecified address"
+	case addr.IsLoopback():
+		return "is a loopback address"
+	case addr.IsMulticast():
+		return "is a multicast address"
+	case addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "is the broadcast address"
+	case !linkLocal && addr.IsLinkLocalUnicast():
+		return "is a link-local address"
+	}
+	return ""
+}
+
+// serviceAddr parses an address at which something is to be reached, and reports the field when that is impossible.
+func (r *report) serviceAddr(field, text string, linkLocal bool) (netip.Addr, bool) {
+	addr, err := ParseAddr(text)
+	if err != nil {
+		r.add(field, "%v", err)
+		return netip.Addr{}, false
+	}
+	if why := unusable(addr, linkLocal); why != "" {
+		r.add(field, "%s %s", addr, why)
+		return netip.Addr{}, false
+	}
+	return addr, true
+}

@@ -1,0 +1,80 @@
+package normalize
+
+import (
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Kinds of objects this package takes; ObjectError.kind holds one of them, or whatever the input said.
+const (
+	KindService       = "Service"
+	KindEndpointSlice = "EndpointSlice"
+	KindNode          = "Node"
+	KindPod           = "Pod"
+)
+
+// Objects is a set of normalised objects, each at most once, in the order of the input. The messages are immutable.
+type Objects struct {
+	// Services holds all Services, also headless ones and those of other proxies.
+	Services []*messages.Service
+	// Slices holds all EndpointSlices, also those that belong to no service.
+	Slices []*messages.EndpointSlice
+	// Nodes holds all Nodes.
+	Nodes []*messages.Node
+	// Pods holds the Pods of all nodes that have an address and have not finished.
+	Pods []*messages.Pod
+	// Ignored counts objects of other kinds, and Pods without an address or finished.
+	Ignored int
+}
+
+// Key returns "namespace/name", the key by which a Service, a slice or a Pod is known everywhere; a Node is known by its name alone.
+func Key(namespace, name string) string { return namespace + "/" + name }
+
+// ServiceKey returns the key of the Service.
+func ServiceKey(s *messages.Service) string { return Key(s.GetNamespace(), s.GetName()) }
+
+// SliceKey returns the key of the slice itself.
+func SliceKey(s *messages.EndpointSlice) string { return Key(s.GetNamespace(), s.GetName()) }
+
+// PodKey returns the key of the Pod.
+func PodKey(p *messages.Pod) string { return Key(p.GetNamespace(), p.GetName()) }
+
+// SliceOwner returns the key of the Service that the slice belongs to, "" when it belongs to none.
+func SliceOwner(s *messages.EndpointSlice) string {
+	if s.GetService() == "" {
+		return ""
+	}
+	return Key(s.GetNamespace(), s.GetService())
+}
+
+// Select returns the objects that a source delivers to the agent of this node: those that the API server would have delivered through
+// the selectors of the Kubernetes source. Everything that reads a dump of the whole cluster must pass it through here, so that a dump
+// and the cluster it was taken from lead to the same snapshot.
+func (o *Objects) Select(node string) *Objects {
+	out := &Objects{Nodes: o.Nodes, Ignored: o.Ignored}
+	for _, s := range o.Services {
+		if SelectedService(s) {
+			out.Services = append(out.Services, s)
+		}
+	}
+	for _, s := range o.Slices {
+		if SelectedSlice(s) {
+			out.Slices = append(out.Slices, s)
+		}
+	}
+	for _, p := range o.Pods {
+		if SelectedPod(p, node) {
+			out.Pods = append(out.Pods, p)
+		}
+	}
+	return out
+}
+
+// SelectedService mirrors the selectors of Services: label !service.kubernetes.io/service-proxy-name, field spec.clusterIP!=None.
+func SelectedService(s *messages.Service) bool { return !s.GetHeadless() && !s.GetForeignProxy() }
+
+// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A slice without a service is of no use
+// to anybody and left out too.
+func SelectedSlice(s *messages.EndpointSlice) bool { return !s.GetHeadless() && s.GetService() != "" }
+
+// SelectedPod mirrors the selector of Pods: field spec.nodeName=<node>.
+func SelectedPod(p *messages.Pod, node string) bool { return node != "" && p.GetNode() == node }

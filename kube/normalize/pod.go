@@ -1,0 +1,53 @@
+package normalize
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Pod normalises a core/v1 Pod. source names where it came from and stands in the errors. The result is nil, without an error, for a
+// pod that has no address yet or has finished: nothing can be reached there. It is also nil when the object is nil or has no usable name.
+func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError) {
+	if in == nil || in.Status.Phase == corev1.PodSucceeded || in.Status.Phase == corev1.PodFailed {
+		return nil, nil
+	}
+	r := &report{source: source, kind: KindPod}
+	if !r.identify(true, in.Namespace, in.Name) {
+		return nil, r.errors
+	}
+	out := &messages.Pod{
+		Namespace:   in.Namespace,
+		Name:        in.Name,
+		Uid:         string(in.UID),
+		Node:        in.Spec.NodeName,
+		Addresses:   r.podAddresses(&in.Status),
+		HostNetwork: in.Spec.HostNetwork,
+	}
+	if len(out.Addresses) == 0 {
+		return nil, r.errors
+	}
+	return out, r.errors
+}
+
+// podAddresses returns the addresses of a pod; objects from before dual stack have only podIP.
+func (r *report) podAddresses(status *corev1.PodStatus) []string {
+	list, path := status.PodIPs, func(i int) string { return at("status.podIPs", i) + ".ip" }
+	if len(list) == 0 && status.PodIP != "" {
+		list, path = []corev1.PodIP{{IP: status.PodIP}}, func(int) string { return "status.podIP" }
+	}
+	var out []string
+	for i, ip := range list {
+		addr, err := ParseAddr(ip.IP)
+		if err != nil {
+			r.add(path(i), "%v", err)
+			continue
+		}
+		if !slices.Contains(out, addr.String()) {
+			out = append(out, addr.String())
+		}
+	}
+	return out
+}

@@ -1,0 +1,117 @@
+package normalize
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// protocol maps a protocol; "" is TCP, the default of the API. An unknown one is never taken for another.
+func (r *report) protocol(field string, in corev1.Protocol) (messages.Protocol, bool) {
+	switch in {
+	case "", corev1.ProtocolTCP:
+		return messages.Protocol_TCP, true
+	case corev1.ProtocolUDP:
+		return messages.Protocol_UDP, true
+	case corev1.ProtocolSCTP:
+		return messages.Protocol_SCTP, true
+	}
+	r.add(field, "%s is not a protocol (TCP, UDP, SCTP)", show(string(in)))
+	return 0, false
+}
+
+// number checks a port number.
+func (r *report) number(field string, in int32) (uint32, bool) {
+	if in < 1 || in > 65535 {
+		r.add(field, "%d is not a port number (1 to 65535)", in)
+		return 0, false
+	}
+	return uint32(in), true
+}
+
+// optionalPort checks a port number where 0 means none; a bad one means none too.
+func (r *report) optionalPort(field string, in int32) uint32 {
+	if in == 0 {
+		return 0
+	}
+	out, _ := r.number(field, in)
+	return out
+}
+
+// binding is what only one port of a Service can have: a port or a node port of a protocol.
+type binding struct {
+	protocol messages.Protocol
+	number   uint32
+}
+
+// portName is what joins the ports of a Service with those of its slices, so only one port of a Service can have it.
+type portName struct {
+	name     string
+	protocol messages.Protocol
+}
+
+// servicePorts returns the usable ports. Of ports that collide, which the API server would refuse, the first one counts.
+func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
+	var out []*messages.ServicePort
+	names, ports, nodePorts := map[portName]int{}, map[binding]int{}, map[binding]int{}
+	for i := range in {
+		path := at("spec.ports", i)
+		protocol, ok := r.protocol(path+".protocol", in[i].Protocol)
+		if !ok {
+			continue
+		}
+		port, ok := r.number(path+".port", in[i].Port)
+		if !ok {
+			continue
+		}
+		name := portName{in[i].Name, protocol}
+		if first, taken := names[name]; taken {
+			r.add(path+".name", "%s is also the name of the %s port spec.ports[%d]", show(name.name), protocol, first)
+			continue
+		}
+		if first, taken := ports[binding{protocol, port}]; taken {
+			r.add(path+".port", "%d/%s is also the port of spec.ports[%d]", port, protocol, first)
+			continue
+		}
+		names[name], ports[binding{protocol, port}] = i, i
+		nodePort := r.optionalPort(path+".nodePort", in[i].NodePort)
+		if first, taken := nodePorts[binding{protocol, nodePort}]; taken && nodePort != 0 {
+			r.add(path+".nodePort", "%d/%s is also the node port of spec.ports[%d]", nodePort, protocol, first)
+			nodePort = 0
+		}
+		if nodePort != 0 {
+			nodePorts[binding{protocol, nodePort}] = i
+		}
+		out = append(out, &messages.ServicePort{Name: in[i].Name, Protocol: protocol, Port: port, NodePort: nodePort})
+	}
+	return out
+}
+
+// endpointPorts returns the usable ports of a slice. A port without a number is legal (no backend port is known, for example all
+// ports of a headless service) and gives nothing; one without a name cannot come from the API server, which would have filled in "".
+func (r *report) endpointPorts(in []discoveryv1.EndpointPort) []*messages.EndpointPort {
+	var out []*messages.EndpointPort
+	for i := range in {
+		path := at("ports", i)
+		if in[i].Name == nil {
+			r.add(path+".name", `is missing; a port without a name has the name ""`)
+			continue
+		}
+		if in[i].Port == nil || *in[i].Port == 0 {
+			continue
+		}
+		var text corev1.Protocol
+		if in[i].Protocol != nil {
+			text = *in[i].Protocol
+		}
+		protocol, ok := r.protocol(path+".protocol", text)
+		if !ok {
+			continue
+		}
+		if number, ok := r.number(path+".port", *in[i].Port); ok {
+			out = append(out, &messages.EndpointPort{Name: *in[i].Name, Protocol: protocol, Port: number})
+		}
+	}
+	return out
+}

@@ -1,0 +1,59 @@
+package normalize
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// report collects the problems of one object.
+type report struct {
+	source, kind, object string
+	errors               []*messages.ObjectError
+}
+
+// add records a problem with the field of this path. Values from the input belong into the message only through show.
+func (r *report) add(field, format string, args ...any) {
+	r.errors = append(r.errors, &messages.ObjectError{
+		Source: r.source, Kind: r.kind, Object: r.object, Field: field, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// show quotes a value from the input and cuts it, so that hostile input can neither forge a line of a log nor fill it.
+func show(value string) string {
+	const limit = 64
+	if len(value) > limit {
+		return fmt.Sprintf("%q...", value[:limit])
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+// at returns the path of an element of a list.
+func at(list string, index int) string { return fmt.Sprintf("%s[%d]", list, index) }
+
+// identify checks the names of an object. An object without a proper name cannot be told from others: its key could be the key of
+// another object, so it is not delivered.
+func (r *report) identify(namespaced bool, namespace, name string) bool {
+	r.object = name
+	if namespaced {
+		r.object = Key(namespace, name)
+	}
+	ok := true
+	if namespaced && len(validation.IsDNS1123Label(namespace)) > 0 {
+		ok = false
+		r.add("metadata.namespace", "%s is not a namespace", show(namespace))
+	}
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		ok = false
+		r.add("metadata.name", "%s is not a name", show(name))
+	}
+	if !ok {
+		r.object = show(r.object)
+		for _, e := range r.errors {
+			e.Object = r.object
+		}
+	}
+	return ok
+}

@@ -1,0 +1,177 @@
+package normalize
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// LabelProxyName on a Service says that another proxy serves it, whatever its value (KEP-2447).
+const LabelProxyName = "service.kubernetes.io/service-proxy-name"
+
+// Service normalises a core/v1 Service. source names where it came from and stands in the errors. The result is nil only when the
+// object is nil or has no usable name.
+func Service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
+	if in == nil {
+		return nil, nil
+	}
+	r := &report{source: source, kind: KindService}
+	if !r.identify(true, in.Namespace, in.Name) {
+		return nil, r.errors
+	}
+	out := &messages.Service{
+		Namespace: in.Namespace,
+		Name:      in.Name,
+		Uid:       string(in.UID),
+		Type:      r.serviceType(in.Spec.Type),
+		Headless:  headless(&in.Spec),
+	}
+	if !in.CreationTimestamp.IsZero() {
+		out.Created = in.CreationTimestamp.Unix()
+	}
+	_, out.ForeignProxy = in.Labels[LabelProxyName]
+	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
+	out.Ports = r.servicePorts(in.Spec.Ports)
+	out.ExternalIps = r.externalIPs(in.Spec.ExternalIPs)
+	ranges, closed := r.sourceRanges(in.Spec.LoadBalancerSourceRanges)
+	out.SourceRanges = ranges
+	out.LoadBalancer = r.loadBalancer(in.Status.LoadBalancer.Ingress, closed)
+	out.InternalPolicy = r.internalPolicy(in.Spec.InternalTrafficPolicy)
+	out.ExternalPolicy = r.policy("spec.externalTrafficPolicy", string(in.Spec.ExternalTrafficPolicy))
+	out.AffinitySeconds = r.affinity(&in.Spec)
+	out.HealthCheckNodePort = r.optionalPort("spec.healthCheckNodePort", in.Spec.HealthCheckNodePort)
+	return out, r.errors
+}
+
+// serviceType maps spec.type; an unknown one counts as ClusterIP, since node ports and load balancer addresses are served because they
+// are there, not because of the type.
+func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
+	switch in {
+	case "", corev1.ServiceTypeClusterIP:
+		return messages.ServiceType_CLUSTER_IP
+	case corev1.ServiceTypeNodePort:
+		return messages.ServiceType_NODE_PORT
+	case corev1.ServiceTypeLoadBalancer:
+		return messages.ServiceType_LOAD_BALANCER
+	case corev1.ServiceTypeExternalName:
+		return messages.ServiceType_EXTERNAL_NAME
+	}
+	r.add("spec.type", "%s is not a type of Service", show(string(in)))
+	return messages.ServiceType_CLUSTER_IP
+}
+
+// headless says whether the cluster IP is "None"; objects from before dual stack have only clusterIP.
+func headless(spec *corev1.ServiceSpec) bool {
+	if spec.ClusterIP == "" && len(spec.ClusterIPs) > 0 {
+		return spec.ClusterIPs[0] == corev1.ClusterIPNone
+	}
+	return spec.ClusterIP == corev1.ClusterIPNone
+}
+
+// ipFamilies maps spec.ipFamilies; an unknown family is FAMILY_UNSPECIFIED.
+func (r *report) ipFamilies(in []corev1.IPFamily) []messages.IPFamily {
+	var out []messages.IPFamily
+	for i, f := range in {
+		switch f {
+		case corev1.IPv4Protocol:
+			out = append(out, messages.IPFamily_IPV4)
+		case corev1.IPv6Protocol:
+			out = append(out, messages.IPFamily_IPV6)
+		default:
+			out = append(out, messages.IPFamily_FAMILY_UNSPECIFIED)
+			r.add(at("spec.ipFamilies", i), "%s is not an IP family", show(string(f)))
+		}
+	}
+	return out
+}
+
+// clusterIPs returns the usable cluster IPs and the families of the Service. As in the API, the families begin with those of the cluster
+// IPs, in order, also when a cluster IP had to be left out: its family, which node ports are still served for, comes last then.
+func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFamily) {
+	declared := r.ipFamilies(spec.IPFamilies)
+	list, path := spec.ClusterIPs, func(i int) string { return at("spec.clusterIPs", i) }
+	if len(list) == 0 && spec.ClusterIP != "" {
+		list, path = []string{spec.ClusterIP}, func(int) string { return "spec.clusterIP" }
+	}
+	if headless(spec) {
+		list = nil
+	}
+	var ips []string
+	var families []messages.IPFamily
+	for i, text := range list {
+		addr, ok := r.serviceAddr(path(i), text, true)
+		if !ok || slices.Contains(ips, addr.String()) {
+			continue
+		}
+		if i < len(declared) {
+			if declared[i] != messages.IPFamily_FAMILY_UNSPECIFIED && declared[i] != family(addr) {
+				r.add(path(i), "%s is not of the family %s that spec.ipFamilies gives it", addr, spec.IPFamilies[i])
+				continue
+			}
+			families = append(families, family(addr))
+		}
+		ips = append(ips, addr.String())
+	}
+	for _, f := range declared {
+		if f != messages.IPFamily_FAMILY_UNSPECIFIED && !slices.Contains(families, f) {
+			families = append(families, f)
+		}
+	}
+	return ips, families
+}
+
+// externalIPs returns the usable external IPs, each once.
+func (r *report) externalIPs(in []string) []string {
+	var out []string
+	for i, text := range in {
+		addr, ok := r.serviceAddr(at("spec.externalIPs", i), text, false)
+		if ok && !slices.Contains(out, addr.String()) {
+			out = append(out, addr.String())
+		}
+	}
+	return out
+}
+
+// internalPolicy maps spec.internalTrafficPolicy, which is nil in objects from before 1.22 and for ExternalName.
+func (r *report) internalPolicy(in *corev1.ServiceInternalTrafficPolicy) messages.TrafficPolicy {
+	if in == nil {
+		return messages.TrafficPolicy_POLICY_CLUSTER
+	}
+	return r.policy("spec.internalTrafficPolicy", string(*in))
+}
+
+// policy maps a traffic policy; everything but Local counts as Cluster, as in kube-proxy.
+func (r *report) policy(field, in string) messages.TrafficPolicy {
+	switch in {
+	case "", "Cluster":
+		return messages.TrafficPolicy_POLICY_CLUSTER
+	case "Local":
+		return messages.TrafficPolicy_POLICY_LOCAL
+	}
+	r.add(field, "%s is not a traffic policy", show(in))
+	return messages.TrafficPolicy_POLICY_CLUSTER
+}
+
+// affinity returns the timeout of the ClientIP affinity, 0 where there is none.
+func (r *report) affinity(spec *corev1.ServiceSpec) uint32 {
+	switch spec.SessionAffinity {
+	case "", corev1.ServiceAffinityNone:
+		return 0
+	case corev1.ServiceAffinityClientIP:
+	default:
+		r.add("spec.sessionAffinity", "%s is not a session affinity", show(string(spec.SessionAffinity)))
+		return 0
+	}
+	const longest = 86400 // one day, MaxClientIPServiceAffinitySeconds of the API
+	config := spec.SessionAffinityConfig
+	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
+		return uint32(corev1.DefaultClientIPServiceAffinitySeconds)
+	}
+	if seconds := *config.ClientIP.TimeoutSeconds; seconds > 0 && seconds <= longest {
+		return uint32(seconds)
+	}
+	r.add("spec.sessionAffinityConfig.clientIP.timeoutSeconds", "%d is not within 1 and %d", *config.ClientIP.TimeoutSeconds, longest)
+	return uint32(corev1.DefaultClientIPServiceAffinitySeconds)
+}

@@ -1,0 +1,172 @@
+package kube_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// model is what a Store was told, as plain as it can be held.
+type model struct {
+	services map[string]*messages.Service
+	slices   map[string]*messages.EndpointSlice
+	nodes    map[string]*messages.Node
+	pods     map[string]*messages.Pod
+	problems map[string][]*messages.ObjectError // by kind and object
+}
+
+func newModel() *model {
+	return &model{
+		map[string]*messages.Service{}, map[string]*messages.EndpointSlice{}, map[string]*messages.Node{}, map[string]*messages.Pod{},
+		map[string][]*messages.ObjectError{},
+	}
+}
+
+// list returns everything in an arbitrary order.
+func (m *model) list() (*normalize.Objects, []*messages.ObjectError) {
+	return &normalize.Objects{
+		Services: slices.Collect(maps.Values(m.services)), Slices: slices.Collect(maps.Values(m.slices)),
+		Nodes: slices.Collect(maps.Values(m.nodes)), Pods: slices.Collect(maps.Values(m.pods)),
+	}, slices.Concat(slices.Collect(maps.Values(m.problems))...)
+}
+
+// change draws one change and makes it in the model and in the store.
+func change(t *rapid.T, m *model, s *kube.Store) {
+	kind := rapid.SampledFrom([]string{"Service", "EndpointSlice", "EndpointSlice", "Node", "Pod"}).Draw(t, "kind")
+	name := rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "name")
+	key := "a/" + name
+	remove := rapid.IntRange(0, 3).Draw(t, "remove") == 0
+	id := kind + " " + key
+	if kind == "Node" {
+		id = kind + " " + name
+	}
+	var problems []*messages.ObjectError
+	if !remove && rapid.IntRange(0, 4).Draw(t, "problem") == 0 {
+		object := key
+		if kind == "Node" {
+			object = name
+		}
+		problems = []*messages.ObjectError{problem(kind, object, rapid.SampledFrom([]string{"f", "g"}).Draw(t, "field"))}
+	}
+	m.problems[id] = problems
+	value := rapid.IntRange(1, 2)
+	switch {
+	case kind == "Service" && remove:
+		delete(m.services, key)
+		s.DeleteService(key)
+	case kind == "Service":
+		m.services[key] = svc(name, fmt.Sprintf("10.96.0.%d", value.Draw(t, "ip")))
+		s.SetService(m.services[key], problems)
+	case kind == "EndpointSlice" && remove:
+		delete(m.slices, key)
+		s.DeleteSlice(key)
+	case kind == "EndpointSlice":
+		slice := eps(name, rapid.SampledFrom([]string{"x", "y", ""}).Draw(t, "service"), fmt.Sprintf("10.0.0.%d", value.Draw(t, "address")))
+		slice.Generation, slice.Triggered = int64(value.Draw(t, "generation")), int64(value.Draw(t, "triggered"))
+		m.slices[key] = slice
+		s.SetSlice(slice, problems)
+	case kind == "Node" && remove:
+		delete(m.nodes, name)
+		s.DeleteNode(name)
+	case kind == "Node":
+		m.nodes[name] = &messages.Node{Name: name, Zone: fmt.Sprint(value.Draw(t, "zone"))}
+		s.SetNode(m.nodes[name], problems)
+	case remove:
+		delete(m.pods, key)
+		s.DeletePod(key)
+	default:
+		m.pods[key] = &messages.Pod{Namespace: "a", Name: name, Addresses: []string{fmt.Sprintf("10.0.0.%d", value.Draw(t, "address"))}}
+		s.SetPod(m.pods[key], problems)
+	}
+}
+
+// meaning leaves out what a Store may keep from an earlier update of the same content: when a slice was triggered, and its generation where
+// no other slice of the service disputes an address.
+func meaning(in *messages.Snapshot) *messages.Snapshot {
+	out := kubetest.Meaning(in)
+	for _, input := range out.GetServices() {
+		count := map[string]int{}
+		for _, slice := range input.GetSlices() {
+			for _, e := range slice.GetEndpoints() {
+				count[e.GetAddress()]++
+			}
+		}
+		for _, slice := range input.GetSlices() {
+			slice.Triggered = 0
+			disputed := slices.ContainsFunc(slice.GetEndpoints(), func(e *messages.Endpoint) bool { return count[e.GetAddress()] > 1 })
+			if !disputed {
+				slice.Generation = 0
+			}
+		}
+	}
+	return out
+}
+
+// TestIncrementalEqualsFromScratch: whatever happened, in whatever order and however it was cut into commits, the Store holds what a new
+// one makes of the same objects, and so does a receiver that heard only of the changes.
+func TestIncrementalEqualsFromScratch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, s, mirror := newModel(), kube.NewStore("x"), kubetest.NewMirror()
+		mirror.Snapshot(s.Snapshot())
+		for range rapid.IntRange(1, 12).Draw(t, "commits") {
+			for range rapid.IntRange(0, 6).Draw(t, "changes") {
+				change(t, m, s)
+			}
+			if rapid.IntRange(0, 9).Draw(t, "relist") == 0 {
+				s.Replace(m.list())
+			}
+			s.Commit().Deliver(mirror)
+			if again := s.Commit(); !again.Empty() {
+				t.Fatalf("a second commit changed %v", again)
+			}
+		}
+		objects, problems := m.list()
+		want := meaning(kube.Collect("x", objects, problems))
+		if diff := cmp.Diff(want, meaning(s.Snapshot()), protocmp.Transform(), protocmp.SortRepeatedFields(&messages.ServiceInput{}, "errors")); diff != "" {
+			t.Fatalf("the store differs from a new one (-new +store):\n%s", diff)
+		}
+		if diff := cmp.Diff(s.Snapshot().GetServices(), mirror.View().Snapshot().GetServices(), protocmp.Transform()); diff != "" {
+			t.Fatalf("the receiver differs from the store (-store +receiver):\n%s", diff)
+		}
+		if diff := cmp.Diff(s.Digest(), mirror.View().Digest(), protocmp.Transform()); diff != "" {
+			t.Fatalf("digests differ (-store +receiver):\n%s", diff)
+		}
+		mirror.Check(t)
+	})
+}
+
+// TestConcurrentUse is for the race detector: changes, commits and reads at once.
+func TestConcurrentUse(t *testing.T) {
+	s := kube.NewStore("n1")
+	var all sync.WaitGroup
+	for worker := range 4 {
+		all.Go(func() {
+			for i := range 100 {
+				name := fmt.Sprintf("s%d", i%10)
+				s.SetService(svc(name, fmt.Sprintf("10.96.%d.%d", worker, i)), nil)
+				s.SetSlice(eps(name+"-1", name, fmt.Sprintf("10.0.%d.%d", worker, i)), nil)
+				s.SetNode(&messages.Node{Name: name}, nil)
+				s.Commit()
+				_ = s.Snapshot().GetServices()
+				_ = s.Digest()
+				_ = s.SliceTriggered("a/" + name + "-1")
+			}
+		})
+	}
+	all.Wait()
+	s.Commit()
+	if diff := cmp.Diff(kube.DigestOf(s.Snapshot()), s.Digest(), protocmp.Transform()); diff != "" {
+		t.Errorf("digest (-of the snapshot +of the store):\n%s", diff)
+	}
+}

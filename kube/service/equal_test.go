@@ -1,0 +1,139 @@
+package service_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// fullView has every field of every message in it set, whatever fields there will be.
+func fullView() *messages.ServiceView {
+	view := &messages.ServiceView{}
+	fill(view.ProtoReflect())
+	return view
+}
+
+// fill sets all fields, lists to two different elements.
+func fill(m protoreflect.Message) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		if !field.IsList() {
+			m.Set(field, element(m.NewField(field), field, 1))
+			continue
+		}
+		list := m.Mutable(field).List()
+		for n := range 2 {
+			list.Append(element(list.NewElement(), field, n+1))
+		}
+	}
+}
+
+// element makes the n-th different value of a field.
+func element(empty protoreflect.Value, field protoreflect.FieldDescriptor, n int) protoreflect.Value {
+	switch field.Kind() {
+	case protoreflect.MessageKind:
+		fill(empty.Message())
+		return empty
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(string(field.Name()) + string(rune('0'+n)))
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(n%2 == 1)
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(field.Enum().Values().Get(n).Number())
+	case protoreflect.Uint32Kind:
+		return protoreflect.ValueOfUint32(uint32(n))
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(int64(n))
+	default:
+		panic("teach the test about " + field.Kind().String())
+	}
+}
+
+// variations calls check after every single change of the message, then undoes it.
+func variations(m protoreflect.Message, path string, check func(path string)) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		here := path + "." + string(field.Name())
+		old := m.Get(field)
+		switch {
+		case field.IsList():
+			varyList(m, field, here, check)
+		case field.Message() != nil:
+			variations(m.Mutable(field).Message(), here, check)
+			m.Clear(field)
+			check(here + " cleared")
+			m.Set(field, old)
+		default:
+			m.Clear(field)
+			check(here + " cleared")
+			m.Set(field, element(m.NewField(field), field, 2))
+			check(here + " changed")
+			m.Set(field, old)
+		}
+	}
+}
+
+func varyList(m protoreflect.Message, field protoreflect.FieldDescriptor, path string, check func(path string)) {
+	list := m.Mutable(field).List()
+	first, second := list.Get(0), list.Get(1)
+	if field.Message() != nil {
+		variations(first.Message(), path+"[0]", check)
+		variations(second.Message(), path+"[1]", check)
+	} else {
+		list.Set(0, second)
+		check(path + "[0] changed")
+		list.Set(1, first)
+		check(path + " swapped")
+		list.Set(0, first)
+		list.Set(1, second)
+	}
+	list.Truncate(1)
+	check(path + " truncated")
+	list.Append(second)
+}
+
+// TestEqualAndHashSeeEveryField: whatever single field of a view changes, Equal and Hash notice, also fields that will be added to the
+// messages later.
+func TestEqualAndHashSeeEveryField(t *testing.T) {
+	base, view := fullView(), fullView()
+	if !service.Equal(base, view) || service.Hash(base) != service.Hash(view) {
+		t.Fatal("two equal views differ")
+	}
+	changes := 0
+	variations(view.ProtoReflect(), "view", func(path string) {
+		changes++
+		if service.Equal(base, view) || service.Equal(view, base) {
+			t.Errorf("Equal does not see %s", path)
+		}
+		if service.Hash(base) == service.Hash(view) {
+			t.Errorf("Hash does not see %s", path)
+		}
+	})
+	if !service.Equal(base, view) || !proto.Equal(base, view) {
+		t.Fatal("the test does not undo its changes")
+	}
+	if changes < 50 {
+		t.Errorf("only %d changes tried", changes)
+	}
+}
+
+func TestEqualOfNoView(t *testing.T) {
+	if !service.Equal(nil, nil) || service.Equal(nil, &messages.ServiceView{}) || service.Equal(&messages.ServiceView{}, nil) {
+		t.Error("nil is equal to nil only")
+	}
+	service.Hash(nil)
+}
+
+func TestHashSeparatesNeighbours(t *testing.T) {
+	a := service.Hash(&messages.ServiceView{Key: "ab", Uid: "c"})
+	b := service.Hash(&messages.ServiceView{Key: "a", Uid: "bc"})
+	if a == b {
+		t.Error("the border between two fields is not hashed")
+	}
+}

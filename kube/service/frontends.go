@@ -1,0 +1,253 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// frontendsOf is what one family of a service is reached by, the same for all of its ports.
+type frontendsOf struct {
+	clusterIP              address
+	external, loadBalancer []address
+	// nodes are the addresses for node ports; empty unless some port has one.
+	nodes []address
+	// allow are the source ranges of the load-balancer addresses; nil = everybody.
+	allow []string
+	// detector is true when pods of this node can be recognised.
+	detector bool
+}
+
+// frontendsOf collects the addresses of one family.
+func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) frontendsOf {
+	f := frontendsOf{
+		clusterIP:    clusterIP,
+		external:     ofFamily(r.external, family),
+		loadBalancer: ofFamily(r.loadBalancer, family),
+		detector:     hasFamily(r.cfg.ClusterCIDRs, family),
+	}
+	if slices.ContainsFunc(r.ports, hasNodePort) {
+		f.nodes = r.cfg.NodePortAddresses.choose(r.node, family)
+	}
+	if len(f.loadBalancer) > 0 && len(r.service.GetSourceRanges()) > 0 {
+		f.allow = allowSources(r.service.GetSourceRanges(), family, f.loadBalancer, r.node)
+	}
+	return f
+}
+
+// ofFamily returns the addresses of one family in their order.
+func ofFamily(all []address, family messages.IPFamily) []address {
+	var some []address
+	for _, a := range all {
+		if a.family() == family {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// hasNodePort reports whether a port of the Service is served on node addresses. The type of the Service does not matter.
+func hasNodePort(port *messages.ServicePort) bool { return validPort(port.GetNodePort()) }
+
+// policies are the traffic policies of one service port, as far as they have an effect.
+type policies struct {
+	// internalLocal: the cluster IP uses the Local set.
+	internalLocal bool
+	// externalLocal: external frontends use the Local set for remote clients.
+	externalLocal bool
+	// external: the port has external frontends in this family at all.
+	external bool
+}
+
+// policiesOf returns the policies of a port. externalTrafficPolicy counts only for services that can be reached from outside; the API
+// keeps old values in others.
+func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) policies {
+	accessible := r.service.GetType() == messages.ServiceType_NODE_PORT ||
+		r.service.GetType() == messages.ServiceType_LOAD_BALANCER ||
+		len(r.service.GetExternalIps()) > 0
+	return policies{
+		internalLocal: r.service.GetInternalPolicy() == messages.TrafficPolicy_POLICY_LOCAL,
+		externalLocal: accessible && r.service.GetExternalPolicy() == messages.TrafficPolicy_POLICY_LOCAL,
+		external:      hasNodePort(port) || len(f.loadBalancer) > 0 || len(f.external) > 0,
+	}
+}
+
+// need returns the sets that the port uses. With external frontends the Cluster set is needed even if both policies are Local, for
+// clients on this node.
+func (p policies) need() need {
+	return need{cluster: !p.internalLocal || p.external, local: p.internalLocal || p.externalLocal && p.external}
+}
+
+// perClient reports whether the external frontends answer clients on this node and others differently: always with the Local policy, but
+// where nothing is usable both are refused and one row says so.
+func (p policies) perClient(s selection) bool { return p.externalLocal && s.usable }
+
+// verdict is what happens to packets that may use one set of endpoints.
+type verdict struct {
+	action     messages.Action
+	backends   []*messages.Backend
+	masquerade []string
+}
+
+// verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a drop.
+func verdictOf(s selection, set []*messages.Backend, masquerade []string) verdict {
+	switch {
+	case !s.usable:
+		return verdict{action: messages.Action_ACTION_REJECT}
+	case len(set) == 0:
+		return verdict{action: messages.Action_ACTION_DROP}
+	default:
+		return verdict{action: messages.Action_ACTION_FORWARD, backends: set, masquerade: masquerade}
+	}
+}
+
+// addRows adds all rows of one service port in one family.
+func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policies, s selection) {
+	w := r.writer(f, port, p, s)
+	internal := s.cluster
+	if p.internalLocal {
+		internal = s.local
+	}
+	w.all = verdictOf(s, internal, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
+	w.add(spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil})
+	if p.external {
+		r.addExternalRows(&w, f, p, s)
+	}
+	r.rows = w.rows
+}
+
+// addExternalRows adds the rows of everything but the cluster IP.
+func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf, p policies, s selection) {
+	w.perClient = p.perClient(s)
+	if w.perClient {
+		w.here = verdictOf(s, s.cluster, masqueradeFrom(policyExternalLocalLocal, f.detector, r.cfg.MasqueradeAll))
+		w.elsewhere = verdictOf(s, s.local, masqueradeFrom(policyExternalLocalRemote, f.detector, r.cfg.MasqueradeAll))
+	} else {
+		w.all = verdictOf(s, s.cluster, masqueradeFrom(policyExternalCluster, f.detector, r.cfg.MasqueradeAll))
+	}
+	port := w.port.GetPort()
+	for _, a := range f.external {
+		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_EXTERNAL_IP, nil})
+	}
+	for _, a := range f.loadBalancer {
+		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP, f.allow})
+	}
+	if hasNodePort(w.port) {
+		for _, a := range f.nodes {
+			w.add(spot{a, w.port.GetNodePort(), messages.Scope_SCOPE_NODEPORT, messages.FrontendKind_KIND_NODE_PORT, nil})
+		}
+	}
+}
+
+// spot is one frontend of a service port.
+type spot struct {
+	address address
+	port    uint32
+	scope   messages.Scope
+	kind    messages.FrontendKind
+	allow   []string
+}
+
+// rowWriter makes the rows of one service port out of one block of memory.
+type rowWriter struct {
+	port     *messages.ServicePort
+	affinity uint32
+	rows     []*messages.Frontend
+	block    []messages.Frontend
+	// perClient: two rows for each frontend, here for clients on this node and elsewhere for the others; otherwise one row, all.
+	perClient            bool
+	all, here, elsewhere verdict
+}
+
+// writer returns the writer of one port, with memory for exactly its rows.
+func (r *resolver) writer(f *frontendsOf, port *messages.ServicePort, p policies, s selection) rowWriter {
+	outside := len(f.external) + len(f.loadBalancer)
+	if hasNodePort(port) {
+		outside += len(f.nodes)
+	}
+	if p.perClient(s) {
+		outside *= 2
+	}
+	return rowWriter{
+		port:     port,
+		affinity: r.service.GetAffinitySeconds(),
+		rows:     slices.Grow(r.rows, outside+1),
+		block:    make([]messages.Frontend, outside+1),
+	}
+}
+
+// add makes the row or the two rows of one frontend.
+func (w *rowWriter) add(at spot) {
+	if !w.perClient {
+		w.row(&at, messages.ClientClass_FROM_ANY, &w.all)
+		return
+	}
+	w.row(&at, messages.ClientClass_FROM_LOCAL, &w.here)
+	w.row(&at, messages.ClientClass_FROM_REMOTE, &w.elsewhere)
+}
+
+// row makes one row.
+func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
+	row := &w.block[0]
+	w.block = w.block[1:]
+	row.Address, row.Port, row.Protocol = at.address.text, at.port, w.port.GetProtocol()
+	row.PortName, row.Scope, row.Kind, row.From = w.port.GetName(), at.scope, at.kind, from
+	row.Action, row.Backends, row.MasqueradeFrom = v.action, v.backends, v.masquerade
+	row.AllowSources = at.allow
+	if v.action == messages.Action_ACTION_FORWARD {
+		row.AffinitySeconds = w.affinity
+	}
+	w.rows = append(w.rows, row)
+}
+
+// unique orders rows as the view documents it and settles frontends that two fields or two ports of the service claim, for example an
+// external IP that is also the load-balancer IP: the smaller kind wins, then the earlier port. Source ranges guard the address, so they
+// survive whoever wins.
+func unique(rows []*messages.Frontend) []*messages.Frontend {
+	slices.SortStableFunc(rows, func(a, b *messages.Frontend) int {
+		return cmp.Or(compareFrontend(a, b), cmp.Compare(a.GetKind(), b.GetKind()))
+	})
+	kept, first := 0, 0
+	for _, row := range rows {
+		if kept == 0 || compareFrontend(rows[first], row) != 0 {
+			first = kept
+			rows[kept] = row
+			kept++
+			continue
+		}
+		last := rows[kept-1]
+		switch {
+		case sameClaim(last, row) && last.GetFrom() == messages.ClientClass_FROM_LOCAL && row.GetFrom() == messages.ClientClass_FROM_REMOTE:
+			rows[kept] = row
+			kept++
+		case len(row.GetAllowSources()) > 0:
+			guard(rows[first:kept], row.GetAllowSources())
+		}
+	}
+	clear(rows[kept:])
+	return rows[:kept]
+}
+
+// guard puts source ranges on rows that have none.
+func guard(rows []*messages.Frontend, allow []string) {
+	for _, row := range rows {
+		if len(row.GetAllowSources()) == 0 {
+			row.AllowSources = allow
+		}
+	}
+}
+
+// compareFrontend orders rows by address (as text), port and protocol.
+func compareFrontend(a, b *messages.Frontend) int {
+	return cmp.Or(
+		cmp.Compare(a.GetAddress(), b.GetAddress()),
+		cmp.Compare(a.GetPort(), b.GetPort()),
+		cmp.Compare(a.GetProtocol(), b.GetProtocol()),
+	)
+}
+
+// sameClaim reports whether two rows come from the same field and port of the service.
+func sameClaim(a, b *messages.Frontend) bool {
+	return a.GetKind() == b.GetKind() && a.GetPortName() == b.GetPortName()
+}

@@ -1,0 +1,107 @@
+package service
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// healthCheck returns the health-check port of one family; nil if it has none. Only a LoadBalancer service with the Local policy has one:
+// the load balancer asks there whether this node has endpoints of its own. A dual-stack service has one for each family, both with the
+// same port number.
+func (r *resolver) healthCheck(family messages.IPFamily, g *gathered) *messages.HealthCheck {
+	port := r.service.GetHealthCheckNodePort()
+	if !validPort(port) || r.service.GetType() != messages.ServiceType_LOAD_BALANCER ||
+		r.service.GetExternalPolicy() != messages.TrafficPolicy_POLICY_LOCAL {
+		return nil
+	}
+	nodes := r.cfg.NodePortAddresses.choose(r.node, family)
+	if len(nodes) == 0 {
+		return nil
+	}
+	check := &messages.HealthCheck{Port: port, LocalEndpoints: r.localReady(g), ListenAddresses: make([]string, len(nodes))}
+	for i, a := range nodes {
+		check.ListenAddresses[i] = AddressPortText(a.text, port)
+	}
+	return check
+}
+
+// localReady counts the distinct addresses of ready endpoints on this node over all ports that the slices have, whether the Service has
+// them or not. Terminating endpoints that only get traffic for want of others do not count, so that the load balancer turns away.
+func (r *resolver) localReady(g *gathered) uint32 {
+	ready := map[string]struct{}{}
+	for _, join := range slicePorts(g) {
+		endpoints := r.join(g, join)
+		for i := range endpoints {
+			if e := &endpoints[i]; e.ready() && r.at.isLocal(e) {
+				ready[e.address] = struct{}{}
+			}
+		}
+	}
+	return uint32(len(ready)) //nolint:gosec // Bounded by the number of endpoints, far below 2^32.
+}
+
+// slicePorts returns the distinct (name, protocol) pairs of the slices.
+func slicePorts(g *gathered) []*messages.ServicePort {
+	type key struct {
+		name     string
+		protocol messages.Protocol
+	}
+	seen := map[key]struct{}{}
+	var ports []*messages.ServicePort
+	for _, slice := range g.sources {
+		for _, p := range slice.GetPorts() {
+			k := key{p.GetName(), p.GetProtocol()}
+			if _, known := seen[k]; !known {
+				seen[k] = struct{}{}
+				ports = append(ports, &messages.ServicePort{Name: p.GetName(), Protocol: p.GetProtocol()})
+			}
+		}
+	}
+	return ports
+}
+
+// HealthResponse is the answer of a health-check node port to any request, ready to be written.
+type HealthResponse struct {
+	// Status is 200 or 503.
+	Status int
+	// Header has the content headers and X-Load-Balancing-Endpoint-Weight, the number of local endpoints. It belongs to the caller.
+	Header http.Header
+	// Body is one JSON object.
+	Body []byte
+}
+
+// healthBody is the JSON that kube-proxy answers with.
+type healthBody struct {
+	Service struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	} `json:"service"`
+	LocalEndpoints      uint32 `json:"localEndpoints"`
+	ServiceProxyHealthy bool   `json:"serviceProxyHealthy"`
+}
+
+// HealthAnswer returns what the health-check node port of a service answers: 200 when this node has local endpoints and the proxy is
+// healthy, otherwise 503. key is "namespace/name"; the count stays in the answer of an unhealthy proxy. check may be nil and counts as no
+// endpoints.
+func HealthAnswer(key string, check *messages.HealthCheck, proxyHealthy bool) HealthResponse {
+	status := http.StatusServiceUnavailable
+	if check.GetLocalEndpoints() > 0 && proxyHealthy {
+		status = http.StatusOK
+	}
+	body := healthBody{LocalEndpoints: check.GetLocalEndpoints(), ServiceProxyHealthy: proxyHealthy}
+	body.Service.Namespace, body.Service.Name, _ = strings.Cut(key, "/")
+	text, err := json.Marshal(body)
+	if err != nil {
+		// A struct of strings, a number and a bool always has a JSON form.
+		text = []byte("{}")
+	}
+	header := http.Header{}
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatUint(uint64(check.GetLocalEndpoints()), 10))
+	return HealthResponse{Status: status, Header: header, Body: text}
+}

@@ -1,0 +1,124 @@
+package service
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// nodePortMode is how the node-port addresses are chosen.
+type nodePortMode uint8
+
+const (
+	nodePortsPrimary nodePortMode = iota
+	nodePortsAll
+	nodePortsCIDRs
+)
+
+// NodePortAddresses says on which addresses of a node its node ports are served (nodePortAddresses of the KubeProxyConfiguration). The
+// zero value is "primary", the default of the nftables mode. Make others with ParseNodePortAddresses.
+type NodePortAddresses struct {
+	mode  nodePortMode
+	cidrs []netip.Prefix
+}
+
+// ParseNodePortAddresses reads the configured words: "primary" alone is the first address of each family; an empty list or "all" alone is
+// every address of the node but loopback; otherwise every word is a CIDR, and the addresses inside are meant, while a family without a
+// CIDR in the list is served on all of its addresses. The error is an ErrNodePortAddresses that names the word.
+func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
+	if len(words) == 0 {
+		return NodePortAddresses{mode: nodePortsAll}, nil
+	}
+	parsed := NodePortAddresses{mode: nodePortsCIDRs}
+	for _, word := range words {
+		word = strings.TrimSpace(word)
+		switch word {
+		case "primary", "all":
+			if len(words) > 1 {
+				return NodePortAddresses{}, fmt.Errorf("%w: %q must stand alone", ErrNodePortAddresses, word)
+			}
+			if word == "all" {
+				return NodePortAddresses{mode: nodePortsAll}, nil
+			}
+			return NodePortAddresses{}, nil
+		}
+		prefix, ok := parsePrefix(word)
+		if !ok {
+			return NodePortAddresses{}, fmt.Errorf("%w: %q is not a CIDR", ErrNodePortAddresses, word)
+		}
+		parsed.cidrs = append(parsed.cidrs, prefix)
+	}
+	return parsed, nil
+}
+
+// String returns the words that ParseNodePortAddresses reads, separated by commas; the CIDRs in canonical form.
+func (n NodePortAddresses) String() string {
+	switch n.mode {
+	case nodePortsPrimary:
+		return "primary"
+	case nodePortsAll:
+		return "all"
+	default:
+		words := make([]string, len(n.cidrs))
+		for i, cidr := range n.cidrs {
+			words[i] = cidr.String()
+		}
+		return strings.Join(words, ",")
+	}
+}
+
+// Select returns the addresses of one family on which node ports are served, in the order of the node's addresses, canonical, without
+// duplicates. Loopback is never among them: a node port on 127.0.0.1 exists in no mode but iptables.
+func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IPFamily) []string {
+	chosen := n.choose(node, family)
+	texts := make([]string, len(chosen))
+	for i, a := range chosen {
+		texts[i] = a.text
+	}
+	return texts
+}
+
+// choose is Select with the parsed addresses.
+func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IPFamily) []address {
+	every := n.mode == nodePortsAll || n.mode == nodePortsCIDRs && !hasFamily(n.cidrs, family)
+	var chosen []address
+	for _, text := range node.GetAddresses() {
+		a, ok := parseAddress(text)
+		if !ok || a.family() != family {
+			continue
+		}
+		if n.mode == nodePortsPrimary {
+			if a.ip.IsLoopback() {
+				return nil
+			}
+			return []address{a}
+		}
+		if a.ip.IsLoopback() || !every && !anyContains(n.cidrs, a.ip) || containsAddress(chosen, a.ip) {
+			continue
+		}
+		chosen = append(chosen, a)
+	}
+	return chosen
+}
+
+// primaryAddress returns the first address of the family that the node has: InternalIP before ExternalIP, in the order of the Node object.
+func primaryAddress(node *messages.NodeContext, family messages.IPFamily) (address, bool) {
+	for _, text := range node.GetAddresses() {
+		if a, ok := parseAddress(text); ok && a.family() == family {
+			return a, true
+		}
+	}
+	return address{}, false
+}
+
+// containsAddress reports whether the list has the address.
+func containsAddress(list []address, ip netip.Addr) bool {
+	for _, a := range list {
+		if a.ip == ip {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,224 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// families are the passes of Resolve, in the order of their results.
+var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
+
+// Resolve says what this node must serve of one service. It is pure and total: every input gives a view, none gives a panic, and equal
+// inputs give equal views, whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node ports) and the
+// zero Config are allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out and reported in
+// errors of the view; the rest is served.
+//
+// The arguments are not modified. The view shares strings with them, and its rows share backends with each other; it is immutable.
+func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) *messages.ServiceView {
+	service := in.GetService()
+	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), NotServed: notServed(service)}
+	r := resolver{in: in, service: service, node: node, cfg: &cfg, view: view}
+	r.at = place{node: node.GetNode().GetName(), zone: node.GetNode().GetZone()}
+	if len(in.GetErrors()) > 0 {
+		view.Errors = slices.Clone(in.GetErrors())
+	}
+	if view.NotServed == "" {
+		r.resolve()
+	}
+	sortErrors(view.Errors)
+	return view
+}
+
+// notServed returns why a service has no frontends at all; "" if it may have some.
+func notServed(service *messages.Service) string {
+	switch {
+	case service == nil:
+		return NotServedNoService
+	case service.GetForeignProxy():
+		return NotServedForeignProxy
+	case service.GetType() == messages.ServiceType_EXTERNAL_NAME:
+		return NotServedExternalName
+	case service.GetHeadless():
+		return NotServedHeadless
+	case len(service.GetClusterIps()) == 0:
+		return NotServedNoClusterIP
+	default:
+		return ""
+	}
+}
+
+// resolver is one call of Resolve.
+type resolver struct {
+	in      *messages.ServiceInput
+	service *messages.Service
+	node    *messages.NodeContext
+	cfg     *Config
+	at      place
+	view    *messages.ServiceView
+
+	// ports are the usable ones of the Service, in its order.
+	ports []*messages.ServicePort
+	// external and loadBalancer are the addresses of both families that packets may come in for.
+	external, loadBalancer []address
+	rows                   []*messages.Frontend
+
+	// Memory that join uses again for every port.
+	endpoints []endpoint
+	text      []byte
+	ends      []int
+}
+
+// resolve fills the view of a service that is served.
+func (r *resolver) resolve() {
+	r.ports = r.usablePorts()
+	r.external = r.addresses(r.service.GetExternalIps(), "spec.externalIPs")
+	r.loadBalancer = r.addresses(r.virtualIngress(), "status.loadBalancer.ingress")
+	r.checkRanges()
+	served := false
+	for _, family := range families {
+		if clusterIP, ok := r.clusterIP(family); ok {
+			served = true
+			r.resolveFamily(family, clusterIP)
+		}
+	}
+	if !served {
+		r.view.NotServed = NotServedNoClusterIP
+	}
+	r.view.Frontends = unique(r.rows)
+	slices.Sort(r.view.ServingUdp)
+	r.view.ServingUdp = slices.Compact(r.view.ServingUdp)
+}
+
+// resolveFamily adds everything of one IP family: the families of a service share nothing but their ports.
+func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
+	f := r.frontendsOf(family, clusterIP)
+	g := r.gather(family)
+	var internal, external uint32
+	for _, port := range r.ports {
+		endpoints := r.join(&g, port)
+		if port.GetProtocol() == messages.Protocol_UDP {
+			r.addServingUDP(endpoints)
+		}
+		p := r.policiesOf(&f, port)
+		s := choose(endpoints, p.need(), r.at)
+		if s.usable && len(s.local) == 0 {
+			internal += count(p.internalLocal)
+			external += count(p.externalLocal)
+		}
+		r.addRows(&f, port, p, s)
+	}
+	if internal+external > 0 {
+		r.setNoLocal(family, &messages.NoLocalEndpoints{Internal: internal, External: external})
+	}
+	if check := r.healthCheck(family, &g); check != nil {
+		r.view.HealthChecks = append(r.view.HealthChecks, check)
+	}
+}
+
+// setNoLocal stores the counters of one family; a family that drops nothing has none.
+func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLocalEndpoints) {
+	if family == messages.IPFamily_IPV4 {
+		r.view.NoLocalIpv4 = counters
+	} else {
+		r.view.NoLocalIpv6 = counters
+	}
+}
+
+// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints have no say: a flow to a serving endpoint works.
+func (r *resolver) addServingUDP(endpoints []endpoint) {
+	for i := range endpoints {
+		if endpoints[i].object.GetServing() {
+			r.view.ServingUdp = append(r.view.ServingUdp, endpoints[i].text)
+		}
+	}
+}
+
+// usablePorts returns the ports of the Service that can be served and reports the others.
+func (r *resolver) usablePorts() []*messages.ServicePort {
+	ports := make([]*messages.ServicePort, 0, len(r.service.GetPorts()))
+	for i, port := range r.service.GetPorts() {
+		switch {
+		case ProtocolWord(port.GetProtocol()) == unknownWord:
+			r.report(fmt.Sprintf("spec.ports[%d].protocol", i), fmt.Sprintf("unsupported protocol %d", port.GetProtocol()))
+		case !validPort(port.GetPort()):
+			r.report(fmt.Sprintf("spec.ports[%d].port", i), fmt.Sprintf("%d is not a port number", port.GetPort()))
+		default:
+			if port.GetNodePort() > maxPort {
+				r.report(fmt.Sprintf("spec.ports[%d].nodePort", i), fmt.Sprintf("%d is not a port number", port.GetNodePort()))
+			}
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+// clusterIP returns the cluster IP of a family: clusterIPs[i] belongs to ipFamilies[i]; without families the first one decides.
+func (r *resolver) clusterIP(family messages.IPFamily) (address, bool) {
+	ips, of := r.service.GetClusterIps(), r.service.GetIpFamilies()
+	for i, text := range ips {
+		if len(of) == 0 && i > 0 || len(of) > 0 && (i >= len(of) || of[i] != family) {
+			continue
+		}
+		a, ok := parseAddress(text)
+		switch {
+		case ok && a.family() == family:
+			return a, true
+		case !ok && (len(of) > 0 || family == families[0]):
+			r.report(fmt.Sprintf("spec.clusterIPs[%d]", i), fmt.Sprintf("%q is not an address", text))
+		case ok && len(of) > 0:
+			r.report(fmt.Sprintf("spec.clusterIPs[%d]", i), fmt.Sprintf("%q is not of the family in ipFamilies", text))
+		}
+	}
+	return address{}, false
+}
+
+// virtualIngress returns the announced load-balancer IPs that this node captures. Those with ipMode Proxy are left to the load balancer.
+func (r *resolver) virtualIngress() []string {
+	if len(r.service.GetLoadBalancer()) == 0 {
+		return nil
+	}
+	ips := make([]string, 0, len(r.service.GetLoadBalancer()))
+	for _, ingress := range r.service.GetLoadBalancer() {
+		if !ingress.GetProxy() && ingress.GetIp() != "" {
+			ips = append(ips, ingress.GetIp())
+		}
+	}
+	return ips
+}
+
+// addresses parses a list of a field and reports what is no address.
+func (r *resolver) addresses(texts []string, field string) []address {
+	if len(texts) == 0 {
+		return nil
+	}
+	parsed := make([]address, 0, len(texts))
+	for _, text := range texts {
+		a, ok := parseAddress(text)
+		switch {
+		case !ok:
+			r.report(field, fmt.Sprintf("%q is not an address", text))
+		case !containsAddress(parsed, a.ip):
+			parsed = append(parsed, a)
+		}
+	}
+	return parsed
+}
+
+// checkRanges reports source ranges that cannot be read; allowSources passes over them.
+func (r *resolver) checkRanges() {
+	for _, text := range r.service.GetSourceRanges() {
+		if _, ok := parsePrefix(text); !ok {
+			r.report("spec.loadBalancerSourceRanges", fmt.Sprintf("%q is not a CIDR", text))
+		}
+	}
+}
+
+// count returns 1 for true.
+func count(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}

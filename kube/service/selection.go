@@ -1,0 +1,172 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// place is where this node is, as far as the choice of endpoints depends on it.
+type place struct {
+	// node is the name that endpoints carry; "" matches none.
+	node string
+	// zone is the value of the zone label; "" matches none.
+	zone string
+}
+
+// isLocal reports whether the endpoint is on this node. Only the node name counts: an endpoint without one is on no node that we know.
+func (p place) isLocal(e *endpoint) bool { return p.node != "" && e.object.GetNode() == p.node }
+
+// need says which sets of endpoints a service port uses.
+type need struct {
+	cluster, local bool
+}
+
+// selection is what one service port may forward to.
+type selection struct {
+	// cluster is the set of the Cluster policy, local that of the Local policy, each ordered by text.
+	cluster, local []*messages.Backend
+	// usable is true when there is an endpoint anywhere that could be used. It is what tells a drop (there are some, but none for this
+	// node) from a reject (there are none).
+	usable bool
+}
+
+// topology is the kind of hints that the Cluster set follows.
+type topology uint8
+
+const (
+	topologyNone topology = iota
+	topologyNode
+	topologyZone
+)
+
+// choose picks the two sets (CategorizeEndpoints of kube-proxy). Each set falls back on its own to endpoints that terminate but still
+// serve when it has no ready one: ready endpoints elsewhere do not keep the Local set from using a local terminating one.
+func choose(endpoints []endpoint, wanted need, at place) selection {
+	var s selection
+	readyAnywhere, readyHere := false, false
+	for i := range endpoints {
+		e := &endpoints[i]
+		switch {
+		case e.ready():
+			s.usable, readyAnywhere = true, true
+			readyHere = readyHere || at.isLocal(e)
+		case e.lastResort():
+			s.usable = true
+		}
+	}
+	mode := topologyNone
+	if wanted.cluster && readyAnywhere {
+		mode = topologyOf(endpoints, at)
+	}
+	var size sizes
+	for i := range endpoints {
+		e := &endpoints[i]
+		e.inCluster = wanted.cluster && inCluster(e, readyAnywhere, mode, at)
+		e.inLocal = wanted.local && at.isLocal(e) && eligible(e, readyHere)
+		size.count(e)
+	}
+	s.cluster, s.local = backends(endpoints, size, at)
+	return s
+}
+
+// sizes counts the members of the two sets and of their union.
+type sizes struct {
+	cluster, local, union int
+}
+
+// count adds one endpoint.
+func (s *sizes) count(e *endpoint) {
+	if e.inCluster {
+		s.cluster++
+	}
+	if e.inLocal {
+		s.local++
+	}
+	if e.inCluster || e.inLocal {
+		s.union++
+	}
+}
+
+// eligible reports whether an endpoint belongs to a set in which somebody is ready, or nobody.
+func eligible(e *endpoint, somebodyReady bool) bool {
+	if somebodyReady {
+		return e.ready()
+	}
+	return e.lastResort()
+}
+
+// inCluster reports whether an endpoint belongs to the Cluster set. The fallback to terminating endpoints ignores hints.
+func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
+	if !eligible(e, readyAnywhere) {
+		return false
+	}
+	if !readyAnywhere {
+		return true
+	}
+	switch mode {
+	case topologyNode:
+		return slices.Contains(e.object.GetNodeHints(), at.node)
+	case topologyZone:
+		return slices.Contains(e.object.GetZoneHints(), at.zone)
+	default:
+		return true
+	}
+}
+
+// topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one and one names this node, otherwise those
+// for zones by the same rule. A single ready endpoint without a hint switches them off, so that a half-written set of slices never
+// concentrates the traffic. Endpoints that are not ready have no say.
+func topologyOf(endpoints []endpoint, at place) topology {
+	node, zone := at.node != "", at.zone != ""
+	nodeNamed, zoneNamed := false, false
+	for i := range endpoints {
+		e := &endpoints[i]
+		if !e.ready() {
+			continue
+		}
+		nodeHints, zoneHints := e.object.GetNodeHints(), e.object.GetZoneHints()
+		node = node && len(nodeHints) > 0
+		zone = zone && len(zoneHints) > 0
+		if !node && !zone {
+			return topologyNone
+		}
+		nodeNamed = nodeNamed || node && slices.Contains(nodeHints, at.node)
+		zoneNamed = zoneNamed || zone && slices.Contains(zoneHints, at.zone)
+	}
+	switch {
+	case node && nodeNamed:
+		return topologyNode
+	case zone && zoneNamed:
+		return topologyZone
+	default:
+		return topologyNone
+	}
+}
+
+// backends makes the messages of the chosen endpoints; both sets share them.
+func backends(endpoints []endpoint, size sizes, at place) (cluster, local []*messages.Backend) {
+	if size.union == 0 {
+		return nil, nil
+	}
+	store := make([]messages.Backend, size.union)
+	pointers := make([]*messages.Backend, size.cluster+size.local)
+	cluster, local = pointers[:0:size.cluster], pointers[size.cluster:size.cluster]
+	next := 0
+	for i := range endpoints {
+		e := &endpoints[i]
+		if !e.inCluster && !e.inLocal {
+			continue
+		}
+		b := &store[next]
+		next++
+		b.Address, b.Port, b.Local = e.address, e.port, at.isLocal(e)
+		if e.inCluster {
+			cluster = append(cluster, b)
+		}
+		if e.inLocal {
+			local = append(local, b)
+		}
+	}
+	return cluster, local
+}

@@ -1,0 +1,275 @@
+package kube
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Store joins normalised objects into the values that are delivered: each Service with its slices, the nodes with the pods of this node.
+// Set and Delete record what the API objects are now; Commit turns everything recorded into new values, compares them with those given
+// out last and gives generations to those that differ. All methods are safe for concurrent use.
+//
+// The objects may come in any order: slices before their Service, and slices that stay after it.
+type Store struct {
+	node string // own name, selects NodeInput.self
+
+	mu sync.Mutex // guards everything below; never held across I/O
+
+	services map[string]*entry                  // by service key; never without content, dirt or a published value
+	owners   map[string]string                  // slice key -> service key
+	nodes    map[string]*messages.Node          // by name
+	pods     map[string]*messages.Pod           // by pod key
+	problems map[ref][]*messages.ObjectError    // of the object, never empty
+	dirty    map[string]struct{}                // service keys to look at in the next commit
+	changed  struct{ nodes, surroundings bool } // what of the NodeInput to look at in the next commit
+
+	generation uint64 // last one given out
+	surround   *messages.NodeInput
+	digest     messages.Digest
+}
+
+// entry is what is known of one service.
+type entry struct {
+	service   *messages.Service
+	slices    []*messages.EndpointSlice // ordered by name
+	published *messages.ServiceInput    // last given out; nil before that
+}
+
+// ref names an object in the way of ObjectError.
+type ref struct{ kind, object string }
+
+// NewStore returns an empty Store for the node of this name.
+func NewStore(node string) *Store {
+	return &Store{
+		node:     node,
+		services: map[string]*entry{},
+		owners:   map[string]string{},
+		nodes:    map[string]*messages.Node{},
+		pods:     map[string]*messages.Pod{},
+		problems: map[ref][]*messages.ObjectError{},
+		dirty:    map[string]struct{}{},
+		surround: &messages.NodeInput{},
+	}
+}
+
+// SetService records the current value of a Service and the problems found in it.
+func (s *Store) SetService(service *messages.Service, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setService(service)
+	s.setProblems(ref{normalize.KindService, normalize.ServiceKey(service)}, problems)
+}
+
+// DeleteService records that the Service of this key does not exist (any more), or that this node is not to see it.
+func (s *Store) DeleteService(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleteService(key)
+	s.setProblems(ref{normalize.KindService, key}, nil)
+}
+
+// SetSlice records the current value of a slice and the problems found in it. A slice that was known under another service leaves that.
+func (s *Store) SetSlice(slice *messages.EndpointSlice, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setSlice(slice)
+	s.setProblems(ref{normalize.KindEndpointSlice, normalize.SliceKey(slice)}, problems)
+}
+
+// DeleteSlice records that the slice of this key does not exist (any more), or that this node is not to see it.
+func (s *Store) DeleteSlice(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deleteSlice(key)
+	s.setProblems(ref{normalize.KindEndpointSlice, key}, nil)
+}
+
+// SetNode records the current value of a Node and the problems found in it.
+func (s *Store) SetNode(node *messages.Node, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.nodes[node.GetName()], s.changed.nodes, s.changed.surroundings = node, true, true
+	s.setProblems(ref{normalize.KindNode, node.GetName()}, problems)
+}
+
+// DeleteNode records that the Node of this name does not exist (any more).
+func (s *Store) DeleteNode(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.nodes, name)
+	s.changed.nodes, s.changed.surroundings = true, true
+	s.setProblems(ref{normalize.KindNode, name}, nil)
+}
+
+// SetPod records the current value of a Pod of this node and the problems found in it.
+func (s *Store) SetPod(pod *messages.Pod, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods[normalize.PodKey(pod)], s.changed.surroundings = pod, true
+	s.setProblems(ref{normalize.KindPod, normalize.PodKey(pod)}, problems)
+}
+
+// DeletePod records that the Pod of this key does not exist (any more), is not on this node or cannot be reached.
+func (s *Store) DeletePod(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, key)
+	s.changed.surroundings = true
+	s.setProblems(ref{normalize.KindPod, key}, nil)
+}
+
+// SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix nanoseconds; 0 = unknown.
+func (s *Store) SliceTriggered(key string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.services[s.owners[key]]; e != nil {
+		if i, found := e.find(key); found {
+			return e.slices[i].GetTriggered()
+		}
+	}
+	return 0
+}
+
+// Replace records a complete list of everything: what is not in it does not exist. The problems may belong to any object, also to such
+// that are not in the list, or to none.
+func (s *Store) Replace(objects *normalize.Objects, problems []*messages.ObjectError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clear()
+	for _, service := range objects.Services {
+		s.setService(service)
+	}
+	for _, slice := range objects.Slices {
+		s.setSlice(slice)
+	}
+	for _, node := range objects.Nodes {
+		s.nodes[node.GetName()] = node
+	}
+	for _, pod := range objects.Pods {
+		s.pods[normalize.PodKey(pod)] = pod
+	}
+	for _, p := range problems {
+		r := ref{p.GetKind(), p.GetObject()}
+		s.problems[r] = append(s.problems[r], p)
+	}
+}
+
+// clear forgets all objects, but not what was given out.
+func (s *Store) clear() {
+	for key, e := range s.services {
+		e.service, e.slices = nil, nil
+		s.dirty[key] = struct{}{}
+	}
+	clear(s.owners)
+	clear(s.nodes)
+	clear(s.pods)
+	clear(s.problems)
+	s.changed.nodes, s.changed.surroundings = true, true
+}
+
+// touch returns the entry of a service and has it looked at in the next commit.
+func (s *Store) touch(key string) *entry {
+	e := s.services[key]
+	if e == nil {
+		e = &entry{}
+		s.services[key] = e
+	}
+	s.dirty[key] = struct{}{}
+	return e
+}
+
+func (s *Store) setService(service *messages.Service) {
+	e := s.touch(normalize.ServiceKey(service))
+	if e.service == nil || !equalMessage(e.service, service) {
+		e.service = service // an equal one would only keep two copies alive
+	}
+}
+
+func (s *Store) deleteService(key string) {
+	if e := s.services[key]; e != nil && e.service != nil {
+		s.touch(key).service = nil
+	}
+}
+
+func (s *Store) setSlice(slice *messages.EndpointSlice) {
+	key, owner := normalize.SliceKey(slice), normalize.SliceOwner(slice)
+	if s.owners[key] != owner {
+		s.deleteSlice(key)
+	}
+	if owner == "" {
+		return
+	}
+	s.owners[key] = owner
+	e := s.touch(owner)
+	i, found := e.find(key)
+	if !found {
+		e.slices = slices.Insert(e.slices, i, slice)
+		return
+	}
+	if old := e.slices[i]; old.Generation != slice.Generation || old.Triggered != slice.Triggered || !equalSlice(old, slice) {
+		e.slices[i] = slice
+	}
+}
+
+func (s *Store) deleteSlice(key string) {
+	owner, known := s.owners[key]
+	if !known {
+		return
+	}
+	delete(s.owners, key)
+	e := s.touch(owner)
+	if i, found := e.find(key); found {
+		e.slices = slices.Delete(e.slices, i, i+1)
+	}
+}
+
+// find returns the position of a slice by its key. All slices of a service are in its namespace, so the order of keys is that of names.
+func (e *entry) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(e.slices, key, func(slice *messages.EndpointSlice, key string) int {
+		_, name, _ := strings.Cut(key, "/")
+		return strings.Compare(slice.GetName(), name)
+	})
+}
+
+// setProblems records the problems of one object. They are delivered with the service of the object, or with the surroundings.
+func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
+	if equalErrors(s.problems[r], problems) {
+		return
+	}
+	if len(problems) == 0 {
+		delete(s.problems, r)
+	} else {
+		s.problems[r] = slices.Clone(problems)
+	}
+	s.changed.surroundings = true
+	if owner := s.ownerOf(r); owner != "" && s.services[owner] != nil {
+		s.dirty[owner] = struct{}{}
+	}
+}
+
+// ownerOf returns the key of the service an object belongs to, "" if it belongs to none that is known.
+func (s *Store) ownerOf(r ref) string {
+	switch r.kind {
+	case normalize.KindService:
+		return r.object
+	case normalize.KindEndpointSlice:
+		return s.owners[r.object]
+	}
+	return ""
+}
+
+// Collect joins a complete list into a Snapshot for the node of this name: everything a Store would deliver, at once.
+func Collect(node string, objects *normalize.Objects, problems []*messages.ObjectError) *messages.Snapshot {
+	store := NewStore(node)
+	store.Replace(objects, problems)
+	store.Commit()
+	return store.Snapshot()
+}
+
+// sortedKeys returns the keys of a map in order, so that generations are given out deterministically.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

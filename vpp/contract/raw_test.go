@@ -1,0 +1,58 @@
+package contract
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/adapter/socketclient"
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/codec"
+)
+
+// Raw is a connection without guard and window, for messages that the agent never sends.
+type Raw struct {
+	client  *socketclient.Client
+	replies chan []byte
+}
+
+// newRaw connects; the connection ends with the test.
+func newRaw(t testing.TB, socket string) *Raw {
+	t.Helper()
+	r := &Raw{client: socketclient.NewVppClient(socket), replies: make(chan []byte, 1)}
+	r.client.SetMsgCallback(func(_ uint16, data []byte) { r.replies <- append([]byte(nil), data...) })
+	if err := r.client.Connect(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.client.Disconnect() })
+	return r
+}
+
+// send writes a message and does not wait for the answer.
+func (r *Raw) send(t testing.TB, msg api.Message) {
+	t.Helper()
+	id, err := r.client.GetMsgID(msg.GetMessageName(), msg.GetCrcString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := codec.DefaultCodec.EncodeMsg(msg, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.client.SendMsg(1, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// retval writes a message and returns the return value of the answer: every reply begins with id, context and retval.
+func (r *Raw) retval(t testing.TB, msg api.Message) int32 {
+	t.Helper()
+	r.send(t, msg)
+	select {
+	case data := <-r.replies:
+		return int32(binary.BigEndian.Uint32(data[6:]))
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s was not answered", msg.GetMessageName())
+		return 0
+	}
+}

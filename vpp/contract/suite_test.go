@@ -1,0 +1,39 @@
+package contract
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// contractCase is one article of the contract.
+type contractCase struct {
+	name string
+	run  func(t *testing.T, v *rig)
+}
+
+// cases is the whole table; every file of cases contributes a part.
+var cases = [][]contractCase{pluginCases, rowCases, localCases, staticCases, addressCases, roleCases, guardCases, resyncCases, interfaceCases, routeCases, sessionCases}
+
+// runSuite runs every case on a VPP of its own.
+func runSuite(t *testing.T, start func(testing.TB) Target) {
+	for _, group := range cases {
+		for _, c := range group {
+			t.Run(c.name, func(t *testing.T) { c.run(t, newRig(t, start(t))) })
+		}
+	}
+}
+
+func TestSimulator(t *testing.T) {
+	runSuite(t, startSimulated)
+}
+
+func TestRealVPP(t *testing.T) {
+	binary, plugins, why := findVPP()
+	if why != "" {
+		t.Skip(why)
+	}
+	runSuite(t, func(t testing.TB) Target { return startReal(t, binary, plugins) })
+}

@@ -1,0 +1,194 @@
+package interfaces
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Derive turns what VPP says and what Kubernetes says into the complete interface set. It is pure: it neither changes nor keeps its
+// arguments, and the order of interfaces, pods and endpoints does not matter. The generation is left to the caller.
+func Derive(raw Raw, in Input) *messages.InterfaceSet {
+	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: endpointsByInterface(&raw, &in)}
+	set := &messages.InterfaceSet{Boot: in.Boot}
+	d.uplink, d.hasUplink = d.findUplink()
+	for _, i := range sorted(raw.Interfaces) {
+		set.Interfaces = append(set.Interfaces, d.describe(i))
+	}
+	if d.hasUplink {
+		set.Uplink = &d.uplink
+		set.NodeAddresses = d.nodeAddresses()
+	}
+	return set
+}
+
+// deriver holds what the description of each interface depends on.
+type deriver struct {
+	raw *Raw
+	// pods and endpoints are keyed by sw_if_index.
+	pods      map[uint32][]string
+	endpoints map[uint32]bool
+	uplink    uint32
+	hasUplink bool
+}
+
+// describe makes the message of one interface.
+func (d *deriver) describe(i *RawInterface) *messages.Interface {
+	kind := d.kind(i)
+	frontend := i.AdminUp && kind != messages.InterfaceKind_INTERFACE_INTERNAL && d.layer3(i)
+	return &messages.Interface{
+		SwIfIndex: i.Index,
+		Name:      i.Name,
+		Kind:      kind,
+		AdminUp:   i.AdminUp,
+		LinkUp:    i.LinkUp,
+		Addresses: texts(i.Addresses),
+		Pods:      d.pods[i.Index],
+		Frontend:  frontend,
+		Backend:   frontend && (d.endpoints[i.Index] || kind == messages.InterfaceKind_INTERFACE_UPLINK || i.BVI || isTunnel(i.Device)),
+	}
+}
+
+// kind classifies an interface. The default route decides before pods: on a node whose pods are reached through the uplink it stays the
+// uplink.
+func (d *deriver) kind(i *RawInterface) messages.InterfaceKind {
+	switch {
+	case isLocal0(i):
+		return messages.InterfaceKind_INTERFACE_INTERNAL
+	case d.hasUplink && i.Index == d.uplink:
+		return messages.InterfaceKind_INTERFACE_UPLINK
+	case len(d.pods[i.Index]) > 0:
+		return messages.InterfaceKind_INTERFACE_POD
+	case isLoopback(i.Device) && !i.BVI:
+		return messages.InterfaceKind_INTERFACE_INTERNAL
+	default:
+		return messages.InterfaceKind_INTERFACE_OTHER
+	}
+}
+
+// layer3 says whether packets can be routed from an interface: bridged ones have neither addresses nor routes.
+func (d *deriver) layer3(i *RawInterface) bool {
+	return len(i.Addresses) > 0 || i.Unnumbered || i.BVI || len(d.pods[i.Index]) > 0 || d.endpoints[i.Index] ||
+		d.hasUplink && i.Index == d.uplink
+}
+
+// findUplink returns the interface of the default route, IPv4 before IPv6. Of several paths the smallest index is taken, so that the
+// answer does not change with the order in which VPP lists them.
+func (d *deriver) findUplink() (uint32, bool) {
+	for _, route := range []Target{d.raw.Default4, d.raw.Default6} {
+		for _, index := range slices.Sorted(slices.Values(route.Interfaces)) {
+			if i := d.find(index); i != nil && !isLocal0(i) {
+				return index, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// nodeAddresses returns the addresses of the uplink, or of the interface whose addresses it uses, without those that are only valid on
+// one link.
+func (d *deriver) nodeAddresses() []string {
+	i := d.find(d.uplink)
+	if len(i.Addresses) == 0 && i.Unnumbered {
+		if lender := d.find(i.Lender); lender != nil {
+			i = lender
+		}
+	}
+	return texts(slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return p.Addr().IsLinkLocalUnicast() }))
+}
+
+// find returns an interface by its index, or nil.
+func (d *deriver) find(index uint32) *RawInterface {
+	for k := range d.raw.Interfaces {
+		if d.raw.Interfaces[k].Index == index {
+			return &d.raw.Interfaces[k]
+		}
+	}
+	return nil
+}
+
+// podsByInterface says which pods are behind which interface, each list ordered and without duplicates; nil lists for the others.
+func podsByInterface(raw *Raw, in *Input) map[uint32][]string {
+	pods := map[uint32][]string{}
+	for _, pod := range in.Pods {
+		if pod.GetHostNetwork() {
+			continue
+		}
+		for _, index := range behind(raw, pod.GetAddresses()) {
+			pods[index] = append(pods[index], pod.GetNamespace()+"/"+pod.GetName())
+		}
+	}
+	for index, names := range pods {
+		slices.Sort(names)
+		pods[index] = slices.Compact(names)
+	}
+	return pods
+}
+
+// endpointsByInterface says which interfaces lead to a local endpoint.
+func endpointsByInterface(raw *Raw, in *Input) map[uint32]bool {
+	endpoints := map[uint32]bool{}
+	for _, index := range behind(raw, in.LocalEndpoints) {
+		endpoints[index] = true
+	}
+	return endpoints
+}
+
+// behind returns the interfaces that the addresses lead to, with duplicates. Addresses that only the default route covers lead
+// nowhere: their pod is not connected to VPP yet.
+func behind(raw *Raw, addresses []string) []uint32 {
+	var all []uint32
+	for _, text := range addresses {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			continue
+		}
+		if t := raw.Targets[a.Unmap()]; t.leads() {
+			all = append(all, t.Interfaces...)
+		}
+	}
+	return all
+}
+
+// sorted returns the interfaces by index. VPP lists each once; should one come twice, the first counts.
+func sorted(interfaces []RawInterface) []*RawInterface {
+	all := make([]*RawInterface, len(interfaces))
+	for k := range interfaces {
+		all[k] = &interfaces[k]
+	}
+	slices.SortStableFunc(all, func(a, b *RawInterface) int { return cmp.Compare(a.Index, b.Index) })
+	return slices.CompactFunc(all, func(a, b *RawInterface) bool { return a.Index == b.Index })
+}
+
+// texts writes prefixes as "ip/len".
+func texts(prefixes []netip.Prefix) []string {
+	var all []string
+	for _, p := range prefixes {
+		all = append(all, p.String())
+	}
+	return all
+}
+
+// isLocal0 recognises the interface that every VPP has and that carries no packets.
+func isLocal0(i *RawInterface) bool {
+	return i.Index == 0 || i.Name == "local0"
+}
+
+// isLoopback recognises loopback interfaces by their device type.
+func isLoopback(device string) bool {
+	return strings.EqualFold(device, "loopback")
+}
+
+// isTunnel recognises interfaces that lead to other nodes by their device type (VNET_DEVICE_CLASS names of VPP 25.10).
+func isTunnel(device string) bool {
+	device = strings.ToLower(device)
+	for _, word := range []string{"vxlan", "geneve", "gre", "gtpu", "ipip", "ipsec", "wireguard", "mpls", "lisp", "6rd"} {
+		if strings.Contains(device, word) {
+			return true
+		}
+	}
+	return false
+}

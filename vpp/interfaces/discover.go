@@ -1,0 +1,150 @@
+package interfaces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"go.fd.io/govpp/api"
+	interfaceapi "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/l2"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Discover reads VPP and derives the interface set. The error names what could not be read; it wraps link.ErrDown, link.ErrUnknown or
+// the error of ctx where these are the reason, and no set is returned then: half a set would take roles away.
+func Discover(ctx context.Context, c link.Caller, in Input) (*messages.InterfaceSet, error) {
+	raw, err := Read(ctx, c, in)
+	if err != nil {
+		return nil, fmt.Errorf("discover interfaces: %w", err)
+	}
+	return Derive(raw, in), nil
+}
+
+// Read asks VPP what Derive needs. The answers are not one moment's: an interface that goes or comes meanwhile is corrected by the next
+// round, which its event triggers.
+func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
+	raw := Raw{}
+	if err := readInterfaces(ctx, c, &raw); err != nil {
+		return Raw{}, err
+	}
+	if err := readLenders(ctx, c, &raw); err != nil {
+		return Raw{}, err
+	}
+	if err := readBridges(ctx, c, &raw); err != nil {
+		return Raw{}, err
+	}
+	if err := readAddresses(ctx, c, &raw); err != nil {
+		return Raw{}, err
+	}
+	if err := readRoutes(ctx, c, &raw, in.addresses()); err != nil {
+		return Raw{}, err
+	}
+	return raw, nil
+}
+
+// all is the interface index that means "every interface" or "none"; 0 is an interface.
+const all = ^interface_types.InterfaceIndex(0)
+
+// readInterfaces lists the interfaces.
+func readInterfaces(ctx context.Context, c link.Caller, raw *Raw) error {
+	return c.Dump(ctx, &interfaceapi.SwInterfaceDump{SwIfIndex: all}, func(msg api.Message) {
+		m := msg.(*interfaceapi.SwInterfaceDetails)
+		raw.Interfaces = append(raw.Interfaces, RawInterface{
+			Index:   uint32(m.SwIfIndex),
+			Name:    m.InterfaceName,
+			Device:  m.InterfaceDevType,
+			AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
+			LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
+			BVI:     m.InterfaceDevType == "BVI",
+		})
+	})
+}
+
+// readLenders finds out which interfaces use the addresses of another one.
+func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
+	lenders := map[uint32]uint32{}
+	err := optional(c.Dump(ctx, &ip.IPUnnumberedDump{SwIfIndex: all}, func(msg api.Message) {
+		m := msg.(*ip.IPUnnumberedDetails)
+		lenders[uint32(m.SwIfIndex)] = uint32(m.IPSwIfIndex)
+	}))
+	for k := range raw.Interfaces {
+		i := &raw.Interfaces[k]
+		i.Lender, i.Unnumbered = lenders[i.Index]
+	}
+	return err
+}
+
+// readBridges finds the virtual interfaces of bridge domains: a loopback that is one is not internal.
+func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
+	virtual := map[uint32]bool{}
+	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: all}, func(msg api.Message) {
+		if m := msg.(*l2.BridgeDomainDetails); m.BviSwIfIndex != all {
+			virtual[uint32(m.BviSwIfIndex)] = true
+		}
+	}))
+	for k := range raw.Interfaces {
+		i := &raw.Interfaces[k]
+		i.BVI = i.BVI || virtual[i.Index]
+	}
+	return err
+}
+
+// optional forgives a VPP that does not have a message.
+func optional(err error) error {
+	if errors.Is(err, link.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// readers is the number of address dumps in flight: VPP has no dump of all addresses, and one round trip after the other would take
+// long on a node with hundreds of pods.
+const readers = 16
+
+// readAddresses reads the addresses of every interface but local0, IPv4 and then IPv6.
+func readAddresses(ctx context.Context, c link.Caller, raw *Raw) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	slots := make(chan struct{}, readers)
+	var group sync.WaitGroup
+	for k := range raw.Interfaces {
+		i := &raw.Interfaces[k]
+		if isLocal0(i) {
+			continue
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			if err := addressesOf(ctx, c, i); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	group.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// addressesOf reads the addresses of one interface.
+func addressesOf(ctx context.Context, c link.Caller, i *RawInterface) error {
+	for _, v6 := range []bool{false, true} {
+		req := &ip.IPAddressDump{SwIfIndex: interface_types.InterfaceIndex(i.Index), IsIPv6: v6}
+		err := c.Dump(ctx, req, func(msg api.Message) {
+			m := msg.(*ip.IPAddressDetails)
+			i.Addresses = append(i.Addresses, netip.PrefixFrom(fromAddress(m.Prefix.Address), int(m.Prefix.Len)))
+		})
+		if err != nil {
+			return fmt.Errorf("addresses of interface %s: %w", i.Name, err)
+		}
+	}
+	return nil
+}

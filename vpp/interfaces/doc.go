@@ -1,0 +1,20 @@
+// Package interfaces finds out what the interfaces of VPP are for, without owning the CNI that made them.
+//
+// Nothing is counted or remembered: Read asks VPP (interfaces, addresses, bridge domains, and one route lookup for every address of
+// a pod or local endpoint and for the default routes), Derive turns the answers and the node's pods into a complete
+// messages.InterfaceSet. The same input always gives the same set, in whatever order VPP or Kubernetes list things, so a caller may
+// run Discover as often as it likes and compare.
+//
+// # Roles
+//
+// A frontend is an interface through which a client may enter: every interface that is up, works on layer 3 and is not VPP's own. It
+// works on layer 3 when it has an address, borrows one (unnumbered), is the virtual interface of a bridge domain, or is where a
+// route leads that was looked up. A backend is a frontend behind which an endpoint may sit: the uplink, tunnels and bridge virtual
+// interfaces, because endpoints of other nodes are reached through them, and every interface that a local endpoint's address leads to.
+//
+// # Use
+//
+// Discover is called by the actor "interfaces" whenever the link comes up, VPP reports an interface event, the pods or local
+// endpoints change, and on a slow timer: VPP has no events for addresses, routes and tags. It sends reads only and changes nothing in
+// VPP. Derive and everything below it are pure and may be called from anywhere. The goroutines of Read end before it returns.
+package interfaces

@@ -1,0 +1,82 @@
+package interfaces
+
+import (
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Input is what Kubernetes says about this node, as far as it matters for its interfaces. It is only read.
+type Input struct {
+	// Pods of this node. Pods of the host's network have no interface of their own and are skipped.
+	Pods []*messages.Pod
+	// LocalEndpoints are the addresses of the endpoints that run on this node, in canonical text form. Anything that is not an
+	// address is skipped.
+	LocalEndpoints []string
+	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
+	Boot string
+}
+
+// Raw is what VPP says about its interfaces. The order of Interfaces does not matter, the order of addresses within one does: the
+// first one is its primary address.
+type Raw struct {
+	Interfaces []RawInterface
+	// Targets says where packets to an address go, for every address that was looked up.
+	Targets map[netip.Addr]Target
+	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
+	Default4, Default6 Target
+}
+
+// RawInterface is one interface of VPP (sw_interface_details, ip_address_details, ip_unnumbered_details, bridge_domain_details).
+type RawInterface struct {
+	// Index is sw_if_index; VPP uses numbers of deleted interfaces again.
+	Index uint32
+	// Name is interface_name, Device interface_dev_type, for example "virtio", "Loopback" or "VXLAN".
+	Name, Device string
+	// AdminUp and LinkUp are the two flags of the state.
+	AdminUp, LinkUp bool
+	// Addresses are its own addresses with the length of the subnet, IPv4 first, each family in VPP's order.
+	Addresses []netip.Prefix
+	// Lender is the index of the interface whose addresses it uses, where Unnumbered is set.
+	Lender     uint32
+	Unnumbered bool
+	// BVI says that it is the virtual interface of a bridge domain.
+	BVI bool
+}
+
+// Target is where VPP's table sends packets to one address.
+type Target struct {
+	// Prefix is the route that matched, host bits cleared; invalid when nothing was found.
+	Prefix netip.Prefix
+	// Interfaces are the indices of the interfaces that its best paths lead to, ascending, without duplicates. Empty for addresses
+	// of VPP itself, for drop and reject, and where the paths could not be followed.
+	Interfaces []uint32
+}
+
+// leads says whether the target is a route that tells something about its address: a default route leads everywhere.
+func (t Target) leads() bool {
+	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
+}
+
+// addresses returns every address that has to be looked up, in a fixed order.
+func (in *Input) addresses() []netip.Addr {
+	seen := map[netip.Addr]bool{}
+	var all []netip.Addr
+	take := func(text string) {
+		if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" && !seen[a.Unmap()] {
+			seen[a.Unmap()] = true
+			all = append(all, a.Unmap())
+		}
+	}
+	for _, pod := range in.Pods {
+		if !pod.GetHostNetwork() {
+			for _, text := range pod.GetAddresses() {
+				take(text)
+			}
+		}
+	}
+	for _, text := range in.LocalEndpoints {
+		take(text)
+	}
+	return all
+}

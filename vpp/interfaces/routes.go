@@ -1,0 +1,237 @@
+package interfaces
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+const (
+	// maxDepth bounds how often a path without an interface is looked up again. VPP itself refuses longer recursion chains in
+	// practice; a loop ends here.
+	maxDepth = 6
+	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times addresses.
+	maxElsewhere = 4096
+	// noInterface is sw_if_index of a path that leads to an address or table and not to an interface.
+	noInterface = ^uint32(0)
+	// noTable is table_id of a path that stays in no table, as drop has it.
+	noTable = ^uint32(0)
+)
+
+// question is one route lookup: the longest match of a prefix in a table, or the exact prefix.
+type question struct {
+	table  uint32
+	prefix netip.Prefix
+	exact  bool
+}
+
+// answer is the reply to a question.
+type answer struct {
+	// prefix that matched; invalid when VPP has no route.
+	prefix netip.Prefix
+	paths  []fib_types.FibPath
+}
+
+// readRoutes fills the targets of the addresses and the default routes.
+func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.Addr) error {
+	book := &book{caller: c, answers: map[question]answer{}}
+	default4 := question{prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), exact: true}
+	default6 := question{prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), exact: true}
+	questions := []question{default4, default6}
+	for _, a := range addresses {
+		questions = append(questions, host(0, a))
+	}
+	if err := book.ask(ctx, questions); err != nil {
+		return err
+	}
+	raw.Default4, raw.Default6 = book.target(default4), book.target(default6)
+	raw.Targets = make(map[netip.Addr]Target, len(addresses))
+	var missing []netip.Addr
+	for _, a := range addresses {
+		raw.Targets[a] = book.target(host(0, a))
+		if !raw.Targets[a].leads() {
+			missing = append(missing, a)
+		}
+	}
+	return readElsewhere(ctx, book, raw, missing)
+}
+
+// readElsewhere looks in the other tables for addresses that table 0 does not lead to: some CNIs put pods into a VRF. The longest match
+// over all tables counts, of equal ones that of the smallest table.
+func readElsewhere(ctx context.Context, book *book, raw *Raw, missing []netip.Addr) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	tables := map[bool][]uint32{}
+	err := optional(book.caller.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
+		if m := msg.(*ip.IPTableDetails).Table; m.TableID != 0 {
+			tables[m.IsIP6] = append(tables[m.IsIP6], m.TableID)
+		}
+	}))
+	if err != nil {
+		return err
+	}
+	var questions []question
+	for _, a := range missing {
+		slices.Sort(tables[a.Is6()])
+		for _, table := range tables[a.Is6()] {
+			questions = append(questions, host(table, a))
+		}
+	}
+	questions = questions[:min(len(questions), maxElsewhere)]
+	if err := book.ask(ctx, questions); err != nil {
+		return err
+	}
+	for _, q := range questions {
+		t := book.target(q)
+		if a := q.prefix.Addr(); t.leads() && (!raw.Targets[a].leads() || t.Prefix.Bits() > raw.Targets[a].Prefix.Bits()) {
+			raw.Targets[a] = t
+		}
+	}
+	return nil
+}
+
+// host is the question where packets to an address go.
+func host(table uint32, a netip.Addr) question {
+	return question{table: table, prefix: netip.PrefixFrom(a, a.BitLen())}
+}
+
+// book collects the answers to all questions of one Read, so that none is asked twice.
+type book struct {
+	caller  link.Caller
+	answers map[question]answer
+}
+
+// ask gets the answers to questions and to those that follow from recursive paths. Each round is one pipelined batch.
+func (b *book) ask(ctx context.Context, questions []question) error {
+	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
+		fresh := b.unanswered(questions)
+		if err := b.round(ctx, fresh); err != nil {
+			return err
+		}
+		questions = nil
+		for _, q := range fresh {
+			for _, p := range best(b.answers[q].paths) {
+				if next, ok := q.follow(&p); ok {
+					questions = append(questions, next)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unanswered drops the questions that have an answer, and duplicates.
+func (b *book) unanswered(questions []question) []question {
+	var fresh []question
+	seen := map[question]bool{}
+	for _, q := range questions {
+		if _, known := b.answers[q]; !known && !seen[q] {
+			seen[q] = true
+			fresh = append(fresh, q)
+		}
+	}
+	return fresh
+}
+
+// round asks questions in one batch. A return value other than 0 means that there is no such route or table.
+func (b *book) round(ctx context.Context, questions []question) error {
+	reqs := make([]api.Message, len(questions))
+	for i, q := range questions {
+		req := &ip.IPRouteLookup{TableID: q.table, Prefix: toPrefix(q.prefix)}
+		if q.exact {
+			req.Exact = 1
+		}
+		reqs[i] = req
+	}
+	results, err := b.caller.Do(ctx, reqs)
+	if err != nil {
+		return fmt.Errorf("look up routes: %w", err)
+	}
+	for i, r := range results {
+		if _, replied := link.Retval(r.Err); !replied {
+			return fmt.Errorf("look up route of %s: %w", questions[i].prefix, r.Err)
+		}
+		b.answers[questions[i]] = newAnswer(r)
+	}
+	return nil
+}
+
+// newAnswer reads the reply to a lookup. VPP leaves the host bits of the question in the prefix.
+func newAnswer(r link.Result) answer {
+	m, ok := r.Reply.(*ip.IPRouteLookupReply)
+	if !ok || r.Err != nil {
+		return answer{}
+	}
+	return answer{
+		prefix: netip.PrefixFrom(fromAddress(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked(),
+		paths:  m.Route.Paths,
+	}
+}
+
+// target follows the answer to a question to the interfaces.
+func (b *book) target(q question) Target {
+	t := Target{Prefix: b.answers[q].prefix}
+	b.collect(q, maxDepth, &t.Interfaces)
+	slices.Sort(t.Interfaces)
+	t.Interfaces = slices.Compact(t.Interfaces)
+	return t
+}
+
+// collect adds the interfaces that a question leads to.
+func (b *book) collect(q question, depth int, found *[]uint32) {
+	for _, p := range best(b.answers[q].paths) {
+		if leads(&p) && p.SwIfIndex != noInterface {
+			*found = append(*found, p.SwIfIndex)
+		} else if next, ok := q.follow(&p); ok && depth > 0 {
+			b.collect(next, depth-1, found)
+		}
+	}
+}
+
+// follow returns the question that a path without an interface leads to: its next hop, or the same address in another table.
+func (q question) follow(p *fib_types.FibPath) (question, bool) {
+	if !leads(p) || p.SwIfIndex != noInterface {
+		return question{}, false
+	}
+	if via := nextHop(p); via.IsValid() {
+		return host(p.TableID, via), true
+	}
+	if p.TableID != q.table && p.TableID != noTable && !q.exact {
+		return question{table: p.TableID, prefix: q.prefix}, true
+	}
+	return question{}, false
+}
+
+// leads says whether packets leave VPP by a path, in contrast to being dropped, rejected or received by VPP itself.
+func leads(p *fib_types.FibPath) bool {
+	switch p.Type {
+	case fib_types.FIB_API_PATH_TYPE_LOCAL, fib_types.FIB_API_PATH_TYPE_DROP,
+		fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
+		return false
+	default:
+		return true
+	}
+}
+
+// best returns the paths that VPP uses: those with the smallest preference.
+func best(paths []fib_types.FibPath) []fib_types.FibPath {
+	if len(paths) == 0 {
+		return nil
+	}
+	least := slices.MinFunc(paths, func(a, b fib_types.FibPath) int { return int(a.Preference) - int(b.Preference) }).Preference
+	var used []fib_types.FibPath
+	for _, p := range paths {
+		if p.Preference == least {
+			used = append(used, p)
+		}
+	}
+	return used
+}

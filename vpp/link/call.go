@@ -1,0 +1,61 @@
+package link
+
+import "go.fd.io/govpp/api"
+
+// call is one Do, or one page of a Dump, as the session sees it. Its fields are guarded by session.mu, except where noted; after
+// gone is set the session does not touch it any more and everything belongs to the caller.
+type call struct {
+	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right before the request is handed to
+	// the transport, and its final value when the reply comes.
+	results []Result
+	// left counts the requests that were submitted and not answered, plus one while the caller is still submitting.
+	left int
+	// done is closed when left becomes 0.
+	done chan struct{}
+	// sent says that at least one request was handed to the transport.
+	sent bool
+	// gone says that the caller has stopped waiting.
+	gone bool
+
+	// details of a dump so far, their size on the wire, and whether there were too many, in which case the rest is not kept.
+	details  []api.Message
+	bytes    int
+	overflow bool
+}
+
+// newCall makes a call of n requests; the caller holds one count of left until it has submitted everything.
+func newCall(n int) *call {
+	c := &call{results: make([]Result, n), left: 1, done: make(chan struct{})}
+	for i := range c.results {
+		c.results[i].Err = errUnsent
+	}
+	return c
+}
+
+// settle takes n counts off left and wakes the caller when none remains.
+func (c *call) settle(n int) {
+	c.left -= n
+	if c.left == 0 {
+		close(c.done)
+	}
+}
+
+// item is one encoded request on its way to the transport.
+type item struct {
+	route *route
+	data  []byte
+	index int
+	ends  bool
+}
+
+// job is a run of requests of one call. The sender takes jobs whole, so their size is what other callers wait for at most.
+type job struct {
+	call  *call
+	items []item
+	// together says that the items must not be separated: all are sent, or none.
+	together bool
+}
+
+// jobSize is the number of requests that a call submits at a time: large enough to make the hand-over cheap, small enough to let
+// concurrent calls take turns.
+const jobSize = 64

@@ -1,0 +1,74 @@
+package link
+
+import (
+	"time"
+
+	"go.fd.io/govpp/adapter"
+)
+
+// Config says how to reach VPP and how patient to be. The zero value of every field means its default.
+type Config struct {
+	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
+	Socket string
+	// Adapter makes the transport of one session; it is called once per connection attempt and its value never used again. Default:
+	// GoVPP's socket client on Socket. Its Connect must end by itself; its callback may come from one goroutine only.
+	Adapter func() adapter.VppAPI
+	// Stamp identifies the VPP that listens at present, as far as this can be seen from outside; it becomes a part of the boot
+	// identity. Default: identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
+	Stamp func() (string, error)
+
+	// Window is the largest number of requests in flight. Default 128.
+	Window int
+	// WindowBytes is the largest number of bytes in flight; one larger message travels alone. It keeps the requests that VPP has not
+	// yet taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 65536.
+	WindowBytes int
+	// MaxDumpDetails is the largest number of details that one dump may have. Default 4194304.
+	MaxDumpDetails int
+	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 512 MiB.
+	MaxDumpBytes int
+
+	// ConnectTimeout bounds one connection attempt, handshake included. Default 3 s.
+	ConnectTimeout time.Duration
+	// ReplyTimeout is how long VPP may leave the oldest request without an answer before the session is given up. VPP stands still
+	// for seconds when it scans large session tables. Default 5 s.
+	ReplyTimeout time.Duration
+	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP is a sign of life. Default 500 ms.
+	ProbeInterval time.Duration
+	// PollInterval is how often a missing socket file is looked for. Default 100 ms.
+	PollInterval time.Duration
+	// BackoffMin and BackoffMax bound the pause after a failed attempt, which doubles each time; every pause is shortened by a
+	// random part of up to a half. Defaults 50 ms and 2 s.
+	BackoffMin, BackoffMax time.Duration
+	// CloseTimeout bounds how long the end of a session waits for the transport to close. Default 500 ms.
+	CloseTimeout time.Duration
+
+	// OnEvent is called, in the goroutine of Run, after VPP reported that an interface came, went or changed its state. It is a hint
+	// to read the interfaces again: several events may be merged into one call, and a new session means one as well. It must not
+	// block. Default: no subscription.
+	OnEvent func()
+}
+
+// withDefaults returns the configuration with every zero field replaced.
+func (c Config) withDefaults() Config {
+	def(&c.Socket, adapter.DefaultBinapiSocket)
+	def(&c.Window, 128)
+	def(&c.WindowBytes, 64<<10)
+	def(&c.MaxDumpDetails, 4<<20)
+	def(&c.MaxDumpBytes, 512<<20)
+	def(&c.ConnectTimeout, 3*time.Second)
+	def(&c.ReplyTimeout, 5*time.Second)
+	def(&c.ProbeInterval, 500*time.Millisecond)
+	def(&c.PollInterval, 100*time.Millisecond)
+	def(&c.BackoffMin, 50*time.Millisecond)
+	def(&c.BackoffMax, 2*time.Second)
+	def(&c.CloseTimeout, 500*time.Millisecond)
+	return c
+}
+
+// def sets a field that is still zero.
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,2 @@
+// Package link talks to VPP.
+package link

@@ -1,0 +1,65 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+)
+
+// Errors of this package, to be tested with errors.Is. Those that a Result carries say what is known about the request:
+// ErrNotSent, ErrRefused and ErrUnsupported mean that VPP has not seen it, ErrUnknown means that it may have been executed.
+var (
+	// ErrDown means that there is no connection to VPP, so nothing was sent.
+	ErrDown = errors.New("no connection to VPP")
+	// ErrUnknown means that a request was handed to VPP and that its reply did not come: the session ended, the reply could not be
+	// decoded or the caller stopped waiting. Whether VPP executed the request is not known; read back before writing again.
+	ErrUnknown = errors.New("outcome unknown")
+	// ErrNotSent means that a request never left this process, because the session ended or the caller stopped waiting before its
+	// turn came.
+	ErrNotSent = errors.New("not sent")
+	// ErrRefused means that the guard (Check) keeps the message away from VPP. Sending it again is pointless.
+	ErrRefused = errors.New("refused by guard")
+	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not loaded or it has another API version.
+	ErrUnsupported = errors.New("message not supported by this VPP")
+	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered.
+	ErrTooLarge = errors.New("dump too large")
+	// ErrProtocol means that VPP answered something that the API does not allow. The session is closed when it happens.
+	ErrProtocol = errors.New("protocol violation")
+	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout. The session is closed when it happens.
+	ErrTimeout = errors.New("no answer in time")
+	// ErrRunning is returned by a second Run of the same Link.
+	ErrRunning = errors.New("link is already running")
+)
+
+// RetvalError is a reply with a return value that says "failed" (vnet/error.h): VPP has seen the request and did not do it, or did
+// it in part where the message is documented so.
+type RetvalError struct {
+	// Message is the name of the request, for example "nat44_add_del_lb_static_mapping".
+	Message string
+	// Retval is the field retval of the reply, never 0. Some messages use positive values too.
+	Retval int32
+}
+
+// Error gives the message, the name that VPP has for the return value and its number.
+func (e *RetvalError) Error() string {
+	return fmt.Sprintf("%s: %s", e.Message, api.RetvalToVPPApiError(e.Retval))
+}
+
+// Is makes errors.Is work with the named return values of GoVPP, for example errors.Is(err, api.NO_SUCH_ENTRY).
+func (e *RetvalError) Is(target error) bool {
+	code, ok := target.(api.VPPApiError)
+	return ok && int32(code) == e.Retval
+}
+
+// Retval returns the return value that VPP gave, and whether err carries one. A nil error is the return value 0.
+func Retval(err error) (int32, bool) {
+	if err == nil {
+		return 0, true
+	}
+	var failed *RetvalError
+	if !errors.As(err, &failed) {
+		return 0, false
+	}
+	return failed.Retval, true
+}

@@ -1,0 +1,149 @@
+package link
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/vlib"
+)
+
+// Limits of NAT44-ED in VPP 25.10.
+const (
+	// minLocals: fewer are answered with -7, which is harmless, but a mapping that would need them is a mistake of the planner.
+	minLocals = 2
+	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that ends with the heap.
+	maxLocals = 255
+	// maxWeight: the cumulative weight has 8 bits. A sum of 0 modulo 256 lets the first packet divide by zero, any other sum above
+	// 255 starves backends.
+	maxWeight = 255
+	// maxTag: a tag field has 64 bytes, the last of which VPP overwrites with NUL. A longer tag would come back shortened, and its
+	// row would not be recognised as ours any more.
+	maxTag = 63
+	// none is ~0, "no interface" and "no VRF". Zero means interface local0 and VRF 0.
+	none = ^uint32(0)
+)
+
+// Check refuses messages that crash VPP or corrupt its state although they are well-formed, whoever wants to send them. The error
+// wraps ErrRefused and names the message and the field. Every message of Do and Dump passes it.
+//
+// It sees one message at a time, so what depends on the state of VPP is left to the owner of that state: vpp/nat44 never removes the
+// last local with a weight from a mapping (the sum would be 0), never lets the weights of a mapping grow past 255 by adding locals one
+// by one, and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
+func Check(msg api.Message) error {
+	var why string
+	switch m := msg.(type) {
+	case *nat44_ed.Nat44AddDelLbStaticMapping:
+		why = checkMapping(m)
+	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
+		why = checkLocal("local", &m.Local)
+	case *nat44_ed.Nat44AddDelStaticMapping:
+		why = first(checkBinding("external_sw_if_index", m.ExternalSwIfIndex), checkTag(m.Tag))
+	case *nat44_ed.Nat44AddDelStaticMappingV2:
+		why = first(checkBinding("external_sw_if_index", m.ExternalSwIfIndex), checkTag(m.Tag))
+	case *nat44_ed.Nat44AddDelIdentityMapping:
+		why = first(checkBinding("sw_if_index", m.SwIfIndex), checkTag(m.Tag))
+	case *cnat.CnatTranslationUpdate:
+		why = checkTranslation(&m.Translation)
+	case *cnat.CnatSetSnatAddresses:
+		why = checkBinding("sw_if_index", m.SwIfIndex)
+	case *cnat.CnatSessionPurge:
+		why = "it deletes all translations too"
+	case *vlib.CliInband:
+		why = checkCommand(m.Cmd)
+	case *vlib.Cli:
+		why = "it carries an address of shared memory, which a socket client does not have"
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %s: %s", ErrRefused, msg.GetMessageName(), why)
+}
+
+// first returns the first reason there is.
+func first(reasons ...string) string {
+	for _, why := range reasons {
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// checkMapping guards an LB mapping. The handler reads the locals before it looks at is_add, so their number counts for a removal too.
+func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
+	if n := len(m.Locals); n > maxLocals || m.IsAdd && n < minLocals {
+		return fmt.Sprintf("locals: %d, must be %d to %d", n, minLocals, maxLocals)
+	}
+	if !m.IsAdd {
+		return ""
+	}
+	sum := 0
+	for i := range m.Locals {
+		if why := checkLocal(fmt.Sprintf("locals[%d]", i), &m.Locals[i]); why != "" {
+			return why
+		}
+		sum += int(m.Locals[i].Probability)
+	}
+	if sum < 1 || sum > maxWeight {
+		return fmt.Sprintf("locals: sum of probability is %d, must be 1 to %d", sum, maxWeight)
+	}
+	return checkTag(m.Tag)
+}
+
+// checkLocal guards one backend of a mapping: VPP creates the table of any vrf_id.
+func checkLocal(field string, l *nat44_ed.Nat44LbAddrPort) string {
+	if l.VrfID == none {
+		return field + ".vrf_id is ~0, which VPP would create as a table"
+	}
+	return ""
+}
+
+// checkBinding guards a reference to an interface that is usually absent.
+func checkBinding(field string, index interface_types.InterfaceIndex) string {
+	if index == 0 {
+		return field + " is 0, the interface local0; ~0 means none"
+	}
+	return ""
+}
+
+// checkTag guards a tag.
+func checkTag(tag string) string {
+	if len(tag) > maxTag {
+		return fmt.Sprintf("tag has %d bytes, must have at most %d", len(tag), maxTag)
+	}
+	return ""
+}
+
+// checkTranslation guards a CNAT translation: without paths VPP allocates 2^32 elements and aborts.
+func checkTranslation(t *cnat.CnatTranslation) string {
+	if len(t.Paths) == 0 {
+		return "paths: none, must be at least 1"
+	}
+	if why := checkBinding("vip.sw_if_index", t.Vip.SwIfIndex); why != "" {
+		return why
+	}
+	for i := range t.Paths {
+		if p := &t.Paths[i]; p.DstEp.SwIfIndex == 0 || p.SrcEp.SwIfIndex == 0 {
+			return checkBinding(fmt.Sprintf("sw_if_index of paths[%d]", i), 0)
+		}
+	}
+	return ""
+}
+
+// checkCommand guards the debug CLI: only what reads may be sent. Everything else is refused, not only what is known to destroy ("clear
+// nat44 ed sessions" and "set nat44 session limit" make every mapping stop working), because VPP takes any unambiguous
+// abbreviation of a command, so that no list of forbidden ones is complete.
+func checkCommand(cmd string) string {
+	words := strings.Fields(cmd)
+	for _, prefix := range [...][]string{{"show"}, {"trace", "add"}, {"clear", "trace"}, {"clear", "errors"}} {
+		if len(words) >= len(prefix) && slices.Equal(words[:len(prefix)], prefix) && !strings.ContainsAny(cmd, "\r\n;") {
+			return ""
+		}
+	}
+	return fmt.Sprintf("command %q is not one that only reads", cmd)
+}

@@ -1,0 +1,151 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/vpe"
+)
+
+// identity is what a session knows about its VPP.
+type identity struct {
+	// boot changes with every start of VPP.
+	boot string
+	// version as show_version gives it, "" where VPP has no such message.
+	version string
+}
+
+// open connects a new session and asks VPP who it is. The whole takes at most Config.ConnectTimeout, apart from a transport whose
+// Connect does not keep to it, which is left behind.
+func (l *Link) open(ctx context.Context) (*session, identity, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrTimeout)
+	defer cancel()
+	before, err := l.cfg.Stamp()
+	if err != nil {
+		return nil, identity{}, err
+	}
+	s := newSession(&l.cfg, l.cfg.Adapter(), l.registry, l.log)
+	if err := connect(ctx, s); err != nil {
+		return nil, identity{}, err
+	}
+	id, err := s.handshake(ctx)
+	if err == nil {
+		id.boot, err = l.boot(id.boot, before)
+	}
+	if err != nil {
+		s.close(err)
+		return nil, identity{}, err
+	}
+	return s, id, nil
+}
+
+// connect opens the transport. GoVPP's Connect cannot be interrupted: one that is still at it when ctx ends is left to itself and
+// closed as soon as it is connected.
+func connect(ctx context.Context, s *session) error {
+	result := make(chan error, 1)
+	go func() { result <- s.api.Connect() }()
+	select {
+	case err := <-result:
+		if err != nil {
+			return fmt.Errorf("connect: %w", err)
+		}
+		return nil
+	case <-ctx.Done():
+		s.fail(errClosed)
+		go func() {
+			if <-result == nil {
+				_ = disconnect(s.api)
+			}
+		}()
+		return fmt.Errorf("connect: %w", context.Cause(ctx))
+	}
+}
+
+// handshake makes the session usable and asks VPP for its process id and version, which is also the proof that it answers. The field
+// boot of the result holds the process id only.
+func (s *session) handshake(ctx context.Context) (identity, error) {
+	if err := s.prepare(); err != nil {
+		return identity{}, err
+	}
+	s.senders.Go(s.sendLoop)
+	results, err := s.Do(ctx, []api.Message{&memclnt.ControlPing{}, &vpe.ShowVersion{}})
+	if err != nil {
+		return identity{}, fmt.Errorf("handshake: %w", err)
+	}
+	ping, ok := results[0].Reply.(*memclnt.ControlPingReply)
+	if results[0].Err != nil || !ok {
+		return identity{}, fmt.Errorf("handshake: %w", results[0].Err)
+	}
+	id := identity{boot: fmt.Sprintf("pid%d", ping.VpePID)}
+	if results[1].Err != nil && !errors.Is(results[1].Err, ErrUnsupported) {
+		return identity{}, fmt.Errorf("handshake: %w", results[1].Err)
+	}
+	if version, ok := results[1].Reply.(*vpe.ShowVersionReply); ok {
+		id.version = version.Version
+	}
+	if s.cfg.OnEvent != nil {
+		s.subscribe(ctx)
+	}
+	return id, nil
+}
+
+// subscribe asks for interface events. They are only hints, so a VPP that refuses is used without them.
+func (s *session) subscribe(ctx context.Context) {
+	event := &interfaces.SwInterfaceEvent{}
+	id, err := s.lookup(event)
+	if err != nil {
+		s.log.Warn("no interface events", "err", err)
+		return
+	}
+	in := newIncoming(event, id)
+	in.event = true
+	s.mu.Lock()
+	s.incoming[id] = in
+	s.mu.Unlock()
+	results, err := s.Do(ctx, []api.Message{&interfaces.WantInterfaceEvents{EnableDisable: 1, PID: uint32(os.Getpid())}})
+	if err == nil {
+		err = results[0].Err
+	}
+	// INVALID_REGISTRATION is VPP's way to say that this client has subscribed already.
+	if err != nil && !errors.Is(err, api.INVALID_REGISTRATION) {
+		s.log.Warn("no interface events", "err", err)
+	}
+}
+
+// boot puts the identity of VPP together from what it says and what can be seen of it. A stamp that changed while connecting means
+// that VPP was started in between, so that the session might be with either.
+func (l *Link) boot(says, before string) (string, error) {
+	after, err := l.cfg.Stamp()
+	if err != nil {
+		return "", err
+	}
+	if before != after {
+		return "", fmt.Errorf("VPP was started while connecting (%s, then %s)", before, after)
+	}
+	if after == "" {
+		return says, nil
+	}
+	return says + "@" + after, nil
+}
+
+// socketStamp identifies a socket file. VPP removes the file and binds a new one with every start, so inode and time of the last
+// change of its content, which for a socket is the time of the bind, tell one start from the other, also where VPP always has
+// process id 1. Changing mode or owner of the file does not matter.
+func socketStamp(path string) func() (string, error) {
+	return func() (string, error) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return "", err
+		}
+		if info.Mode().Type() != fs.ModeSocket {
+			return "", fmt.Errorf("%s is not a socket", path)
+		}
+		return fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), inode(info)), nil
+	}
+}

@@ -1,0 +1,154 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/adapter/socketclient"
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Link is the connection of this process to one VPP. Run keeps it; Do and Dump use it from any goroutine, before, during and after
+// Run: without a session they return ErrDown at once.
+type Link struct {
+	cfg      Config
+	log      *slog.Logger
+	registry *registry
+	running  atomic.Bool
+	current  atomic.Pointer[session]
+}
+
+var _ Caller = (*Link)(nil)
+
+// New makes a link. It connects when Run is called.
+func New(cfg Config, log *slog.Logger) *Link {
+	cfg = cfg.withDefaults()
+	if cfg.Stamp == nil {
+		cfg.Stamp = func() (string, error) { return "", nil }
+		if cfg.Adapter == nil {
+			cfg.Stamp = socketStamp(cfg.Socket)
+		}
+	}
+	if cfg.Adapter == nil {
+		cfg.Adapter = func() adapter.VppAPI {
+			client := socketclient.NewVppClient(cfg.Socket)
+			client.SetClientName("troupe")
+			client.SetConnectTimeout(cfg.ConnectTimeout)
+			return client
+		}
+	}
+	return &Link{cfg: cfg, log: log, registry: newRegistry()}
+}
+
+// Do implements Caller on the current session. A call stays with the session it began with.
+func (l *Link) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
+	if s := l.current.Load(); s != nil {
+		return s.Do(ctx, reqs)
+	}
+	results := newCall(len(reqs)).results
+	complete(results, reqs, ErrDown)
+	return results, ErrDown
+}
+
+// Dump implements Caller on the current session, every page of it.
+func (l *Link) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
+	if s := l.current.Load(); s != nil {
+		return s.Dump(ctx, req, each)
+	}
+	return fmt.Errorf("dump %s: %w", name(req), ErrDown)
+}
+
+// Run keeps the connection: it connects, reports, watches, and connects again for ever. on is called from Run's goroutine with
+// every change of the state, the first time at once; the message belongs to the receiver. When on reports a session that is up, Do and
+// Dump use it; when on reports that it is down, they have stopped using it and every call on it has been released or is about to
+// be. Run returns nil after ctx is done, within Config.CloseTimeout.
+func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
+	if !l.running.CompareAndSwap(false, true) {
+		return ErrRunning
+	}
+	defer l.running.Store(false)
+	r := runner{link: l, report: on, pause: backoff{min: l.cfg.BackoffMin, max: l.cfg.BackoffMax}}
+	r.down("not connected yet")
+	for ctx.Err() == nil {
+		if wait := r.once(ctx); wait > 0 {
+			sleep(ctx, wait)
+		}
+	}
+	r.down("closed")
+	return nil
+}
+
+// runner is the state of one Run.
+type runner struct {
+	link   *Link
+	report func(*messages.LinkState)
+	pause  backoff
+	// sessions counts the connections so far.
+	sessions uint64
+	// reason is what was reported last, "" for a session that is up and before the first report.
+	reason string
+}
+
+// once makes one attempt and stays with its session to the end. It returns how long to wait before the next attempt.
+func (r *runner) once(ctx context.Context) time.Duration {
+	s, id, err := r.link.open(ctx)
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return 0
+	case errors.Is(err, fs.ErrNotExist):
+		// VPP has never run here, or is being started: not a failure, look again soon.
+		r.down(fmt.Sprintf("waiting for VPP: %v", err))
+		r.pause.reset()
+		return r.link.cfg.PollInterval
+	case err != nil:
+		r.down(err.Error())
+		return r.pause.next()
+	}
+	began := time.Now()
+	r.serve(ctx, s, id)
+	if time.Since(began) > r.link.cfg.BackoffMax {
+		r.pause.reset()
+	}
+	return r.pause.next()
+}
+
+// serve lets a session be used until it is over.
+func (r *runner) serve(ctx context.Context, s *session, id identity) {
+	l := r.link
+	r.sessions++
+	l.current.Store(s)
+	l.log.Info("connected to VPP", "boot", id.boot, "version", id.version, "session", r.sessions)
+	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.sessions})
+	hint := func() {}
+	if l.cfg.OnEvent != nil {
+		hint = l.cfg.OnEvent
+		hint()
+	}
+	s.watch(ctx, hint)
+	l.current.Store(nil)
+	cause := s.reason()
+	l.log.Warn("connection to VPP lost", "err", cause, "session", r.sessions)
+	r.down(cause.Error())
+	s.close(cause)
+}
+
+// down reports that there is no connection, once per reason.
+func (r *runner) down(reason string) {
+	if r.reason != reason {
+		r.tell(&messages.LinkState{Reason: reason, Session: r.sessions})
+	}
+}
+
+// tell reports a state.
+func (r *runner) tell(state *messages.LinkState) {
+	r.reason = state.GetReason()
+	r.report(state)
+}

@@ -1,0 +1,150 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/codec"
+)
+
+// incoming is a message that VPP may send in one session: its number there and how to decode it.
+type incoming struct {
+	id    uint16
+	typ   reflect.Type
+	class api.MessageType
+	// retval says that the first field is the return value.
+	retval bool
+	event  bool
+}
+
+// newIncoming describes a message of the bindings with the number that the connected VPP gave it.
+func newIncoming(msg api.Message, id uint16) *incoming {
+	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType()}
+	if in.typ.NumField() > 0 {
+		first := in.typ.Field(0)
+		in.retval = first.Name == "Retval" && first.Type.Kind() == reflect.Int32
+	}
+	return in
+}
+
+// decode makes a fresh message from a frame. The capacity is cut off: GoVPP's decoder reads a frame that is too short on into the rest
+// of the client's buffer, where it finds an older frame.
+func (in *incoming) decode(data []byte) (api.Message, error) {
+	msg := reflect.New(in.typ).Interface().(api.Message)
+	if err := codec.DecodeMsg(data[:len(data):len(data)], msg); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", msg.GetMessageName(), err)
+	}
+	return msg, nil
+}
+
+// context reads the request context of a frame; ok is false when the frame is too short for one.
+func (in *incoming) context(data []byte) (context uint32, ok bool) {
+	if len(data) < 10 && (in.class == api.RequestMessage || len(data) < 6) {
+		return 0, false
+	}
+	context, err := codec.DecodeMsgContext(data, in.class)
+	return context, err == nil
+}
+
+// status returns the error that a decoded reply stands for; nil for retval 0 and for replies without one.
+func (in *incoming) status(request string, reply api.Message) error {
+	if !in.retval {
+		return nil
+	}
+	if code := int32(reflect.ValueOf(reply).Elem().Field(0).Int()); code != 0 {
+		return &RetvalError{Message: request, Retval: code}
+	}
+	return nil
+}
+
+// route is a request in one session: its number there and what answers it.
+type route struct {
+	name    string
+	id      uint16
+	kind    kind
+	reply   *incoming
+	details *incoming
+}
+
+// route resolves a request; the answer is kept for the life of the session, because numbers never change within one.
+func (s *session) route(req api.Message) (*route, error) {
+	typ := reflect.TypeOf(req)
+	s.mu.Lock()
+	found := s.routes[typ]
+	s.mu.Unlock()
+	if found != nil {
+		return found, nil
+	}
+	made, err := s.resolve(req)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.routes[typ] = made
+	for _, in := range []*incoming{made.reply, made.details} {
+		if in != nil {
+			s.incoming[in.id] = in
+		}
+	}
+	return made, nil
+}
+
+// resolve looks up the numbers of a request and of its answers.
+func (s *session) resolve(req api.Message) (*route, error) {
+	shape, ok := s.registry.shapeOf(req)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s is not a request with a known reply", ErrRefused, req.GetMessageName())
+	}
+	r := &route{name: req.GetMessageName(), kind: shape.kind}
+	var err error
+	if r.id, err = s.lookup(req); err != nil {
+		return nil, err
+	}
+	if shape.kind != kindDump {
+		id, err := s.lookup(shape.reply)
+		if err != nil {
+			return nil, err
+		}
+		r.reply = newIncoming(shape.reply, id)
+	}
+	if shape.kind != kindReply {
+		id, err := s.lookup(shape.details)
+		if err != nil {
+			return nil, err
+		}
+		r.details = newIncoming(shape.details, id)
+	}
+	return r, nil
+}
+
+// lookup returns the number that the connected VPP gave to a message.
+func (s *session) lookup(msg api.Message) (uint16, error) {
+	id, err := s.api.GetMsgID(msg.GetMessageName(), msg.GetCrcString())
+	if err == nil {
+		return id, nil
+	}
+	var unknown *adapter.UnknownMsgError
+	if errors.As(err, &unknown) {
+		return 0, fmt.Errorf("%w: %s_%s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString())
+	}
+	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
+}
+
+// prepare resolves what every session needs: control_ping, which ends dumps and probes silence.
+func (s *session) prepare() error {
+	ping, err := s.route(&memclnt.ControlPing{})
+	if err != nil {
+		return err
+	}
+	frame, err := codec.EncodeMsg(&memclnt.ControlPing{}, ping.id)
+	if err != nil {
+		return fmt.Errorf("encode control_ping: %w", err)
+	}
+	s.ping, s.pingFrame = ping, frame
+	return nil
+}

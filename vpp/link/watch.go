@@ -1,0 +1,82 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// errClosed is the cause of a session that was ended by the end of Run.
+var errClosed = errors.New("link closed")
+
+// watch guards a session until it is over: it probes silence, gives up a VPP that does not answer in time and passes hints about
+// interfaces on. It returns when the session has failed or ctx is done, in which case it ends the session itself.
+func (s *session) watch(ctx context.Context, hint func()) {
+	due := time.Now()
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.fail(errClosed)
+			return
+		case <-s.dead:
+			return
+		case <-s.event:
+			hint()
+		case <-alarm.C:
+			now := time.Now()
+			due = s.check(now, now.Sub(due))
+			alarm.Reset(due.Sub(now))
+		}
+	}
+}
+
+// check looks at the clock: it fails the session when the oldest request is over its time, asks for a probe after a silence, and
+// returns when to look again. late is how much later than planned it was called.
+func (s *session) check(now time.Time, late time.Duration) time.Time {
+	s.mu.Lock()
+	if late > s.cfg.ProbeInterval/2 {
+		// This process stood still, so the silence may be its own: replies wait in the socket. Give the reader a chance first.
+		s.moved, s.heard = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late))
+	}
+	next := now.Add(s.cfg.ProbeInterval)
+	overdue, silent := "", false
+	if p := s.queue.oldest(); p != nil {
+		deadline := later(p.sent, s.moved).Add(s.cfg.ReplyTimeout)
+		if !deadline.After(now) {
+			overdue = p.route.name
+		}
+		next = earlier(next, deadline)
+	}
+	if quiet := s.heard.Add(s.cfg.ProbeInterval); quiet.After(now) {
+		next = earlier(next, quiet)
+	} else {
+		silent = true
+	}
+	s.mu.Unlock()
+	switch {
+	case overdue != "":
+		s.fail(fmt.Errorf("%w: %s waits for more than %s", ErrTimeout, overdue, s.cfg.ReplyTimeout))
+	case silent:
+		poke(s.probe)
+	}
+	return next
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// earlier returns the earlier of two times.
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,121 @@
+package nat44
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// OpResult is what became of one operation.
+type OpResult struct {
+	// Op is the operation.
+	Op Op
+	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
+	// VPP has not answered.
+	Err error
+	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before
+	// the next Diff. It can be set without an error.
+	Unknown bool
+	// Messages is the number of messages that were handed to VPP.
+	Messages int
+}
+
+// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that
+// fails does not stop those that follow: they concern other rows, or are what Diff would ask for again. But where one operation of a row
+// is refused before anything is sent, the others of this row are not sent either, because half of a change could cost the row its
+// last backend.
+func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
+	results := make([]OpResult, len(ops))
+	precheck(ops, results)
+
+	var msgs []api.Message
+	var owner []int
+	for i, op := range ops {
+		if results[i].Err != nil {
+			continue
+		}
+		for _, msg := range Messages(op) {
+			msgs, owner = append(msgs, msg), append(owner, i)
+		}
+	}
+	if len(msgs) == 0 {
+		return results
+	}
+	answers, err := c.Do(ctx, msgs)
+	if err != nil {
+		answers = make([]link.Result, len(msgs))
+		for i := range answers {
+			answers[i].Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
+		}
+	}
+	for i, answer := range answers {
+		results[owner[i]].add(answer.Err)
+	}
+	return results
+}
+
+// precheck fills in the operation of every result and the error of those that must not be sent.
+func precheck(ops []Op, results []OpResult) {
+	refused := map[Key]bool{}
+	for i, op := range ops {
+		results[i].Op = op
+		if err := refuse(op); err != nil {
+			results[i].Err = err
+			refused[op.Key] = refused[op.Key] || op.onRow()
+		}
+	}
+	if len(refused) == 0 {
+		return
+	}
+	for i, op := range ops {
+		if results[i].Err == nil && op.onRow() && refused[op.Key] {
+			results[i].Err = fmt.Errorf("%s: %w", op.Describe(), ErrSkipped)
+		}
+	}
+}
+
+// refuse returns why an operation must not be sent: its own check, and that of the link for every message.
+func refuse(op Op) error {
+	if err := op.Check(); err != nil {
+		return err
+	}
+	for _, msg := range Messages(op) {
+		if err := link.Check(msg); err != nil {
+			return fmt.Errorf("%s: %w: %w", op.Describe(), ErrUnsafe, err)
+		}
+	}
+	return nil
+}
+
+// add enters the answer to one message of the operation.
+func (r *OpResult) add(err error) {
+	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+		r.Messages++
+	}
+	found, unknown := classify(r.Op, err)
+	// A part of the operation is done and another one is not.
+	partial := r.Messages > 0 && found != nil && !errors.Is(err, link.ErrUnknown) && len(Messages(r.Op)) > 1
+	r.Unknown = r.Unknown || unknown || partial
+	if r.Err == nil {
+		r.Err = found
+	}
+}
+
+// classify says what the error of a message means for its operation.
+func classify(op Op, err error) (found error, unknown bool) {
+	if err == nil {
+		return nil, false
+	}
+	if retval, answered := link.Retval(err); answered {
+		m := meaningOf(op.Verb, retval)
+		if m.err == nil {
+			return nil, m.unknown
+		}
+		return fmt.Errorf("%s: %w: %w", op.Describe(), m.err, err), m.unknown
+	}
+	return fmt.Errorf("%s: %w", op.Describe(), err), errors.Is(err, link.ErrUnknown)
+}

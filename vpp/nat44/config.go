@@ -1,0 +1,68 @@
+package nat44
+
+import "net/netip"
+
+// Config is what the planner has to know about the node. The zero value plans for an unnamed node without twice-NAT address and
+// without pads; an agent sets at least TwiceNAT and Pads.
+type Config struct {
+	// Node is the name of the node. Where a service has more backends than fit into a row, nodes of different names choose different
+	// ones.
+	Node string
+	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed to this node and used by nobody
+	// else, by default the last address of the node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of
+	// ports"); the plan says so.
+	TwiceNAT netip.Addr
+	// Pads adds two entries of weight 0 to every row. Right for VPP with no or one worker; with more workers a weight of 0 can be
+	// chosen, or divides by zero.
+	Pads bool
+	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of new flows per second x the longest
+	// relevant timeout x 1.5, for example 262144. It is allocated when the plugin is enabled. 0 leaves it to VPP: 64512.
+	SessionLimit uint32
+	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
+	Timeouts Timeouts
+	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
+	IPv6Elsewhere bool
+}
+
+// Globals returns the part of the configuration that is not about single services.
+func (c Config) Globals() Globals {
+	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT}
+}
+
+// Timeouts are the lifetimes of idle NAT sessions in seconds (nat_set_timeouts).
+type Timeouts struct {
+	// UDP is the lifetime of a UDP session. VPP's own default is 300; DNS traffic makes that many sessions.
+	UDP uint32
+	// TCPEstablished is the lifetime of a TCP session after a SYN and an ACK in both directions.
+	TCPEstablished uint32
+	// TCPTransitory is the lifetime of a TCP session before that, and after a FIN or RST.
+	TCPTransitory uint32
+	// ICMP is the lifetime of an ICMP session.
+	ICMP uint32
+}
+
+// DefaultTimeouts returns VPP's defaults, but one minute for UDP: the session table does not drain by itself.
+func DefaultTimeouts() Timeouts {
+	return Timeouts{UDP: 60, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
+}
+
+// vppTimeouts returns the timeouts that VPP sets when the plugin is enabled.
+func vppTimeouts() Timeouts {
+	return Timeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
+}
+
+// withDefaults returns the timeouts with every zero field replaced.
+func (t Timeouts) withDefaults() Timeouts {
+	defaults := DefaultTimeouts()
+	for _, field := range [...]struct{ value, byDefault *uint32 }{
+		{&t.UDP, &defaults.UDP},
+		{&t.TCPEstablished, &defaults.TCPEstablished},
+		{&t.TCPTransitory, &defaults.TCPTransitory},
+		{&t.ICMP, &defaults.ICMP},
+	} {
+		if *field.value == 0 {
+			*field.value = *field.byDefault
+		}
+	}
+	return t
+}

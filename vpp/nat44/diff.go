@@ -1,0 +1,143 @@
+package nat44
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step:
+// plugin, forwarding, timeouts, twice-NAT address and interface roles, then rows, then what is not needed any more. Rows of ours that
+// nobody wants are deleted only when sweep is true, that is when every service has spoken. Keys that others occupy are left to them.
+// Equal arguments give equal results; a state that is as wanted gives none.
+func Diff(have *State, want *Want, sweep bool) []Op {
+	ops := prepare(have, want)
+	ops = append(ops, diffRows(have, want, sweep)...)
+	return append(ops, retire(have, want)...)
+}
+
+// DiffGlobals is Diff without rows.
+func DiffGlobals(have *State, want *Want) []Op {
+	return append(prepare(have, want), retire(have, want)...)
+}
+
+// prepare returns what has to be in VPP before the first row.
+func prepare(have *State, want *Want) []Op {
+	var ops []Op
+	timeouts := have.Timeouts
+	forwarding := have.Forwarding
+	if !have.Enabled {
+		ops = append(ops, Op{Verb: Enable, Sessions: want.SessionLimit})
+		forwarding, timeouts = false, vppTimeouts()
+	}
+	if !forwarding {
+		ops = append(ops, Op{Verb: Forwarding})
+	}
+	if wanted := want.Timeouts.withDefaults(); timeouts != wanted {
+		ops = append(ops, Op{Verb: SetTimeouts, Timeouts: wanted})
+	}
+	if have.Enabled && have.Sessions < want.SessionLimit {
+		ops = append(ops, Op{Verb: SessionLimit, Sessions: want.SessionLimit})
+	}
+	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
+		ops = append(ops, Op{Verb: AddAddress, Addr: want.TwiceNAT})
+	}
+	return append(ops, append(dangerous(have, want), addRoles(have, want)...)...)
+}
+
+// dangerous takes the roles from unwanted interfaces that have the inside role alone: before the first row with affinity, not after it.
+func dangerous(have *State, want *Want) []Op {
+	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
+}
+
+// addRoles completes the roles of wanted interfaces, and of those that have the inside role alone.
+func addRoles(have *State, want *Want) []Op {
+	missing := map[uint32]Roles{}
+	for index, wanted := range want.Interfaces {
+		if wanted && !have.Output[index] && have.Roles[index] != Both {
+			missing[index] = Both &^ have.Roles[index]
+		}
+	}
+	for index, roles := range have.Roles {
+		if _, known := want.Interfaces[index]; !known && roles == Inside {
+			missing[index] = Outside
+		}
+	}
+	return roleOps(AddRoles, missing)
+}
+
+// retire returns what can go when the rows are as wanted.
+func retire(have *State, want *Want) []Op {
+	ops := delRoles(have, want, func(roles Roles) bool { return roles != Inside })
+	var gone []netip.Addr
+	for _, addr := range want.Retired {
+		if addr != want.TwiceNAT && slices.Contains(have.TwiceNAT, addr) && !slices.Contains(gone, addr) {
+			ops, gone = append(ops, Op{Verb: DelAddress, Addr: addr}), append(gone, addr)
+		}
+	}
+	return ops
+}
+
+// delRoles takes the roles from unwanted interfaces whose roles are of the given kind.
+func delRoles(have *State, want *Want, kind func(Roles) bool) []Op {
+	unwanted := map[uint32]Roles{}
+	for index, wanted := range want.Interfaces {
+		if roles := have.Roles[index]; !wanted && roles != 0 && kind(roles) {
+			unwanted[index] = roles
+		}
+	}
+	return roleOps(DelRoles, unwanted)
+}
+
+// roleOps returns one operation per interface, ordered by index.
+func roleOps(verb Verb, roles map[uint32]Roles) []Op {
+	var ops []Op
+	for _, index := range slices.Sorted(maps.Keys(roles)) {
+		ops = append(ops, Op{Verb: verb, Interface: index, Roles: roles[index]})
+	}
+	return ops
+}
+
+// diffRows returns the changes of rows, ordered by key: additions and changes first, then, with sweep, deletions.
+func diffRows(have *State, want *Want, sweep bool) []Op {
+	var changed, unwanted []Key
+	for key, row := range want.Rows {
+		old, found := have.Rows[key]
+		if len(row.Locals) > 0 && (!found || !old.Equal(row)) && !foreign(have, key) {
+			changed = append(changed, key)
+		}
+	}
+	if sweep {
+		for key := range have.Rows {
+			if len(want.Rows[key].Locals) == 0 {
+				unwanted = append(unwanted, key)
+			}
+		}
+	}
+	slices.SortFunc(changed, Key.Compare)
+	slices.SortFunc(unwanted, Key.Compare)
+
+	var ops []Op
+	for _, key := range changed {
+		ops = append(ops, DiffRow(pointer(have.Rows, key), pointer(want.Rows, key))...)
+	}
+	for _, key := range unwanted {
+		ops = append(ops, DiffRow(pointer(have.Rows, key), nil)...)
+	}
+	return ops
+}
+
+// foreign reports whether somebody else holds the key.
+func foreign(have *State, key Key) bool {
+	_, occupied := have.Foreign[key]
+	return occupied
+}
+
+// pointer returns a pointer to a copy of the row, or nil.
+func pointer(rows map[Key]Row, key Key) *Row {
+	row, found := rows[key]
+	if !found {
+		return nil
+	}
+	return &row
+}

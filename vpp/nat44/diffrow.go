@@ -1,0 +1,91 @@
+package nat44
+
+// DiffRow returns what turns one row into the other: nil means that VPP does not hold it, or should not. Both have the same key.
+//
+// Where only backends differ they are added and deleted one by one, new ones first as long as they fit. Everything else cannot be
+// changed in VPP (flags, affinity, tag, weight class), so the row is deleted and added in two operations that follow each other
+// directly. At every step between, the row keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP
+// survives. A wanted row without backends is one that should not be there.
+func DiffRow(have, want *Row) []Op {
+	if want != nil && len(want.Locals) == 0 {
+		want = nil
+	}
+	switch {
+	case have == nil && want == nil:
+		return nil
+	case have == nil:
+		return []Op{{Verb: AddRow, Key: want.Key, Row: want}}
+	case want == nil:
+		return []Op{{Verb: DelRow, Key: have.Key, Row: have}}
+	case have.Equal(*want):
+		return nil
+	}
+	if ops, ok := changeLocals(have, want); ok {
+		return ops
+	}
+	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
+}
+
+// changeLocals returns the additions and deletions of locals that turn one row into the other, and false where that is not possible.
+func changeLocals(have, want *Row) ([]Op, bool) {
+	if !have.sameShape(want) {
+		return nil, false
+	}
+	added, deleted, ok := compareLocals(have.Locals, want.Locals)
+	switch {
+	case !ok:
+		return nil, false
+	case want.Affinity > 0 && len(deleted) > 0:
+		// VPP would go on to send the clients of a deleted local to it.
+		return nil, false
+	case !want.Pads && (len(have.Locals) < MinEntries || len(want.Locals) < MinEntries):
+		// A lone backend without pads is entered twice.
+		return nil, false
+	}
+	return interleave(have, added, deleted)
+}
+
+// compareLocals returns the locals that are only in want and only in have; false where the weight of a common one differs. Both are
+// ordered.
+func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
+	for len(have) > 0 && len(want) > 0 {
+		switch order := compareEndpoint(have[0], want[0]); {
+		case order < 0:
+			deleted, have = append(deleted, have[0]), have[1:]
+		case order > 0:
+			added, want = append(added, want[0]), want[1:]
+		case have[0].Weight != want[0].Weight:
+			return nil, nil, false
+		default:
+			have, want = have[1:], want[1:]
+		}
+	}
+	return append(added, want...), append(deleted, have...), true
+}
+
+// interleave orders the changes of a row: additions first, deletions as soon as there is no room for the next addition. It returns
+// false where some step would leave a row that VPP does not survive.
+func interleave(have *Row, added, deleted []Local) ([]Op, bool) {
+	ops := make([]Op, 0, len(added)+len(deleted))
+	load := have.load()
+	for len(added) > 0 || len(deleted) > 0 {
+		if len(added) > 0 {
+			after := Load{Entries: load.Entries + 1, Weight: load.Weight + int(added[0].Weight)}
+			if after.safe() {
+				ops = append(ops, Op{Verb: AddLocal, Key: have.Key, Local: added[0], After: after})
+				added, load = added[1:], after
+				continue
+			}
+		}
+		if len(deleted) == 0 {
+			return nil, false
+		}
+		after := Load{Entries: load.Entries - 1, Weight: load.Weight - int(deleted[0].Weight)}
+		if !after.safe() {
+			return nil, false
+		}
+		ops = append(ops, Op{Verb: DelLocal, Key: have.Key, Local: deleted[0], After: after})
+		deleted, load = deleted[1:], after
+	}
+	return ops, true
+}

@@ -1,0 +1,44 @@
+// Package nat44 renders services as load-balancing mappings of VPP's NAT44-ED plugin (VPP 25.10, API nat44_ed 5.5.0).
+//
+// It is a pure core with a thin shell:
+//
+//	Plan       view of one service -> rows, and what NAT44 cannot express
+//	Claims     rows of all services -> one owner for every key
+//	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
+//	Messages   one operation -> binary API messages
+//	Read       VPP -> State        (shell: needs a link.Caller)
+//	Apply      operations -> VPP   (shell: needs a link.Caller)
+//
+// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger. A value is owned by its caller;
+// Rows share the memory of their Locals, so nobody may change a Locals slice that he has handed out. Claims is the one type with
+// state of its own; it belongs to one goroutine. There is nothing to shut down.
+//
+// # What a row is
+//
+// A row is one LB mapping: VIP, port and protocol to 1..253 backends with equal weights. Facts of VPP that shape it, and what follows:
+//
+//   - OUT2IN_ONLY stands on every row. Otherwise VPP wants the VIP in its SNAT pool and a backend in one mapping only.
+//   - VPP wants at least two entries. With no or one worker every row therefore carries two pads of weight 0 (see Pads) and any change
+//     of backends is a single add or delete of a local, hitless for the others. A row of pads alone would make VPP divide by zero, so
+//     the last backend goes only together with its row. With several workers weight 0 is not safe: no pads, and a lone backend is
+//     entered twice.
+//   - The sum of the weights has 8 bits, and a weight cannot be changed in place: see Weight.
+//   - An affinity is not returned by a dump: it is carried in the tag. It is not cleaned by the deletion of a local either, the client
+//     would go on to be sent there: a row with affinity that loses a backend is deleted and added again, which forgets all clients.
+//   - The deletion of a local ends every session to that address and port, of every row and of both protocols, because VPP looks for
+//     them by backend. This is right for an endpoint that is gone, the usual case. It is too much for one that left only one of
+//     several services; there is no message that would do less.
+//   - Affinity together with an interface that has the inside role alone crashes VPP at the first packet. Roles are added outside
+//     first and removed inside first, and an interface found with the inside role alone is completed.
+//
+// # Which clients keep their address
+//
+// SELF_TWICE_NAT replaces the source only where a backend calls itself (hairpin). It is right for cluster IPs and for the policy
+// Local. TWICE_NAT replaces the source of every client, with an address that leads back to this node; it is for external frontends
+// with the policy Cluster as soon as a backend is remote, because the answer has to come back through this node, and for cluster IPs
+// where masqueradeAll asks for it. While all backends are local the answer comes back anyway and the client keeps its address.
+//
+// NAT44 has one mapping per VIP, port and protocol, for all clients. Where Kubernetes wants two answers (external policy Local: clients
+// outside get the local endpoints, clients on this node all of them) the rule for the clients outside decides, because the other choice
+// would show remote endpoints to them and lose their address. The plan reports it as an approximation.
+package nat44

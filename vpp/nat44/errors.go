@@ -1,0 +1,87 @@
+package nat44
+
+import "errors"
+
+// Errors of this package, to be tested with errors.Is. Those of Apply say what the return value of VPP means for the operation.
+var (
+	// ErrKey means that a text is not of the form "ip:port/PROTO".
+	ErrKey = errors.New("malformed frontend")
+	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two entries, a weight sum that is not
+	// 1..255. It is a fault of the caller; nothing was sent.
+	ErrUnsafe = errors.New("unsafe operation")
+	// ErrSkipped means that an operation was not sent because another one of the same row was refused; half of a change could leave
+	// the row without a backend.
+	ErrSkipped = errors.New("skipped with its row")
+	// ErrExists means that VPP holds something under this key already (-81). It may be what was wanted, it may belong to somebody
+	// else: read back.
+	ErrExists = errors.New("exists already")
+	// ErrVanished means that the row to be changed is not in VPP (-6): read back.
+	ErrVanished = errors.New("row is not there")
+	// ErrDisabled means that the NAT44 plugin is not enabled (-126): VPP was started anew, or somebody disabled it.
+	ErrDisabled = errors.New("nat44 plugin is not enabled")
+	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the row is not what it was thought to be.
+	ErrTooFew = errors.New("row would have fewer than two entries")
+	// ErrForeign means that the key belongs to a mapping of another kind, which is not ours (-7).
+	ErrForeign = errors.New("held by a mapping of another kind")
+	// ErrNoInterface means that VPP does not know the interface any more (-2).
+	ErrNoInterface = errors.New("no such interface")
+	// ErrOutput means that the interface is an output interface of NAT and can have no other role (-81).
+	ErrOutput = errors.New("interface is an output interface")
+	// ErrRejected means that VPP answered with a return value that has no special meaning here.
+	ErrRejected = errors.New("rejected by VPP")
+)
+
+// Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
+const (
+	retUnspecified    = -1
+	retNoInterface    = -2
+	retNoSuchEntry    = -6
+	retInvalidValue   = -7
+	retValueExist     = -81
+	retUnsupported    = -126
+	retAlreadyEnabled = -170
+)
+
+// cause is what the table of meanings is keyed by.
+type cause struct {
+	verb   Verb
+	retval int32
+}
+
+// meaning says what a return value means for an operation.
+type meaning struct {
+	// err is the sentinel; nil where the goal of the operation is reached nevertheless.
+	err error
+	// unknown is set where VPP does not hold what it was thought to hold.
+	unknown bool
+}
+
+// meaningOf classifies a return value other than 0. What is not in the table is ErrRejected.
+func meaningOf(verb Verb, retval int32) meaning {
+	if retval == retUnsupported {
+		return meaning{ErrDisabled, true}
+	}
+	switch (cause{verb, retval}) {
+	case cause{Enable, retAlreadyEnabled}, cause{AddAddress, retValueExist}, cause{DelAddress, retNoSuchEntry},
+		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry}:
+		return meaning{}
+	case cause{DelLocal, retNoSuchEntry}:
+		// The local is gone, or the whole row.
+		return meaning{nil, true}
+	case cause{AddRow, retValueExist}, cause{AddLocal, retValueExist}:
+		return meaning{ErrExists, true}
+	case cause{AddLocal, retNoSuchEntry}:
+		return meaning{ErrVanished, true}
+	case cause{DelLocal, retUnspecified}:
+		return meaning{ErrTooFew, true}
+	case cause{DelRow, retInvalidValue}, cause{AddLocal, retInvalidValue}, cause{DelLocal, retInvalidValue}:
+		return meaning{ErrForeign, true}
+	case cause{AddRow, retInvalidValue}:
+		return meaning{ErrUnsafe, false}
+	case cause{AddRoles, retNoInterface}:
+		return meaning{ErrNoInterface, true}
+	case cause{AddRoles, retValueExist}:
+		return meaning{ErrOutput, true}
+	}
+	return meaning{ErrRejected, false}
+}

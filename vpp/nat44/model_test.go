@@ -1,0 +1,311 @@
+package nat44
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// model is a small semantic model of the NAT44-ED plugin of VPP 25.10: what it stores, what it answers, and what it dies of. It is a
+// link.Caller. vpp/simulator is the full one; this one exists so that the pure core is tested against rules that are written down
+// beside it, message by message.
+type model struct {
+	enabled    bool
+	sessions   uint32
+	forwarding bool
+	timeouts   nat_types.NatTimeouts
+	twice      []netip.Addr
+	roles      map[uint32]Roles
+	output     map[uint32]bool
+	rows       map[Key]*modelRow
+	static     map[Key]string
+
+	// interfaces that exist; nil = all.
+	interfaces map[uint32]bool
+	// fault decides the fate of a message before it is looked at.
+	fault func(api.Message) error
+	// after is called after every message that was carried out.
+	after func(api.Message)
+	// died says what killed it.
+	died string
+	// count counts the messages that change something.
+	count int
+}
+
+// modelRow is an LB mapping as VPP keeps it.
+type modelRow struct {
+	flags    nat_types.NatConfigFlags
+	affinity uint32
+	tag      string
+	locals   []nat44_ed.Nat44LbAddrPort
+}
+
+func newModel() *model {
+	return &model{
+		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[Key]*modelRow{}, static: map[Key]string{},
+	}
+}
+
+var _ link.Caller = (*model)(nil)
+
+// Do implements link.Caller.
+func (m *model) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) {
+	results := make([]link.Result, len(reqs))
+	for i, req := range reqs {
+		results[i] = m.one(req)
+	}
+	return results, nil
+}
+
+func (m *model) one(req api.Message) link.Result {
+	if m.fault != nil {
+		if err := m.fault(req); err != nil {
+			return link.Result{Err: err}
+		}
+	}
+	if err := link.Check(req); err != nil {
+		return link.Result{Err: err}
+	}
+	if show, ok := req.(*nat44_ed.Nat44ShowRunningConfig); ok {
+		return link.Result{Reply: m.show(show)}
+	}
+	m.count++
+	retval := m.execute(req)
+	m.checkAlive()
+	if m.after != nil {
+		m.after(req)
+	}
+	if retval != 0 {
+		return link.Result{Err: &link.RetvalError{Message: req.GetMessageName(), Retval: retval}}
+	}
+	return link.Result{}
+}
+
+func (m *model) show(*nat44_ed.Nat44ShowRunningConfig) api.Message {
+	return &nat44_ed.Nat44ShowRunningConfigReply{Sessions: m.sessions, ForwardingEnabled: m.forwarding, Timeouts: m.timeouts}
+}
+
+func (m *model) execute(req api.Message) int32 {
+	switch r := req.(type) {
+	case *nat44_ed.Nat44EdPluginEnableDisable:
+		return m.enable(r)
+	case *nat44_ed.Nat44ForwardingEnableDisable:
+		m.forwarding = r.Enable
+		return 0
+	case *nat44_ed.NatSetTimeouts:
+		m.timeouts = nat_types.NatTimeouts{UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
+		return 0
+	case *nat44_ed.Nat44SetSessionLimit:
+		return 0
+	case *nat44_ed.Nat44InterfaceAddDelFeature:
+		if index := uint32(r.SwIfIndex); m.interfaces != nil && !m.interfaces[index] {
+			return retNoInterface
+		}
+	}
+	if !m.enabled {
+		return retUnsupported
+	}
+	switch r := req.(type) {
+	case *nat44_ed.Nat44AddDelAddressRange:
+		return m.address(r)
+	case *nat44_ed.Nat44InterfaceAddDelFeature:
+		return m.role(r)
+	case *nat44_ed.Nat44AddDelLbStaticMapping:
+		return m.mapping(r)
+	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
+		return m.local(r)
+	default:
+		panic(fmt.Sprintf("the model does not know %T", req))
+	}
+}
+
+func (m *model) enable(r *nat44_ed.Nat44EdPluginEnableDisable) int32 {
+	if m.enabled {
+		return retAlreadyEnabled
+	}
+	m.enabled, m.forwarding = true, false
+	m.sessions = cmp.Or(r.Sessions, 64512)
+	m.timeouts = nat_types.NatTimeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
+	return 0
+}
+
+func (m *model) address(r *nat44_ed.Nat44AddDelAddressRange) int32 {
+	addr := netip.AddrFrom4(r.FirstIPAddress)
+	at := slices.Index(m.twice, addr)
+	switch {
+	case r.IsAdd && at >= 0:
+		return retValueExist
+	case r.IsAdd:
+		m.twice = append(m.twice, addr)
+	case at < 0:
+		return retNoSuchEntry
+	default:
+		m.twice = slices.Delete(m.twice, at, at+1)
+	}
+	return 0
+}
+
+// role models the quirk that the deletion of a role which the interface does not have deletes the other one.
+func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
+	index, role := uint32(r.SwIfIndex), Outside
+	if r.Flags&nat_types.NAT_IS_INSIDE != 0 {
+		role = Inside
+	}
+	switch {
+	case m.output[index]:
+		return map[bool]int32{true: retValueExist, false: retNoSuchEntry}[r.IsAdd]
+	case r.IsAdd:
+		m.roles[index] |= role
+	case m.roles[index] == 0:
+		return retNoSuchEntry
+	case m.roles[index] == Both:
+		m.roles[index] &^= role
+	default:
+		if m.roles[index] != role {
+			m.died = "the wrong role of an interface was deleted"
+		}
+		delete(m.roles, index)
+	}
+	return 0
+}
+
+func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
+	key := Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	row, found := m.rows[key]
+	_, simple := m.static[key]
+	switch {
+	case r.IsAdd && (found || simple):
+		return retValueExist
+	case r.IsAdd && len(r.Locals) < 2:
+		return retInvalidValue
+	case r.IsAdd:
+		m.rows[key] = &modelRow{r.Flags, r.Affinity, r.Tag, slices.Clone(r.Locals)}
+	case simple:
+		return retInvalidValue
+	case !found:
+		return retNoSuchEntry
+	default:
+		if (row.flags^r.Flags)&nat_types.NAT_IS_OUT2IN_ONLY != 0 {
+			m.died = "a row was deleted without its flag out2in-only"
+		}
+		delete(m.rows, key)
+	}
+	return 0
+}
+
+func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
+	key := Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	row, found := m.rows[key]
+	if _, simple := m.static[key]; simple {
+		return retInvalidValue
+	}
+	if !found {
+		return retNoSuchEntry
+	}
+	at := slices.IndexFunc(row.locals, func(l nat44_ed.Nat44LbAddrPort) bool {
+		return l.Addr == r.Local.Addr && l.Port == r.Local.Port && l.VrfID == r.Local.VrfID
+	})
+	switch {
+	case r.IsAdd && at >= 0:
+		return retValueExist
+	case r.IsAdd:
+		row.locals = append(row.locals, r.Local)
+	case at < 0:
+		return retNoSuchEntry
+	case len(row.locals) < 3:
+		return retUnspecified
+	default:
+		row.locals = slices.Delete(slices.Clone(row.locals), at, at+1)
+	}
+	return 0
+}
+
+// checkAlive finds what VPP dies of when the next packet comes.
+func (m *model) checkAlive() {
+	affinity := false
+	for key, row := range m.rows {
+		affinity = affinity || row.affinity > 0
+		sum := 0
+		for _, l := range row.locals {
+			sum += int(l.Probability)
+		}
+		if sum < 1 || sum > 255 || len(row.locals) < 2 || len(row.locals) > 255 {
+			m.died = fmt.Sprintf("row %s has %d entries with a weight of %d", key, len(row.locals), sum)
+		}
+	}
+	for index, roles := range m.roles {
+		if affinity && roles == Inside {
+			m.died = fmt.Sprintf("interface %d is inside only and a row has affinity", index)
+		}
+	}
+}
+
+// Dump implements link.Caller.
+func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
+	if m.fault != nil {
+		if err := m.fault(req); err != nil {
+			return err
+		}
+	}
+	switch req.(type) {
+	case *nat44_ed.Nat44InterfaceDump:
+		for index, roles := range m.roles {
+			each(&nat44_ed.Nat44InterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(index), Flags: nat_types.NatConfigFlags(roles)})
+		}
+	case *nat44_ed.Nat44EdOutputInterfaceGet:
+		for index := range m.output {
+			each(&nat44_ed.Nat44EdOutputInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(index)})
+		}
+	case *nat44_ed.Nat44AddressDump:
+		for _, addr := range m.twice {
+			each(&nat44_ed.Nat44AddressDetails{IPAddress: addr.As4(), Flags: nat_types.NAT_IS_TWICE_NAT, VrfID: anyVRF})
+		}
+	case *nat44_ed.Nat44StaticMappingDump:
+		for _, key := range slices.SortedFunc(maps.Keys(m.static), Key.Compare) {
+			each(&nat44_ed.Nat44StaticMappingDetails{
+				ExternalIPAddress: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Tag: m.static[key],
+			})
+		}
+	case *nat44_ed.Nat44IdentityMappingDump:
+	case *nat44_ed.Nat44LbStaticMappingDump:
+		for _, key := range slices.SortedFunc(maps.Keys(m.rows), Key.Compare) {
+			row := m.rows[key]
+			each(&nat44_ed.Nat44LbStaticMappingDetails{
+				ExternalAddr: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Flags: row.flags, Tag: row.tag,
+				LocalNum: uint32(len(row.locals)), Locals: slices.Clone(row.locals),
+			})
+		}
+	default:
+		panic(fmt.Sprintf("the model does not know %T", req))
+	}
+	return nil
+}
+
+// load makes the model hold the rows.
+func (m *model) load(rows ...Row) {
+	for _, row := range rows {
+		msg := rowMessage(Op{Verb: AddRow, Key: row.Key, Row: &row}).(*nat44_ed.Nat44AddDelLbStaticMapping)
+		m.rows[row.Key] = &modelRow{msg.Flags, msg.Affinity, msg.Tag, msg.Locals}
+	}
+}
+
+// read is Read that fails the test.
+func (m *model) read(t testing.TB) *State {
+	t.Helper()
+	state, err := Read(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}

@@ -1,0 +1,164 @@
+package nat44
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Verb says what an operation does.
+type Verb uint8
+
+// The operations, in the order in which Diff uses them.
+const (
+	// Enable switches the plugin on: Op.Sessions. VPP forgets forwarding and timeouts with it.
+	Enable Verb = iota + 1
+	// Forwarding lets traffic without a mapping pass.
+	Forwarding
+	// SetTimeouts sets Op.Timeouts.
+	SetTimeouts
+	// SessionLimit raises the number of sessions to Op.Sessions.
+	SessionLimit
+	// AddAddress adds Op.Addr to the twice-NAT pool.
+	AddAddress
+	// AddRoles gives Op.Interface the roles Op.Roles, outside first.
+	AddRoles
+	// AddRow creates Op.Row.
+	AddRow
+	// AddLocal adds Op.Local to the row Op.Key.
+	AddLocal
+	// DelLocal deletes Op.Local from the row Op.Key and ends all sessions to it.
+	DelLocal
+	// DelRow deletes Op.Row and ends all sessions to its backends.
+	DelRow
+	// DelRoles takes the roles Op.Roles from Op.Interface, inside first.
+	DelRoles
+	// DelAddress deletes Op.Addr from the twice-NAT pool and ends its sessions.
+	DelAddress
+)
+
+// verbs are the names of the operations in texts and metrics.
+var verbs = [...]string{
+	Enable: "enable", Forwarding: "enable-forwarding", SetTimeouts: "set-timeouts", SessionLimit: "set-session-limit",
+	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddRow: "add-row", AddLocal: "add-local",
+	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
+}
+
+// String returns the name of the operation.
+func (v Verb) String() string {
+	if int(v) < len(verbs) && verbs[v] != "" {
+		return verbs[v]
+	}
+	return fmt.Sprintf("verb-%d", uint8(v))
+}
+
+// Load is what a row holds in sum. VPP works with 2..255 entries and weights of 1..255 in sum; other values make it hang or crash.
+type Load struct {
+	// Entries is the number of entries, pads included.
+	Entries int
+	// Weight is the sum of their weights.
+	Weight int
+}
+
+// safe reports whether VPP survives a row of this load.
+func (l Load) safe() bool {
+	return l.Entries >= MinEntries && l.Entries <= MaxEntries && l.Weight >= 1 && l.Weight <= MaxWeight
+}
+
+// load returns the load of a row in VPP.
+func (r Row) load() Load {
+	var l Load
+	for _, local := range r.Locals {
+		l.Weight += int(local.Weight)
+	}
+	l.Entries = len(r.Locals)
+	switch {
+	case r.Pads:
+		l.Entries += len(Pads())
+	case l.Entries == 1:
+		l = Load{Entries: 2, Weight: 2 * l.Weight}
+	}
+	return l
+}
+
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+type Op struct {
+	// Verb says what is done.
+	Verb Verb
+	// Key of the row, for the operations on rows and locals.
+	Key Key
+	// Row is what AddRow creates and what DelRow deletes; shared, not to be changed.
+	Row *Row
+	// Local is what AddLocal and DelLocal are about.
+	Local Local
+	// After is what the row holds when AddLocal or DelLocal is done. Apply refuses an operation that would leave a dangerous row.
+	After Load
+	// Interface is a sw_if_index.
+	Interface uint32
+	// Roles to be given or taken.
+	Roles Roles
+	// Addr is a twice-NAT address.
+	Addr netip.Addr
+	// Sessions per worker.
+	Sessions uint32
+	// Timeouts to be set, every field.
+	Timeouts Timeouts
+}
+
+// onRow reports whether the operation is about a row, so that Key is set.
+func (op Op) onRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
+
+// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang or crash VPP, or wake sleeping
+// dangers: fewer than two entries, more than 255, a weight sum that is not 1..255.
+func (op Op) Check() error {
+	after := op.After
+	switch op.Verb {
+	case AddRow:
+		if op.Row == nil {
+			return fmt.Errorf("add %s: %w: no row", op.Key, ErrUnsafe)
+		}
+		after = op.Row.load()
+	case AddLocal, DelLocal:
+	default:
+		return nil
+	}
+	if !after.safe() {
+		return fmt.Errorf("%s: %w: the row would have %d entries with a weight of %d in sum", op.Describe(), ErrUnsafe, after.Entries, after.Weight)
+	}
+	return nil
+}
+
+// Describe says in one line what the operation does, for journals and diffs.
+func (op Op) Describe() string {
+	switch op.Verb {
+	case Enable:
+		return fmt.Sprintf("enable NAT44 for %d sessions", op.Sessions)
+	case Forwarding:
+		return "enable forwarding"
+	case SetTimeouts:
+		t := op.Timeouts
+		return fmt.Sprintf("set timeouts udp=%d tcp-established=%d tcp-transitory=%d icmp=%d", t.UDP, t.TCPEstablished, t.TCPTransitory, t.ICMP)
+	case SessionLimit:
+		return fmt.Sprintf("set session limit %d", op.Sessions)
+	case AddAddress:
+		return fmt.Sprintf("add twice-NAT address %s", op.Addr)
+	case DelAddress:
+		return fmt.Sprintf("delete twice-NAT address %s", op.Addr)
+	case AddRoles:
+		return fmt.Sprintf("add roles %s to interface %d", op.Roles, op.Interface)
+	case DelRoles:
+		return fmt.Sprintf("delete roles %s from interface %d", op.Roles, op.Interface)
+	case AddRow:
+		return fmt.Sprintf("add row %s %s -> %d backends", op.Key, op.Row.Flags, len(op.Row.Locals))
+	case DelRow:
+		return fmt.Sprintf("delete row %s", op.Key)
+	case AddLocal:
+		return fmt.Sprintf("add local %s weight %d to row %s", op.Local, op.Local.Weight, op.Key)
+	case DelLocal:
+		return fmt.Sprintf("delete local %s from row %s", op.Local, op.Key)
+	default:
+		return op.Verb.String()
+	}
+}
+
+// String is Describe.
+func (op Op) String() string { return op.Describe() }

@@ -1,0 +1,143 @@
+package nat44
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// ServicePlan is what this renderer makes of one service.
+type ServicePlan struct {
+	// Service is its key, "namespace/name".
+	Service string
+	// Rows to be installed, in the order of the frontends. Pads are not among the backends.
+	Rows []Row
+	// Approximations are the places where a row is not exactly what Kubernetes asks for, and where there is none.
+	Approximations []*messages.Approximation
+	// Unrendered are the frontends and backends that NAT44 has no means for: SCTP, IPv6, unusable values.
+	Unrendered []*messages.ObjectError
+	// Rejects and Drops are the keys without a row whose clients should be refused or ignored. NAT44 has no answer of its own: their
+	// packets follow the routes of VPP.
+	Rejects, Drops []Key
+}
+
+// Plan returns the rows of one service, as seen from this node. It is pure: the same view and configuration give the same plan. The
+// view must be as kube/service makes it, ordered by address, port, protocol and client class.
+func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
+	p := planner{cfg: cfg, plan: &ServicePlan{Service: view.GetKey()}}
+	frontends := view.GetFrontends()
+	for len(frontends) > 0 {
+		n := 1
+		for n < len(frontends) && sameKey(frontends[0], frontends[n]) {
+			n++
+		}
+		p.frontend(frontends[:n])
+		frontends = frontends[n:]
+	}
+	return p.plan
+}
+
+// sameKey reports whether two frontends differ in the client class only, so that they share a row.
+func sameKey(a, b *messages.Frontend) bool {
+	return a.GetAddress() == b.GetAddress() && a.GetPort() == b.GetPort() && a.GetProtocol() == b.GetProtocol()
+}
+
+// planner collects the plan of one service.
+type planner struct {
+	cfg  Config
+	plan *ServicePlan
+	// name is the text of the frontend at hand.
+	name string
+}
+
+// frontend plans the rules of one address, port and protocol.
+func (p *planner) frontend(rules []*messages.Frontend) {
+	p.name = frontendText(rules[0])
+	key, ok := p.key(rules[0])
+	if !ok {
+		return
+	}
+	rule := deciding(rules)
+	switch rule.GetAction() {
+	case messages.Action_ACTION_REJECT:
+		p.plan.Rejects = append(p.plan.Rejects, key)
+		p.approximate("reject: connection refused", noRow, whyReject)
+	case messages.Action_ACTION_DROP:
+		p.plan.Drops = append(p.plan.Drops, key)
+		p.approximate("drop", noRow, whyDrop)
+	default:
+		p.forward(key, rule)
+	}
+	p.reportOthers(rules, rule)
+	if len(rule.GetAllowSources()) > 0 {
+		p.approximate("only clients from "+join(rule.GetAllowSources()), "clients from everywhere", whySources)
+	}
+}
+
+// deciding returns the rule that the only row can follow: the one for clients outside, because the one for clients of this node would
+// show them endpoints that they must not reach.
+func deciding(rules []*messages.Frontend) *messages.Frontend {
+	for _, rule := range rules {
+		if rule.GetFrom() != messages.ClientClass_FROM_LOCAL {
+			return rule
+		}
+	}
+	return rules[0]
+}
+
+// key translates address, port and protocol of a frontend; what NAT44 cannot do is entered as unrendered.
+func (p *planner) key(f *messages.Frontend) (Key, bool) {
+	addr, err := netip.ParseAddr(f.GetAddress())
+	proto := f.GetProtocol()
+	switch {
+	case err != nil || f.GetPort() == 0 || f.GetPort() > 65535:
+		p.unrendered(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.name))
+	case addr.Is6() && p.cfg.IPv6Elsewhere:
+	case addr.Is6():
+		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and NAT44 is IPv4 only: choose a renderer that serves IPv6", p.name))
+	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
+		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not served: NAT44 translates TCP and UDP only", p.name))
+	default:
+		return Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}, true
+	}
+	return Key{}, false
+}
+
+// forward plans the row of a rule that forwards.
+func (p *planner) forward(key Key, rule *messages.Frontend) {
+	backends, remote := p.backends(rule)
+	if len(backends) == 0 {
+		return
+	}
+	weight := Weight(len(backends))
+	locals := make([]Local, len(backends))
+	for i, b := range backends {
+		b.Weight = weight
+		locals[i] = b.Local
+	}
+	slices.SortFunc(locals, compareEndpoint)
+
+	row := Row{
+		Key: key, Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
+	}
+	if masquerade(rule, remote) {
+		row.Flags = Out2InOnly | TwiceNAT
+		p.reportTwiceNAT(len(locals), weight)
+	}
+	if row.Affinity > 0 {
+		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
+			"a client stays with its endpoint per frontend", whyAffinity)
+	}
+	row.Tag = Tag{Hash: PortHash(p.plan.Service, rule.GetPortName()), Affinity: row.Affinity, Weight: weight}.String()
+	p.plan.Rows = append(p.plan.Rows, row)
+}
+
+// masquerade reports whether the source of every client has to be replaced. Where Kubernetes replaces it for all clients, this is
+// necessary for external frontends only while a backend is remote; for a cluster IP somebody has asked for it (masqueradeAll).
+func masquerade(rule *messages.Frontend, remote bool) bool {
+	from := rule.GetMasqueradeFrom()
+	all := slices.Contains(from, "pod") && slices.Contains(from, "remote")
+	return all && (remote || rule.GetScope() == messages.Scope_SCOPE_CLUSTER)
+}

@@ -1,0 +1,173 @@
+package nat44
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Read reads the state of the plugin from VPP. It asks for nothing but the running configuration while the plugin is not enabled. An
+// error wraps what the link reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate
+// requests: what somebody else changes between them may be seen in part.
+func Read(ctx context.Context, c link.Caller) (*State, error) {
+	state := NewState()
+	if err := readConfig(ctx, c, state); err != nil || !state.Enabled {
+		return state, err
+	}
+	for _, dump := range dumps {
+		if err := c.Dump(ctx, dump.request(), func(msg api.Message) { dump.detail(state, msg) }); err != nil {
+			return nil, fmt.Errorf("read %s: %w", dump.what, err)
+		}
+	}
+	return state, nil
+}
+
+// readConfig asks whether the plugin is enabled and how it is set; "no sessions" is how VPP says that it is not.
+func readConfig(ctx context.Context, c link.Caller, state *State) error {
+	results, err := c.Do(ctx, []api.Message{&nat44_ed.Nat44ShowRunningConfig{}})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return fmt.Errorf("read running configuration of NAT44: %w", err)
+	}
+	reply, ok := results[0].Reply.(*nat44_ed.Nat44ShowRunningConfigReply)
+	if !ok {
+		return fmt.Errorf("read running configuration of NAT44: %w: answered by %T", link.ErrProtocol, results[0].Reply)
+	}
+	if reply.Sessions == 0 {
+		return nil
+	}
+	state.Enabled, state.Sessions, state.Forwarding = true, reply.Sessions, reply.ForwardingEnabled
+	state.Timeouts = Timeouts{
+		UDP: reply.Timeouts.UDP, TCPEstablished: reply.Timeouts.TCPEstablished,
+		TCPTransitory: reply.Timeouts.TCPTransitory, ICMP: reply.Timeouts.ICMP,
+	}
+	return nil
+}
+
+// dump is one dump with what becomes of its details. A detail of another type is ignored: the link has checked that it belongs to the
+// request.
+type dump struct {
+	what    string
+	request func() api.Message
+	detail  func(*State, api.Message)
+}
+
+// dumps is everything Read asks for besides the configuration. Roles come before rows, so that a dangerous pair of the two is seen.
+var dumps = [...]dump{
+	{"NAT44 interfaces", func() api.Message { return &nat44_ed.Nat44InterfaceDump{} }, addInterface},
+	{"NAT44 output interfaces", func() api.Message { return &nat44_ed.Nat44EdOutputInterfaceGet{} }, addOutput},
+	{"NAT44 addresses", func() api.Message { return &nat44_ed.Nat44AddressDump{} }, addAddress},
+	{"NAT44 static mappings", func() api.Message { return &nat44_ed.Nat44StaticMappingDump{} }, addStatic},
+	{"NAT44 identity mappings", func() api.Message { return &nat44_ed.Nat44IdentityMappingDump{} }, addIdentity},
+	{"NAT44 load-balancing mappings", func() api.Message { return &nat44_ed.Nat44LbStaticMappingDump{} }, addRow},
+}
+
+func addInterface(state *State, msg api.Message) {
+	if d, ok := msg.(*nat44_ed.Nat44InterfaceDetails); ok {
+		state.Roles[uint32(d.SwIfIndex)] = Roles(d.Flags) & Both
+	}
+}
+
+func addOutput(state *State, msg api.Message) {
+	if d, ok := msg.(*nat44_ed.Nat44EdOutputInterfaceDetails); ok {
+		state.Output[uint32(d.SwIfIndex)] = true
+	}
+}
+
+func addAddress(state *State, msg api.Message) {
+	d, ok := msg.(*nat44_ed.Nat44AddressDetails)
+	switch {
+	case !ok:
+	case d.Flags&nat_types.NAT_IS_TWICE_NAT != 0:
+		state.TwiceNAT = append(state.TwiceNAT, netip.AddrFrom4(d.IPAddress))
+	default:
+		state.Pool = append(state.Pool, netip.AddrFrom4(d.IPAddress))
+	}
+}
+
+// addStatic notes the key of a simple mapping. Mappings of a whole address give way to rows, and an address of 0.0.0.0 is the template of
+// a mapping that is bound to an interface.
+func addStatic(state *State, msg api.Message) {
+	if d, ok := msg.(*nat44_ed.Nat44StaticMappingDetails); ok && d.Flags&nat_types.NAT_IS_ADDR_ONLY == 0 {
+		state.occupy(d.ExternalIPAddress, d.ExternalPort, d.Protocol, "static mapping", d.Tag)
+	}
+}
+
+func addIdentity(state *State, msg api.Message) {
+	if d, ok := msg.(*nat44_ed.Nat44IdentityMappingDetails); ok && d.Flags&nat_types.NAT_IS_ADDR_ONLY == 0 {
+		state.occupy(d.IPAddress, d.Port, d.Protocol, "identity mapping", d.Tag)
+	}
+}
+
+func addRow(state *State, msg api.Message) {
+	d, ok := msg.(*nat44_ed.Nat44LbStaticMappingDetails)
+	switch {
+	case !ok:
+	case Ours(d.Tag):
+		row := rowOf(d)
+		state.Rows[row.Key] = row
+	default:
+		state.occupy(d.ExternalAddr, d.ExternalPort, d.Protocol, "load-balancing mapping", d.Tag)
+	}
+}
+
+// occupy notes that somebody else holds a key.
+func (s *State) occupy(addr [4]byte, port uint16, proto uint8, kind, tag string) {
+	if addr == [4]byte{} {
+		return
+	}
+	if tag != "" {
+		kind = fmt.Sprintf("%s %q", kind, tag)
+	}
+	s.Foreign[Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
+}
+
+// rowOf translates a row of ours. Whatever no planned row can be makes it odd, so that it is never taken for one.
+func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
+	tag, known := ParseTag(d.Tag)
+	row := Row{
+		Key:   Key{Addr: netip.AddrFrom4(d.ExternalAddr), Port: d.ExternalPort, Proto: d.Protocol},
+		Flags: Flags(d.Flags) & knownFlags, Affinity: tag.Affinity, Tag: d.Tag,
+		odd: !known || Flags(d.Flags)&^knownFlags != 0,
+	}
+	pads := [2]int{}
+	row.Locals = make([]Local, 0, len(d.Locals))
+	for _, l := range d.Locals {
+		local := Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
+		row.odd = row.odd || l.VrfID != 0
+		if i := padIndex(local); i >= 0 && local.Weight == 0 {
+			pads[i]++
+			continue
+		}
+		row.Locals = append(row.Locals, local)
+	}
+	slices.SortFunc(row.Locals, compareEndpoint)
+	row.Pads = pads == [2]int{1, 1}
+	if !row.Pads {
+		row.odd = row.odd || pads != [2]int{}
+		if len(row.Locals) == 2 && row.Locals[0] == row.Locals[1] {
+			row.Locals = row.Locals[:1]
+		}
+	}
+	row.odd = row.odd || hasDuplicates(row.Locals)
+	return row
+}
+
+// hasDuplicates reports whether two neighbours have the same endpoint.
+func hasDuplicates(locals []Local) bool {
+	for i := 1; i < len(locals); i++ {
+		if compareEndpoint(locals[i-1], locals[i]) == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,112 @@
+package nat44
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+func TestReadDisabled(t *testing.T) {
+	m := newModel()
+	m.fault = func(msg api.Message) error {
+		if _, ok := msg.(*nat44_ed.Nat44ShowRunningConfig); !ok {
+			t.Errorf("%s was sent to a disabled plugin", msg.GetMessageName())
+		}
+		return nil
+	}
+	check(t, "state", NewState(), m.read(t))
+}
+
+func TestRead(t *testing.T) {
+	m := newModel()
+	m.enabled, m.sessions, m.forwarding = true, 5000, true
+	m.timeouts.UDP, m.timeouts.TCPEstablished, m.timeouts.TCPTransitory, m.timeouts.ICMP = 1, 2, 3, 4
+	m.twice = []netip.Addr{loopback}
+	m.roles = map[uint32]Roles{1: Both, 2: Inside, 3: Outside}
+	m.output = map[uint32]bool{4: true}
+	m.static[mustKey("10.96.0.9:80/TCP")] = "cni"
+	web, dns := newRow("10.96.0.1:80/TCP", "10.1.1.2:80", "10.1.1.1:80"), withAffinity(newRow("10.96.0.10:53/UDP", "10.1.1.3:53"), 10800)
+	lone := newRow("10.96.0.11:53/UDP", "10.1.1.3:53")
+	lone.Pads = false
+	theirs := newRow("10.96.0.12:80/TCP", "10.1.1.1:80")
+	theirs.Tag = "somebody"
+	m.load(web, dns, lone, theirs)
+
+	want := NewState()
+	want.Enabled, want.Sessions, want.Forwarding, want.Timeouts = true, 5000, true, Timeouts{1, 2, 3, 4}
+	want.TwiceNAT, want.Roles, want.Output = m.twice, m.roles, m.output
+	want.Rows = byKey(web, dns, lone)
+	want.Foreign = map[Key]string{
+		mustKey("10.96.0.9:80/TCP"):  `static mapping "cni"`,
+		mustKey("10.96.0.12:80/TCP"): `load-balancing mapping "somebody"`,
+	}
+	check(t, "state", want, m.read(t))
+}
+
+// TestReadOddRows: rows with our tag that no agent of this version would make are ours, and equal nothing.
+func TestReadOddRows(t *testing.T) {
+	for name, change := range map[string]func(*modelRow){
+		"tag of another version": func(r *modelRow) { r.tag = TagPrefix + "v2/xyz" },
+		"one pad":                func(r *modelRow) { r.locals = r.locals[:2] },
+		"pad twice":              func(r *modelRow) { r.locals[2] = r.locals[1] },
+		"other VRF":              func(r *modelRow) { r.locals[0].VrfID = 1 },
+		"pad in another VRF":     func(r *modelRow) { r.locals[1].VrfID = 1 },
+		"same backend twice":     func(r *modelRow) { r.locals = append(r.locals, r.locals[0]) },
+		"other flag":             func(r *modelRow) { r.flags |= 8 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, row := newModel(), newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+			m.enabled, m.sessions = true, 1000
+			m.load(row)
+			if got := m.read(t).Rows[row.Key]; !got.Equal(row) {
+				t.Fatalf("the row itself is read as %+v", got)
+			}
+			change(m.rows[row.Key])
+			got, found := m.read(t).Rows[row.Key]
+			if !found || got.Equal(row) || got.Equal(got) {
+				t.Errorf("read as %+v, found %v", got, found)
+			}
+			ops := DiffRow(&got, &row)
+			if len(ops) != 2 || ops[0].Verb != DelRow || ops[1].Verb != AddRow {
+				t.Errorf("operations %v", ops)
+			}
+		})
+	}
+}
+
+// TestReadTemplates: mappings of a whole address and templates of interface-bound ones occupy no key.
+func TestReadTemplates(t *testing.T) {
+	state := NewState()
+	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalIPAddress: [4]byte{10, 0, 0, 1}, Flags: 8})
+	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: TCP})
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: UDP})
+	check(t, "foreign keys", map[Key]string{}, state.Foreign)
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: UDP})
+	check(t, "foreign keys", map[Key]string{mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
+	addAddress(state, &nat44_ed.Nat44AddressDetails{IPAddress: [4]byte{10, 0, 0, 1}})
+	check(t, "pool", []netip.Addr{netip.MustParseAddr("10.0.0.1")}, state.Pool)
+}
+
+func TestReadFails(t *testing.T) {
+	for _, name := range []string{
+		"nat44_show_running_config", "nat44_interface_dump", "nat44_ed_output_interface_get", "nat44_address_dump",
+		"nat44_static_mapping_dump", "nat44_identity_mapping_dump", "nat44_lb_static_mapping_dump",
+	} {
+		m := newModel()
+		m.enabled, m.sessions = true, 1000
+		m.fault = func(msg api.Message) error {
+			if msg.GetMessageName() == name {
+				return link.ErrUnsupported
+			}
+			return nil
+		}
+		if state, err := Read(t.Context(), m); !errors.Is(err, link.ErrUnsupported) || name != "nat44_show_running_config" && state != nil {
+			t.Errorf("without %s: state %v, error %v", name, state, err)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package nat44
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Reasons why a row is not exactly what Kubernetes asks for.
+const (
+	noRow = "no row: the packet follows the routes of VPP"
+
+	whyReject    = "NAT44 sends no refusal; an unreachable route for the address makes connections fail at once"
+	whyDrop      = "NAT44 drops nothing by itself; without a route for the address the packet goes nowhere"
+	whyLocal     = "NAT44 has one row per address, port and protocol; the rule for clients outside this node decides"
+	whySources   = "NAT44 does not filter by source; an ACL has to"
+	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
+	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
+	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
+)
+
+// whySubset is a reason too.
+var whySubset = fmt.Sprintf("a row has room for %d backends", MaxBackends)
+
+// approximate enters that the frontend at hand is not rendered exactly.
+func (p *planner) approximate(wanted, rendered, why string) {
+	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: rendered, Why: why,
+	})
+}
+
+// unrendered enters that the frontend at hand, or a part of it, has no row.
+func (p *planner) unrendered(f *messages.Frontend, field, message string) {
+	p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
+		Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "ports[" + f.GetPortName() + "]." + field, Message: message,
+	})
+}
+
+// reportOthers enters the rules that had to give way to the deciding one, unless they say the same.
+func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Frontend) {
+	for _, rule := range rules {
+		if rule != decided && !sameAnswer(rule, decided) {
+			p.approximate(fmt.Sprintf("from %s: %s", fromText(rule.GetFrom()), answerText(rule)), "like everybody: "+answerText(decided), whyLocal)
+		}
+	}
+	if decided.GetFrom() == messages.ClientClass_FROM_LOCAL {
+		p.approximate("from local only: "+answerText(decided), "like that for everybody", whyLocal)
+	}
+}
+
+// reportTwiceNAT enters what may go wrong with a row that replaces every source.
+func (p *planner) reportTwiceNAT(backends int, weight uint8) {
+	if !p.cfg.TwiceNAT.IsValid() {
+		p.approximate("the source of every client replaced", "connections dropped", whyNoAddress)
+	}
+	if weight == 1 && backends%2 == 0 {
+		p.approximate("equal shares for all endpoints", "possibly half of the endpoints for a while", whyParity)
+	}
+}
+
+// sameAnswer reports whether two rules treat a packet alike but for its source address.
+func sameAnswer(a, b *messages.Frontend) bool {
+	if a.GetAction() != b.GetAction() || len(a.GetBackends()) != len(b.GetBackends()) {
+		return false
+	}
+	for i, backend := range a.GetBackends() {
+		if backend.GetAddress() != b.GetBackends()[i].GetAddress() || backend.GetPort() != b.GetBackends()[i].GetPort() {
+			return false
+		}
+	}
+	return true
+}
+
+// answerText says what a rule does with a packet.
+func answerText(rule *messages.Frontend) string {
+	switch rule.GetAction() {
+	case messages.Action_ACTION_REJECT:
+		return "reject"
+	case messages.Action_ACTION_DROP:
+		return "drop"
+	default:
+		return strconv.Itoa(len(rule.GetBackends())) + " endpoints"
+	}
+}
+
+// fromText is the word of a client class.
+func fromText(from messages.ClientClass) string {
+	switch from {
+	case messages.ClientClass_FROM_LOCAL:
+		return "local"
+	case messages.ClientClass_FROM_REMOTE:
+		return "remote"
+	default:
+		return "any"
+	}
+}
+
+// frontendText returns "ip:port/PROTO", IPv6 in brackets; whatever the address is.
+func frontendText(f *messages.Frontend) string {
+	host := f.GetAddress()
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
+		host = "[" + host + "]"
+	}
+	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + protocolName(uint8(f.GetProtocol()))
+}
+
+// join lists texts.
+func join(texts []string) string { return strings.Join(texts, ", ") }

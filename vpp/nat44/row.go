@@ -1,0 +1,130 @@
+package nat44
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go.fd.io/govpp/binapi/nat_types"
+)
+
+// Flags are the flags of a row, with the bits of nat_config_flags.
+type Flags uint8
+
+const (
+	// TwiceNAT replaces the source address of every client by the twice-NAT address.
+	TwiceNAT = Flags(nat_types.NAT_IS_TWICE_NAT)
+	// SelfTwiceNAT replaces the source address where the chosen backend is the client itself.
+	SelfTwiceNAT = Flags(nat_types.NAT_IS_SELF_TWICE_NAT)
+	// Out2InOnly stands on every row of ours: the mapping is for connections to the VIP only, not for those that the backend opens.
+	Out2InOnly = Flags(nat_types.NAT_IS_OUT2IN_ONLY)
+
+	knownFlags = TwiceNAT | SelfTwiceNAT | Out2InOnly
+)
+
+// Words returns the names of the flags, in the order that plans show.
+func (f Flags) Words() []string {
+	var words []string
+	for _, flag := range [...]struct {
+		bit  Flags
+		word string
+	}{{Out2InOnly, "out2in-only"}, {SelfTwiceNAT, "self-twice-nat"}, {TwiceNAT, "twice-nat"}} {
+		if f&flag.bit != 0 {
+			words = append(words, flag.word)
+		}
+	}
+	return words
+}
+
+// String returns the words, separated by commas.
+func (f Flags) String() string { return strings.Join(f.Words(), ",") }
+
+// Local is one backend of a row.
+type Local struct {
+	// Addr is the IPv4 address of the backend.
+	Addr netip.Addr
+	// Port is the port of the backend, 1..65535.
+	Port uint16
+	// Weight is its share (probability); the shares of a row add up to 255 at most.
+	Weight uint8
+}
+
+// String returns "ip:port".
+func (l Local) String() string { return netip.AddrPortFrom(l.Addr, l.Port).String() }
+
+// compareEndpoint orders locals by address and port; the weight does not matter.
+func compareEndpoint(a, b Local) int {
+	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
+}
+
+// Row is one LB mapping, as it should be or as VPP holds it.
+type Row struct {
+	Key
+	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
+	Flags Flags
+	// Affinity is the time in seconds for which a client stays with its backend; 0 = none. VPP counts it from the end of the client's
+	// last session and does not return it in a dump: Read takes it from the tag.
+	Affinity uint32
+	// Tag marks the row as ours, see Tag.
+	Tag string
+	// Pads says that the row has the two entries of weight 0 that Pads returns, besides Locals.
+	Pads bool
+	// Locals are the real backends, ordered by address and port, without duplicates and pads. Immutable once the row is handed out.
+	Locals []Local
+
+	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a single pad, another VRF. Such a row
+	// equals no other one and is never changed in place.
+	odd bool
+}
+
+// Equal reports whether VPP would treat both rows alike. Odd rows equal nothing.
+func (r Row) Equal(other Row) bool {
+	return r.sameShape(&other) && slices.Equal(r.Locals, other.Locals)
+}
+
+// sameShape reports whether everything but the backends is equal, so that one row can be made the other by adding and deleting locals.
+func (r *Row) sameShape(other *Row) bool {
+	return !r.odd && !other.odd && r.Key == other.Key && r.Flags == other.Flags && r.Affinity == other.Affinity &&
+		r.Tag == other.Tag && r.Pads == other.Pads
+}
+
+// clone returns the row with a copy of its backends.
+func (r Row) clone() Row {
+	r.Locals = slices.Clone(r.Locals)
+	return r
+}
+
+// Pads returns the two entries of weight 0 that fill up a row: with them VPP never has fewer than two entries to choose from, so that
+// every real backend can come and go by itself. The addresses are reserved for documentation (RFC 5737) and never get a packet.
+func Pads() [2]Local {
+	return [2]Local{
+		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Port: 1},
+		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 2}), Port: 1},
+	}
+}
+
+// padIndex returns which pad has the endpoint of the local, or -1.
+func padIndex(l Local) int {
+	for i, pad := range Pads() {
+		if compareEndpoint(pad, l) == 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// Entries returns what VPP has to hold for the row, in the order in which it is sent: the backends and the pads; without pads a lone
+// backend twice, because VPP wants two entries.
+func (r Row) Entries() []Local {
+	if !r.Pads && len(r.Locals) != 1 {
+		return r.Locals
+	}
+	entries := make([]Local, 0, len(r.Locals)+2)
+	entries = append(entries, r.Locals...)
+	if r.Pads {
+		pads := Pads()
+		return append(entries, pads[:]...)
+	}
+	return append(entries, r.Locals...)
+}

@@ -1,0 +1,62 @@
+package nat44
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// TestRecord: the state after every single operation.
+func TestRecord(t *testing.T) {
+	const vip = "10.96.0.1:80/TCP"
+	row := newRow(vip, "10.1.1.1:80")
+	s := NewState()
+	s.Pool, s.Roles[9] = []netip.Addr{loopback}, Inside
+	for _, step := range []struct {
+		op   Op
+		look func() any
+		want any
+	}{
+		{Op{Verb: Enable}, func() any { return []any{s.Enabled, s.Sessions, s.Forwarding, s.Timeouts, len(s.Pool), len(s.Roles)} }, []any{true, uint32(64512), false, vppTimeouts(), 0, 0}},
+		{Op{Verb: Forwarding}, func() any { return s.Forwarding }, true},
+		{Op{Verb: SetTimeouts, Timeouts: Timeouts{1, 2, 3, 4}}, func() any { return s.Timeouts }, Timeouts{1, 2, 3, 4}},
+		{Op{Verb: SessionLimit, Sessions: 100000}, func() any { return s.Sessions }, uint32(100000)},
+		{Op{Verb: AddAddress, Addr: loopback}, func() any { return s.TwiceNAT }, []netip.Addr{loopback}},
+		{Op{Verb: AddAddress, Addr: loopback}, func() any { return s.TwiceNAT }, []netip.Addr{loopback}},
+		{Op{Verb: DelAddress, Addr: loopback}, func() any { return len(s.TwiceNAT) }, 0},
+		{Op{Verb: AddRoles, Interface: 1, Roles: Outside}, func() any { return s.Roles[1] }, Outside},
+		{Op{Verb: AddRoles, Interface: 1, Roles: Inside}, func() any { return s.Roles[1] }, Both},
+		{Op{Verb: DelRoles, Interface: 1, Roles: Inside}, func() any { return s.Roles[1] }, Outside},
+		{Op{Verb: DelRoles, Interface: 1, Roles: Outside}, func() any { return len(s.Roles) }, 0},
+		{Op{Verb: AddRow, Key: row.Key, Row: &row}, func() any { return s.Rows }, byKey(row)},
+		{Op{Verb: AddLocal, Key: row.Key, Local: locals("10.1.1.0:80")[0]}, func() any { return s.Rows }, byKey(newRow(vip, "10.1.1.0:80", "10.1.1.1:80"))},
+		{Op{Verb: DelLocal, Key: row.Key, Local: locals("10.1.1.1:80")[0]}, func() any { return s.Rows }, byKey(newRow(vip, "10.1.1.0:80"))},
+		{Op{Verb: DelRow, Key: row.Key, Row: &row}, func() any { return len(s.Rows) }, 0},
+		{Op{Verb: AddLocal, Key: row.Key, Local: locals("10.1.1.0:80")[0]}, func() any { return len(s.Rows) }, 0},
+	} {
+		before := s.Clone()
+		s.Record(step.op)
+		check(t, step.op.String(), step.want, step.look())
+		before.Record(step.op)
+		check(t, step.op.String()+" on a clone", s, before)
+	}
+	check(t, "the row that was added", newRow(vip, "10.1.1.1:80"), row)
+}
+
+func TestClone(t *testing.T) {
+	s, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
+	c := s.Clone()
+	check(t, "clone", s, c)
+	c.Rows[mustKey("10.96.0.2:80/TCP")], c.Roles[7], c.Output[7], c.Foreign[Key{}] = Row{}, Both, true, "x"
+	c.TwiceNAT[0] = netip.Addr{}
+	again, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
+	check(t, "original", again, s)
+}
+
+func TestTimeouts(t *testing.T) {
+	check(t, "defaults", DefaultTimeouts(), Timeouts{}.withDefaults())
+	check(t, "some", Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 5}, Timeouts{UDP: 30, ICMP: 5}.withDefaults())
+	cfg := Config{TwiceNAT: loopback, SessionLimit: 7, Timeouts: Timeouts{UDP: 30}}
+	check(t, "globals", Globals{
+		SessionLimit: 7, TwiceNAT: loopback, Timeouts: Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
+	}, cfg.Globals())
+}

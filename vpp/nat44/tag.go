@@ -1,0 +1,92 @@
+package nat44
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+)
+
+// TagPrefix starts the tag of every row of ours. A row without it belongs to somebody else and is never touched.
+const TagPrefix = "troupe/"
+
+// maxTag is the longest tag VPP keeps: string[64] with a NUL at the end.
+const maxTag = 63
+
+// Tag is what we write into the tag of a row, because VPP returns nothing else that would tell whose row it is and what affinity it
+// has. Its text is "troupe/<hash>/w<weight>", with "/a<seconds>" before the weight where the row has affinity; 44 characters at most.
+type Tag struct {
+	// Hash stands for namespace, name and port name of the service port, see PortHash.
+	Hash string
+	// Affinity in seconds; 0 = none.
+	Affinity uint32
+	// Weight is the weight class of the row, 1..255.
+	Weight uint8
+}
+
+// hashEncoding makes hashes of lower case letters and digits.
+var hashEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// hashLength is the length of the text of a hash: 80 bits.
+const hashLength = 16
+
+// PortHash returns the hash of a service port: key is "namespace/name", port the name of the port. It is the same in every run and
+// every version of the agent.
+func PortHash(key, port string) string {
+	sum := sha256.Sum256([]byte(key + "\x00" + port))
+	return hashEncoding.EncodeToString(sum[:10])
+}
+
+// String returns the text that VPP stores.
+func (t Tag) String() string {
+	text := make([]byte, 0, maxTag)
+	text = append(text, TagPrefix...)
+	text = append(text, t.Hash...)
+	if t.Affinity > 0 {
+		text = append(text, "/a"...)
+		text = strconv.AppendUint(text, uint64(t.Affinity), 10)
+	}
+	text = append(text, "/w"...)
+	text = strconv.AppendUint(text, uint64(t.Weight), 10)
+	return string(text)
+}
+
+// ParseTag is the reverse of Tag.String; it accepts nothing that String would not write. A tag of ours that it does not accept comes
+// from another version of the agent: the row is ours, but nothing is known about its affinity.
+func ParseTag(text string) (Tag, bool) {
+	rest, ours := strings.CutPrefix(text, TagPrefix)
+	if !ours {
+		return Tag{}, false
+	}
+	hash, rest, _ := strings.Cut(rest, "/")
+	if _, err := hashEncoding.DecodeString(hash); err != nil || len(hash) != hashLength {
+		return Tag{}, false
+	}
+	tag := Tag{Hash: hash}
+	if affinity, weight, found := strings.Cut(rest, "/"); found {
+		seconds, ok := parseField(affinity, "a", 32)
+		if !ok {
+			return Tag{}, false
+		}
+		tag.Affinity, rest = uint32(seconds), weight
+	}
+	weight, ok := parseField(rest, "w", 8)
+	if !ok {
+		return Tag{}, false
+	}
+	tag.Weight = uint8(weight)
+	return tag, true
+}
+
+// parseField reads a positive number in canonical form behind its letter.
+func parseField(text, letter string, bits int) (uint64, bool) {
+	digits, found := strings.CutPrefix(text, letter)
+	if !found || strings.HasPrefix(digits, "0") || strings.HasPrefix(digits, "+") {
+		return 0, false
+	}
+	number, err := strconv.ParseUint(digits, 10, bits)
+	return number, err == nil
+}
+
+// Ours reports whether a row with this tag belongs to an agent of ours.
+func Ours(tag string) bool { return strings.HasPrefix(tag, TagPrefix) }

@@ -1,0 +1,77 @@
+package nat44
+
+import (
+	"testing"
+)
+
+func TestWeight(t *testing.T) {
+	for _, c := range []struct {
+		backends int
+		want     uint8
+	}{{1, 7}, {2, 7}, {32, 7}, {36, 7}, {37, 1}, {64, 1}, {128, 1}, {253, 1}} {
+		if got := Weight(c.backends); got != c.want {
+			t.Errorf("Weight(%d) = %d, want %d", c.backends, got, c.want)
+		}
+	}
+	for n := 1; n <= MaxBackends; n++ {
+		if sum := int(Weight(n)) * n; sum < 1 || sum > MaxWeight {
+			t.Errorf("%d backends have a weight of %d in sum", n, sum)
+		}
+	}
+}
+
+// shares returns how many of the given number of connections each of n backends gets from VPP's generator (random_u32: a linear
+// congruential one), which chooses a number modulo the sum of weights and draws the given number of times per connection.
+func shares(n int, weight uint8, draws, connections int) []int {
+	got := make([]int, n)
+	seed := uint32(0x12345678)
+	for range connections {
+		for range draws {
+			seed = 1664525*seed + 1013904223
+		}
+		got[int(seed%uint32(n*int(weight)))/int(weight)]++
+	}
+	return got
+}
+
+// spread returns the smallest and the largest share in percent of an equal one.
+func spread(got []int, connections int) (least, most int) {
+	least = 1 << 30
+	for _, n := range got {
+		percent := 100 * n * len(got) / connections
+		least, most = min(least, percent), max(most, percent)
+	}
+	return least, most
+}
+
+// TestFairness asks for every number of backends whether all of them get their share, with one draw per connection (SELF_TWICE_NAT, the
+// source stays) and with two (TWICE_NAT and hairpin: the port of the new source is drawn too).
+func TestFairness(t *testing.T) {
+	for n := 1; n <= MaxBackends; n++ {
+		for draws := 1; draws <= 2; draws++ {
+			connections := 2000 * n
+			least, most := spread(shares(n, Weight(n), draws, connections), connections)
+			if Weight(n) == 1 && n%2 == 0 && draws == 2 {
+				if least != 0 {
+					t.Errorf("%d backends of weight 1, two draws: least share %d%%; if VPP has become fair, the plan need not report it", n, least)
+				}
+				continue
+			}
+			if least < 80 || most > 120 {
+				t.Errorf("%d backends, %d draws: shares between %d%% and %d%%", n, draws, least, most)
+			}
+		}
+	}
+}
+
+// TestUnfairWeight shows what the weight class is for: it is what was seen on VPP.
+func TestUnfairWeight(t *testing.T) {
+	if got := shares(2, 1, 2, 60); got[0] != 0 && got[1] != 0 {
+		t.Errorf("two backends of weight 1 share %v; the model of the generator is wrong", got)
+	}
+	for _, n := range []int{2, 4, 8, 16, 32} {
+		if least, _ := spread(shares(n, 7, 2, 60*n), 60*n); least < 50 {
+			t.Errorf("%d backends of weight 7: least share %d%%", n, least)
+		}
+	}
+}

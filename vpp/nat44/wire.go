@@ -1,0 +1,95 @@
+package nat44
+
+import (
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+)
+
+// anyVRF is the VRF of addresses that are good for clients of every VRF.
+const anyVRF = ^uint32(0)
+
+// Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, but for
+// roles, where VPP takes one at a time.
+func Messages(op Op) []api.Message {
+	switch op.Verb {
+	case Enable:
+		return []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: op.Sessions}}
+	case Forwarding:
+		return []api.Message{&nat44_ed.Nat44ForwardingEnableDisable{Enable: true}}
+	case SetTimeouts:
+		return []api.Message{&nat44_ed.NatSetTimeouts{
+			UDP: op.Timeouts.UDP, TCPEstablished: op.Timeouts.TCPEstablished,
+			TCPTransitory: op.Timeouts.TCPTransitory, ICMP: op.Timeouts.ICMP,
+		}}
+	case SessionLimit:
+		return []api.Message{&nat44_ed.Nat44SetSessionLimit{SessionLimit: op.Sessions}}
+	case AddAddress, DelAddress:
+		addr := ip4(op.Addr)
+		return []api.Message{&nat44_ed.Nat44AddDelAddressRange{
+			FirstIPAddress: addr, LastIPAddress: addr, VrfID: anyVRF, IsAdd: op.Verb == AddAddress, Flags: nat_types.NAT_IS_TWICE_NAT,
+		}}
+	case AddRoles:
+		return roleMessages(op, Outside, Inside)
+	case DelRoles:
+		return roleMessages(op, Inside, Outside)
+	case AddRow, DelRow:
+		return []api.Message{rowMessage(op)}
+	case AddLocal, DelLocal:
+		return []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
+			IsAdd: op.Verb == AddLocal, ExternalAddr: ip4(op.Key.Addr), ExternalPort: op.Key.Port, Protocol: op.Key.Proto,
+			Local: wireLocal(op.Local),
+		}}
+	default:
+		return nil
+	}
+}
+
+// roleMessages returns one message per role, in the given order: an interface is never left with the inside role alone.
+func roleMessages(op Op, order ...Roles) []api.Message {
+	var msgs []api.Message
+	for _, role := range order {
+		if op.Roles&role != 0 {
+			msgs = append(msgs, &nat44_ed.Nat44InterfaceAddDelFeature{
+				IsAdd: op.Verb == AddRoles, Flags: nat_types.NatConfigFlags(role), SwIfIndex: interface_types.InterfaceIndex(op.Interface),
+			})
+		}
+	}
+	return msgs
+}
+
+// rowMessage returns the message that adds or deletes a row. A deletion needs the flags too: without OUT2IN_ONLY VPP would look for
+// keys that were never added.
+func rowMessage(op Op) api.Message {
+	msg := &nat44_ed.Nat44AddDelLbStaticMapping{
+		Flags: nat_types.NatConfigFlags(op.Row.Flags), ExternalAddr: ip4(op.Key.Addr), ExternalPort: op.Key.Port, Protocol: op.Key.Proto,
+	}
+	if op.Verb == DelRow {
+		return msg
+	}
+	msg.IsAdd, msg.Affinity, msg.Tag = true, op.Row.Affinity, op.Row.Tag
+	entries := op.Row.Entries()
+	msg.LocalNum = uint32(len(entries))
+	msg.Locals = make([]nat44_ed.Nat44LbAddrPort, len(entries))
+	for i, local := range entries {
+		msg.Locals[i] = wireLocal(local)
+	}
+	return msg
+}
+
+// wireLocal translates a local; all of them are in VRF 0.
+func wireLocal(l Local) nat44_ed.Nat44LbAddrPort {
+	return nat44_ed.Nat44LbAddrPort{Addr: ip4(l.Addr), Port: l.Port, Probability: l.Weight}
+}
+
+// ip4 translates an IPv4 address; 0.0.0.0 for anything else, which VPP never matches.
+func ip4(addr netip.Addr) ip_types.IP4Address {
+	if !addr.Is4() {
+		return ip_types.IP4Address{}
+	}
+	return addr.As4()
+}

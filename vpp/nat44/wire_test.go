@@ -1,0 +1,73 @@
+package nat44
+
+import (
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+func TestMessages(t *testing.T) {
+	row := withAffinity(newRow("10.96.0.1:80/TCP", "10.1.1.2:8080", "10.1.1.1:8080"), 60)
+	vip, pad := [4]byte{10, 96, 0, 1}, [4]byte{192, 0, 2, 1}
+	for _, c := range []struct {
+		op   Op
+		want []api.Message
+	}{
+		{Op{Verb: Enable, Sessions: 5}, []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: 5}}},
+		{Op{Verb: Forwarding}, []api.Message{&nat44_ed.Nat44ForwardingEnableDisable{Enable: true}}},
+		{
+			Op{Verb: SetTimeouts, Timeouts: Timeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
+			[]api.Message{&nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
+		},
+		{Op{Verb: SessionLimit, Sessions: 5}, []api.Message{&nat44_ed.Nat44SetSessionLimit{SessionLimit: 5}}},
+		{Op{Verb: AddAddress, Addr: loopback}, []api.Message{&nat44_ed.Nat44AddDelAddressRange{
+			FirstIPAddress: [4]byte{10, 1, 1, 254}, LastIPAddress: [4]byte{10, 1, 1, 254}, VrfID: 0xffffffff, IsAdd: true, Flags: 1,
+		}}},
+		{Op{Verb: DelAddress, Addr: loopback}, []api.Message{&nat44_ed.Nat44AddDelAddressRange{
+			FirstIPAddress: [4]byte{10, 1, 1, 254}, LastIPAddress: [4]byte{10, 1, 1, 254}, VrfID: 0xffffffff, Flags: 1,
+		}}},
+		{Op{Verb: AddRoles, Interface: 3, Roles: Both}, []api.Message{
+			&nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: true, Flags: 0x10, SwIfIndex: 3},
+			&nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: true, Flags: 0x20, SwIfIndex: 3},
+		}},
+		{Op{Verb: DelRoles, Interface: 3, Roles: Both}, []api.Message{
+			&nat44_ed.Nat44InterfaceAddDelFeature{Flags: 0x20, SwIfIndex: 3},
+			&nat44_ed.Nat44InterfaceAddDelFeature{Flags: 0x10, SwIfIndex: 3},
+		}},
+		{Op{Verb: AddRow, Key: row.Key, Row: &row}, []api.Message{&nat44_ed.Nat44AddDelLbStaticMapping{
+			IsAdd: true, Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6, Affinity: 60, Tag: row.Tag, LocalNum: 4,
+			Locals: []nat44_ed.Nat44LbAddrPort{
+				{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7}, {Addr: [4]byte{10, 1, 1, 2}, Port: 8080, Probability: 7},
+				{Addr: pad, Port: 1}, {Addr: [4]byte{192, 0, 2, 2}, Port: 1},
+			},
+		}}},
+		{Op{Verb: DelRow, Key: row.Key, Row: &row}, []api.Message{&nat44_ed.Nat44AddDelLbStaticMapping{
+			Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
+		}}},
+		{Op{Verb: AddLocal, Key: row.Key, Local: row.Locals[0]}, []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
+			IsAdd: true, ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
+			Local: nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
+		}}},
+		{Op{Verb: DelLocal, Key: row.Key, Local: row.Locals[0]}, []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
+			ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
+			Local: nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
+		}}},
+		{Op{}, nil},
+	} {
+		check(t, c.op.Verb.String(), c.want, Messages(c.op))
+	}
+}
+
+// TestMessagesPassTheGuard: the link lets every message of ours through.
+func TestMessagesPassTheGuard(t *testing.T) {
+	for _, op := range everyOp() {
+		for _, msg := range Messages(op) {
+			if err := link.Check(msg); err != nil {
+				t.Errorf("%s: %v", op, err)
+			}
+		}
+	}
+}

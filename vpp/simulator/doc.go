@@ -1,0 +1,46 @@
+// Package simulator is a simulated FD.io VPP 25.10 behind a real binary-API
+// unix socket.
+//
+// It is a semantic model, never a recorder of calls. A request changes the
+// state that VPP would change, is answered with the return code that VPP
+// would give, has VPP's destructive side effects (deleting one backend kills
+// the sessions of every service that shares it), and the inputs that crash
+// VPP kill the simulator too: all sockets close, all state is gone, and the
+// next incarnation comes up with other message ids and another pid. The
+// packet oracle (VPP.Send, VPP.Reply) pushes packets through the same state
+// and answers "where does this packet go, and translated how?".
+//
+// # Who may call it
+//
+// Anybody who needs a VPP and has none: the tests of the other rooms under
+// vpp, the demo, the simulator command. It knows nothing about Kubernetes,
+// actors or the agent. Clients talk to it with GoVPP (or anything else that
+// speaks the protocol) over the socket; tests and demos build a topology and
+// look inside through the Go API of VPP. All exported methods are safe for
+// concurrent use.
+//
+// # Ordering
+//
+// One mutex guards the whole model, as one main thread serves all API clients
+// of a real VPP. The requests of one connection are executed in the order in
+// which they were written, each request is answered before the next one is
+// looked at, and requests of different connections interleave in arrival
+// order. Packets of the oracle are executed between requests. Nothing is sent
+// or received while the mutex is held: replies go to a per-connection output
+// queue which a writer goroutine drains.
+//
+// # Layout
+//
+// transport.go, frame.go, handshake.go and dispatch.go move frames;
+// messages.go and measure.go know the wire format; api_*.go hold one message
+// family each and register their handlers in a table, which is where a new
+// family is added; the model is in interfaces.go, fib.go, neighbors.go,
+// nat44*.go, affinity.go and sessions.go; path_*.go are the graph nodes of
+// the packet oracle.
+//
+// # Shutdown
+//
+// Close stops the listener, closes every connection, waits for every
+// goroutine and removes the socket file. Crash leaves the socket file behind,
+// as a crashed VPP does.
+package simulator

@@ -1,0 +1,259 @@
+package simulator
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// InterfaceKind is the kind of an interface made by the topology API.
+type InterfaceKind uint8
+
+// The kinds of interfaces.
+const (
+	// KindAfPacket is a veth or NIC attached with af_packet.
+	KindAfPacket InterfaceKind = iota
+	// KindTap is a tap interface.
+	KindTap
+	// KindLoopback is a loopback interface (BVI).
+	KindLoopback
+)
+
+// InterfaceSpec describes an interface to create.
+type InterfaceSpec struct {
+	// Name is the VPP interface name, for example "host-eth0".
+	Name string
+	// Kind decides what dumps list the interface.
+	Kind InterfaceKind
+	// Addresses are interface addresses with prefix length.
+	Addresses []netip.Prefix
+	// Up sets the interface admin-up.
+	Up bool
+	// Tag is the free text of the interface dump.
+	Tag string
+	// HostName is the name of the interface's other end in the kernel.
+	HostName string
+	// HostNamespace is the network namespace of that end (taps only).
+	HostNamespace string
+	// TableID is the VRF of the interface; it is created if it does not exist.
+	TableID uint32
+}
+
+// AddInterface creates an interface with addresses and returns its
+// sw_if_index.
+func (v *VPP) AddInterface(name string, addrs []netip.Prefix, up bool) (uint32, error) {
+	return v.AddInterfaceSpec(InterfaceSpec{Name: name, Addresses: addrs, Up: up, HostName: name})
+}
+
+// AddInterfaceSpec creates an interface and returns its sw_if_index.
+func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
+	index := none
+	err := v.with(func(m *model) error {
+		if _, taken := m.byName[spec.Name]; taken {
+			return fmt.Errorf("add interface %s: name is taken", spec.Name)
+		}
+		devType := map[InterfaceKind]string{KindAfPacket: devAfPacket, KindTap: devTap, KindLoopback: devLoopback}[spec.Kind]
+		i := &swInterface{
+			name: spec.Name, devType: devType, tag: clip(spec.Tag),
+			hostName: spec.HostName, hostNamespace: spec.HostNamespace,
+		}
+		i.fib[0], i.fib[1] = m.findOrCreateFIB(0, spec.TableID), m.findOrCreateFIB(1, spec.TableID)
+		index = m.addInterface(i)
+		i.mac = [6]byte{0x02, 0xfe, 0, 0, byte(index >> 8), byte(index)}
+		for _, p := range spec.Addresses {
+			if retval := m.addAddress(i, p); retval != retOK {
+				m.deleteInterface(i)
+				return fmt.Errorf("add interface %s: address %s: retval %d", spec.Name, p, retval)
+			}
+		}
+		m.setAdmin(i, spec.Up)
+		return nil
+	})
+	if err != nil {
+		return none, err
+	}
+	return index, nil
+}
+
+// DeleteInterface removes an interface of any kind, as a CNI does with the
+// interface of a pod that is gone.
+func (v *VPP) DeleteInterface(name string) error {
+	return v.onInterface(name, func(m *model, i *swInterface) error {
+		for _, fam := range m.tables {
+			for _, t := range fam {
+				if t != nil {
+					t.dropAttached(i.index)
+				}
+			}
+		}
+		m.deleteInterface(i)
+		return nil
+	})
+}
+
+// dropAttached removes the API routes that lead only through an interface.
+func (t *fibTable) dropAttached(swIf uint32) {
+	for _, e := range t.sorted() {
+		paths := t.paths(e.prefix, sourceAPI)
+		if len(paths) == 1 && paths[0].swIf == swIf {
+			t.remove(e.prefix, sourceAPI)
+		}
+	}
+}
+
+// SetInterface changes the admin state of an interface.
+func (v *VPP) SetInterface(name string, up bool) error {
+	return v.onInterface(name, func(m *model, i *swInterface) error {
+		m.setAdmin(i, up)
+		return nil
+	})
+}
+
+// AddAddress adds an address to an interface.
+func (v *VPP) AddAddress(name string, p netip.Prefix) error {
+	return v.onInterface(name, func(m *model, i *swInterface) error {
+		if retval := m.addAddress(i, p); retval != retOK {
+			return fmt.Errorf("add address %s to %s: retval %d", p, name, retval)
+		}
+		return nil
+	})
+}
+
+// DelAddress removes an address from an interface.
+func (v *VPP) DelAddress(name string, p netip.Prefix) error {
+	return v.onInterface(name, func(m *model, i *swInterface) error {
+		if retval := m.delAddress(i, p); retval != retOK {
+			return fmt.Errorf("delete address %s of %s: retval %d", p, name, retval)
+		}
+		return nil
+	})
+}
+
+// onInterface runs fn on the interface with the given name.
+func (v *VPP) onInterface(name string, fn func(*model, *swInterface) error) error {
+	return v.with(func(m *model) error {
+		index, ok := m.byName[name]
+		if !ok {
+			return fmt.Errorf("%s: %w", name, ErrNoInterface)
+		}
+		return fn(m, m.iface(index))
+	})
+}
+
+// RouteAction is what a route of the topology API does.
+type RouteAction uint8
+
+// The kinds of routes.
+const (
+	// RouteForward sends packets to the next hop or the interface.
+	RouteForward RouteAction = iota
+	// RouteDrop drops packets silently.
+	RouteDrop
+	// RouteReject answers packets with ICMP destination unreachable.
+	RouteReject
+	// RouteLocal delivers packets to VPP itself.
+	RouteLocal
+)
+
+// Route is a route of the topology API.
+type Route struct {
+	// Prefix is the destination.
+	Prefix netip.Prefix
+	// TableID is the VRF; 0 is the default table.
+	TableID uint32
+	// Action is what the route does.
+	Action RouteAction
+	// Interface is the name of the outgoing interface of a forwarding route;
+	// empty means that the next hop is looked up again.
+	Interface string
+	// NextHop is the neighbour of a forwarding route; invalid means that the
+	// destination itself is on the link.
+	NextHop netip.Addr
+}
+
+// AddRoute installs or replaces a route.
+func (v *VPP) AddRoute(r Route) error {
+	return v.with(func(m *model) error { return m.addRoute(r) })
+}
+
+// addRoute installs a route of the topology API.
+func (m *model) addRoute(r Route) error {
+	fam := family(r.Prefix.Addr())
+	fib := m.findOrCreateFIB(fam, r.TableID)
+	p := fibPath{swIf: none, weight: 1, fib: fib, nextHop: r.NextHop}
+	switch r.Action {
+	case RouteDrop:
+		p.kind = pathDrop
+	case RouteReject:
+		p.kind = pathUnreach
+	case RouteLocal:
+		p.kind = pathLocal
+	default:
+		p.kind = pathRecursive
+		if r.Interface != "" {
+			index, ok := m.byName[r.Interface]
+			if !ok {
+				return fmt.Errorf("add route %s: %s: %w", r.Prefix, r.Interface, ErrNoInterface)
+			}
+			p.swIf, p.fib, p.kind = index, 0, pathAttached
+			if r.NextHop.IsValid() {
+				p.kind = pathNextHop
+			}
+		} else if !r.NextHop.IsValid() {
+			return fmt.Errorf("add route %s: neither interface nor next hop", r.Prefix)
+		}
+	}
+	m.tables[fam][fib].set(r.Prefix, sourceAPI, []fibPath{p})
+	return nil
+}
+
+// DelRoute removes a route that AddRoute or the binary API installed.
+func (v *VPP) DelRoute(tableID uint32, prefix netip.Prefix) error {
+	return v.with(func(m *model) error {
+		fam := family(prefix.Addr())
+		fib, ok := m.fibIndex(fam, tableID)
+		if !ok {
+			return fmt.Errorf("delete route %s: no table %d", prefix, tableID)
+		}
+		m.tables[fam][fib].remove(prefix, sourceAPI)
+		return nil
+	})
+}
+
+// DefaultRoute sends everything else to a neighbour on the uplink.
+func (v *VPP) DefaultRoute(uplink string, nextHop netip.Addr) error {
+	prefix := netip.MustParsePrefix("0.0.0.0/0")
+	if nextHop.Is6() {
+		prefix = netip.MustParsePrefix("::/0")
+	}
+	return v.AddRoute(Route{Prefix: prefix, Interface: uplink, NextHop: nextHop})
+}
+
+// AddPod creates the interface of a pod as a CNI would: a tap without
+// addresses, a host route and a static neighbour for the pod's address. It
+// returns the sw_if_index.
+func (v *VPP) AddPod(name string, addr netip.Addr) (uint32, error) {
+	index, err := v.AddInterfaceSpec(InterfaceSpec{Name: name, Kind: KindTap, Up: true, HostName: "eth0", HostNamespace: name})
+	if err != nil {
+		return none, err
+	}
+	err = v.with(func(m *model) error {
+		mac := [6]byte{0x02, 0xfe, 0, 1, byte(index >> 8), byte(index)}
+		m.addNeighbor(neighborKey{swIf: index, addr: addr}, mac, true, false)
+		return m.addRoute(Route{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Interface: name, NextHop: addr})
+	})
+	if err != nil {
+		return none, fmt.Errorf("add pod %s: %w", name, err)
+	}
+	return index, nil
+}
+
+// AddNeighbor makes an address a resolved neighbour on an interface.
+func (v *VPP) AddNeighbor(name string, addr netip.Addr, static bool) error {
+	return v.onInterface(name, func(m *model, i *swInterface) error {
+		mac := [6]byte{0x02, 0xfe, 0, 2, addr.As16()[14], addr.As16()[15]}
+		if _, retval := m.addNeighbor(neighborKey{swIf: i.index, addr: addr}, mac, static, false); retval != retOK {
+			return fmt.Errorf("add neighbor %s on %s: retval %d", addr, name, retval)
+		}
+		return nil
+	})
+}

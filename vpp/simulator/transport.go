@@ -1,0 +1,312 @@
+package simulator
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"go.fd.io/govpp/api"
+)
+
+// maxBacklog bounds the replies that a client leaves unread, in bytes. VPP
+// queues without limit; a test that runs into this one has lost its reader.
+const maxBacklog = 512 << 20
+
+// drainTime is how long a closing connection may take to hand over the
+// replies that were given before it was closed.
+const drainTime = time.Second
+
+// client is one connection to the API socket.
+type client struct {
+	vpp   *VPP
+	conn  *net.UnixConn
+	inc   *incarnation
+	index uint32 // what the client puts into its requests as client_index
+	gone  chan struct{}
+
+	mu      sync.Mutex
+	out     []byte
+	closing bool
+	wake    chan struct{}
+}
+
+// clientIndexBit marks a client index as one of the socket transport.
+const clientIndexBit = 1 << 31
+
+// accept serves new connections until the listener is closed.
+func (v *VPP) accept(ln *net.UnixListener) {
+	for {
+		conn, err := ln.AcceptUnix()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) || v.ctx.Err() != nil {
+				return
+			}
+			v.log.Error("accept failed", "err", err)
+			return
+		}
+		if !v.admit(conn, ln) {
+			_ = conn.Close()
+		}
+	}
+}
+
+// admit starts the goroutines of a new connection, unless the incarnation
+// that it connected to is gone.
+func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.inc == nil || v.listener != ln {
+		return false
+	}
+	v.accepted++
+	c := &client{
+		vpp:   v,
+		conn:  conn,
+		inc:   v.inc,
+		index: clientIndexBit | v.accepted,
+		gone:  make(chan struct{}),
+		wake:  make(chan struct{}, 1),
+	}
+	v.clients[c.index] = c
+	v.wg.Go(c.readLoop)
+	v.wg.Go(c.writeLoop)
+	return true
+}
+
+// readLoop executes the requests of one connection until it breaks.
+func (c *client) readLoop() {
+	frames := newFrameReader(c.conn, c.vpp.opts.MaxFrame)
+	for {
+		payload, err := frames.next()
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+				c.vpp.log.Debug("client connection broken", "client", c.index, "err", err)
+			}
+			break
+		}
+		if !c.vpp.serve(c, payload) {
+			break
+		}
+	}
+	c.vpp.forget(c)
+}
+
+// forget removes a client and everything VPP holds for it.
+func (v *VPP) forget(c *client) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.clients[c.index] == c {
+		delete(v.clients, c.index)
+		c.inc.model.unsubscribe(c.index)
+	}
+	c.shut()
+}
+
+// shut makes the connection close as soon as its queued replies are written.
+// It does not block and may be called more than once.
+func (c *client) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return
+	}
+	c.closing = true
+	close(c.gone)
+	_ = c.conn.SetReadDeadline(time.Now())
+	_ = c.conn.SetWriteDeadline(time.Now().Add(drainTime))
+	c.signal()
+}
+
+// signal wakes the writer. c.mu is held.
+func (c *client) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// send queues a message. It reports false when the client is going away.
+func (c *client) send(msg api.Message, context uint32) bool {
+	m := c.vpp.catalog.byName[msg.GetMessageName()]
+	if m == nil {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return false
+	}
+	out, err := m.appendFrame(c.out, msg, c.inc.ids.idOf[m.name], context)
+	if err != nil {
+		c.vpp.log.Error("reply lost", "err", err)
+		return true
+	}
+	c.out = out
+	if len(c.out) > maxBacklog {
+		c.vpp.log.Error("client does not read its replies", "client", c.index)
+		c.out = nil
+		c.closing = true
+		close(c.gone)
+		_ = c.conn.SetDeadline(time.Now())
+	}
+	c.signal()
+	return true
+}
+
+// sendHalf queues the first half of a message and closes the connection
+// behind it.
+func (c *client) sendHalf(msg api.Message, context uint32) {
+	if m := c.vpp.catalog.byName[msg.GetMessageName()]; m != nil {
+		c.mu.Lock()
+		before := len(c.out)
+		if out, err := m.appendFrame(c.out, msg, c.inc.ids.idOf[m.name], context); err == nil && !c.closing {
+			c.out = out[:before+(len(out)-before)/2]
+		}
+		c.mu.Unlock()
+	}
+	c.shut()
+}
+
+// writeLoop writes queued replies and closes the connection in the end.
+func (c *client) writeLoop() {
+	defer func() { _ = c.conn.Close() }()
+	var spare []byte
+	for range c.wake {
+		c.mu.Lock()
+		buf, closing := c.out, c.closing
+		c.out = spare[:0]
+		c.mu.Unlock()
+		if len(buf) > 0 {
+			if _, err := c.conn.Write(buf); err != nil {
+				c.shut()
+				return
+			}
+		}
+		if closing {
+			return
+		}
+		spare = buf
+	}
+}
+
+// serve executes one frame. It reports false when the connection is to be
+// closed.
+func (v *VPP) serve(c *client, payload []byte) bool {
+	m := v.requestOf(c, payload)
+	if !v.enter(c) {
+		return false
+	}
+	if m == nil {
+		v.counters.dropped++
+		v.mu.Unlock()
+		return true
+	}
+	fault := v.takeFault(m.name)
+	if fault.Delay > 0 {
+		v.mu.Unlock()
+		if !c.pause(fault.Delay) || !v.enter(c) {
+			return false
+		}
+	}
+	defer v.mu.Unlock()
+	req, ok := m.decode(payload)
+	if !ok {
+		v.counters.dropped++
+		return true
+	}
+	return v.execute(c, m, req, payload, fault)
+}
+
+// requestOf finds the request that a payload claims to be, nil for garbage.
+// VPP looks at nothing but the id; a client that closes with the id of the
+// reply instead of the request is understood too.
+func (v *VPP) requestOf(c *client, payload []byte) *message {
+	if len(payload) < 2 {
+		return nil
+	}
+	m := c.inc.ids.byID[binary.BigEndian.Uint16(payload)]
+	if m != nil && m.name == "sockclnt_delete_reply" {
+		m = v.catalog.byName["sockclnt_delete"]
+	}
+	if m == nil || m.handle == nil || len(payload) < m.body {
+		return nil
+	}
+	return m
+}
+
+// enter locks the model for a request of c. It waits while VPP hangs and
+// reports false, unlocked, when the connection is gone.
+func (v *VPP) enter(c *client) bool {
+	for {
+		v.mu.Lock()
+		if v.inc != c.inc || v.clients[c.index] != c {
+			v.mu.Unlock()
+			return false
+		}
+		hung := v.hung
+		if hung == nil {
+			return true
+		}
+		v.mu.Unlock()
+		select {
+		case <-hung:
+		case <-c.gone:
+			return false
+		}
+	}
+}
+
+// pause sleeps for d unless the connection ends first.
+func (c *client) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.gone:
+		return false
+	}
+}
+
+// execute runs one decoded request with the model locked and reports whether
+// the connection stays open.
+func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fault Fault) bool {
+	target := c
+	if m.body == 10 {
+		// Replies go to the client that the request names, whoever sent it.
+		target = v.clients[binary.BigEndian.Uint32(payload[2:6])]
+	}
+	v.counters.count(m)
+	if fault.before(v, c) {
+		return !fault.Disconnect && v.inc == c.inc
+	}
+	if target == nil {
+		v.counters.dropped++
+		return true
+	}
+	context := uint32(0)
+	if m.context > 0 {
+		context = binary.BigEndian.Uint32(payload[m.context:])
+	}
+	call := &call{model: c.inc.model, vpp: v, client: target, context: context}
+	call.sink = func(reply api.Message) {
+		v.counters.result(m, reply)
+		switch {
+		case fault.Swallow:
+		case fault.CloseMidFrame:
+			target.sendHalf(reply, context)
+		default:
+			target.send(reply, context)
+		}
+	}
+	if fault.Retval != 0 && m.reply != nil {
+		call.reply(retvalReply(m.reply, fault.Retval))
+	} else {
+		m.handle(call, req)
+	}
+	v.afterwards(call.model)
+	return v.inc == c.inc
+}
