@@ -38,6 +38,20 @@ func localEndpoints(inputs []*messages.ServiceInput, node string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
+// hairpinAddress is the address that replaces the source of hairpin connections unless one is configured: the last one of the pod CIDR, or
+// without a pod CIDR the node's own, which is routed to this node as well.
+func hairpinAddress(self *messages.Node) netip.Addr {
+	if last := lastAddress(self); last.IsValid() {
+		return last
+	}
+	for _, text := range self.GetAddresses() {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
 // lastAddress is the last unicast address of the node's first IPv4 pod CIDR, which no pod gets: hairpin connections come from it.
 func lastAddress(self *messages.Node) netip.Addr {
 	for _, text := range self.GetPodCidrs() {

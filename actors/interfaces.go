@@ -48,8 +48,14 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
 	}
 	i.report(c, false, "VPP's interfaces are not known yet", 0)
+	i.askLink(c)
 	c.After(i.deps.Timing.Rediscover, &interfacesTick{})
 	c.Ready()
+}
+
+// askLink has the link repeat its state.
+func (*interfacesActor) askLink(c *runtime.Context) {
+	c.Send(c.PID(PathLink), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
 }
 
 func forwardHints(ctx context.Context, hints <-chan struct{}, post func(any)) {
@@ -88,8 +94,13 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 			i.endpoints = m
 			i.look(c)
 		}
-	case *interfaceHint, *messages.Resync:
+	case *interfaceHint:
 		i.look(c)
+	case *messages.Resync: // somebody has just started: a later sibling, the registry, or the link
+		if m.GetSibling() == "link" {
+			i.askLink(c)
+		}
+		i.tell(c)
 	case *interfacesTick:
 		i.repeat(c)
 		i.look(c)

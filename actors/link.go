@@ -53,6 +53,8 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 			m.err = errors.New("it ended without an error")
 		}
 		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
+	case *messages.Resync: // somebody has just started
+		l.tell(c)
 	case *linkTick:
 		l.repeat(c)
 		l.tell(c)

@@ -23,6 +23,7 @@ type registry struct {
 	sources    map[string]uint64 // generations of the source, for the comparison with its digest
 	node       *messages.NodeInput
 	vpp        []string // VPP addresses of this node, "ip/len"
+	looked     bool     // VPP's interfaces are known, so vpp is what it is
 	context    *messages.NodeContext
 	epochs     map[string]uint64 // of renderers that are up
 	doubts     int               // digests in a row that differed
@@ -59,6 +60,7 @@ func (r *registry) Start(c *runtime.Context) {
 	r.generation = uint64(c.Now().UnixNano())
 	r.report(c, false, "no complete snapshot yet", 0)
 	r.pull(c)
+	r.askInterfaces(c)
 	c.After(r.deps.Timing.Retry, &registryTick{})
 	c.Ready()
 }
@@ -132,9 +134,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	c.Send(c.PID(PathServices), &messages.Ensure{Keys: r.keys(), Complete: true})
 	if first {
 		r.report(c, true, "", 0)
-		for _, renderer := range slices.Sorted(maps.Keys(r.epochs)) {
-			r.begin(c, renderer)
-		}
+		r.beginAll(c)
 		record(c, &messages.Event{Kind: "resync", Text: fmt.Sprintf("snapshot of %d services taken", len(r.entries)), Cause: m.GetGeneration()})
 	}
 }
@@ -223,15 +223,31 @@ func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	r.updateContext(c)
 }
 
+// askInterfaces has the interface set repeated: it has the VPP addresses of this node.
+func (*registry) askInterfaces(c *runtime.Context) {
+	c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
+}
+
 func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {
-	r.vpp = set.GetNodeAddresses()
+	first := !r.looked
+	r.vpp, r.looked = set.GetNodeAddresses(), true
 	r.updateContext(c)
+	if first {
+		r.beginAll(c)
+	}
+}
+
+// beginAll begins the epochs of all renderers that are up.
+func (r *registry) beginAll(c *runtime.Context) {
+	for _, renderer := range slices.Sorted(maps.Keys(r.epochs)) {
+		r.begin(c, renderer)
+	}
 }
 
 // updateContext tells every service when something of the node changed that serving depends on.
 func (r *registry) updateContext(c *runtime.Context) {
-	if r.node.GetSelf() == nil {
-		return
+	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
+		return // a restarted registry must not give out less than its predecessor knew
 	}
 	next := nodeContext(r.node.GetSelf(), r.vpp)
 	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
@@ -244,12 +260,12 @@ func (r *registry) updateContext(c *runtime.Context) {
 	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
 	}
+	if first {
+		r.beginAll(c)
+		return
+	}
 	for _, renderer := range slices.Sorted(maps.Keys(r.epochs)) {
-		if first {
-			r.begin(c, renderer)
-		} else {
-			c.Send(c.PID(PathRenderer(renderer)), r.context)
-		}
+		c.Send(c.PID(PathRenderer(renderer)), r.context)
 	}
 }
 
@@ -258,8 +274,8 @@ func (r *registry) keys() []string { return slices.Sorted(maps.Keys(r.entries)) 
 
 // begin tells a renderer the services of its epoch, and the services to speak.
 func (r *registry) begin(c *runtime.Context, renderer string) {
-	if !r.complete || r.context == nil {
-		return // RenderUp is repeated
+	if !r.complete || r.context == nil || !r.looked {
+		return // what the services say without the addresses of VPP must not lead to a deletion; RenderUp is repeated
 	}
 	keys, epoch := r.keys(), r.epochs[renderer]
 	c.Send(c.PID(PathRenderer(renderer)), &messages.Begin{Epoch: epoch, Keys: keys, Node: r.context})
@@ -302,6 +318,9 @@ func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
 func (r *registry) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &registryTick{})
 	r.repeat(c)
+	if !r.looked {
+		r.askInterfaces(c)
+	}
 	if !r.complete {
 		r.pull(c)
 		return

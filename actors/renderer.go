@@ -86,9 +86,17 @@ func newRenderer(d *Deps) runtime.Behaviour {
 // Start satisfies runtime.Behaviour. Epochs grow over restarts, because the clock does.
 func (r *renderer) Start(c *runtime.Context) {
 	r.epoch = uint64(c.Now().UnixNano())
+	r.ask(c)
 	r.health(c)
 	r.tick(c)
 	c.Ready()
+}
+
+// ask has the earlier siblings repeat what they know.
+func (r *renderer) ask(c *runtime.Context) {
+	for _, path := range []string{PathLink, PathInterfaces} {
+		c.Send(c.PID(path), &messages.Resync{Sibling: r.name, Incarnation: c.Incarnation()})
+	}
 }
 
 // Stop satisfies runtime.Behaviour: VPP keeps what it has.
@@ -109,7 +117,8 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.set, r.globals = m, r.globals || r.set.GetGeneration() != m.GetGeneration() || r.set.GetBoot() != m.GetBoot()
 	case *messages.Verify:
 		r.verify = m.GetReason()
-	case *messages.Resync: // of an earlier sibling: its messages come by themselves, only what was under way is in doubt
+	case *messages.Resync: // an earlier sibling has a new incarnation
+		r.ask(c)
 	case *readDone:
 		r.read(c, m)
 	case *applied:
@@ -211,9 +220,9 @@ func (r *renderer) nodeChanged(c *runtime.Context, m *messages.NodeContext) {
 	r.node = m
 	config := r.deps.NAT44
 	if !config.TwiceNAT.IsValid() {
-		config.TwiceNAT = lastAddress(m.GetNode())
+		config.TwiceNAT = hairpinAddress(m.GetNode())
 	}
-	if config == r.planned {
+	if config.Equal(r.planned) {
 		return
 	}
 	r.replan(config)
@@ -280,9 +289,9 @@ func (r *renderer) startRead(c *runtime.Context) {
 	r.verify = ""
 	w := &work{session: r.link.GetSession(), began: c.Now(), reason: reason}
 	r.work = w
-	post, caller := c.Post(), r.deps.Link
+	post, caller, reject := c.Post(), r.deps.Link, r.planned.Reject
 	c.Go("read", func(ctx context.Context) {
-		state, err := nat44.Read(ctx, caller)
+		state, err := nat44.Read(ctx, caller, reject...)
 		post(&readDone{w, state, err})
 	})
 }
@@ -299,6 +308,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	}
 	r.refused, r.refusal = nil, 0
 	fresh := r.have == nil
+	m.state.Inherit(r.have)
 	r.have, r.globals, r.swept = m.state, true, false
 	for _, k := range r.claims.SetForeign(m.state.Foreign) {
 		r.touch(k)

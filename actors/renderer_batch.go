@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -66,9 +68,9 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 	for i := range m.results {
 		res := &m.results[i]
 		switch {
-		case res.Err == nil:
+		case res.Err == nil && !res.Unknown:
 			r.have.Record(res.Op)
-		case res.Unknown:
+		case res.Err == nil || errors.Is(res.Err, link.ErrUnknown) || errors.Is(res.Err, link.ErrNotSent):
 			unknown++
 		case !onRow(res.Op):
 			failed++

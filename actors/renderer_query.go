@@ -75,7 +75,7 @@ func (r *renderer) diff(c *runtime.Context) {
 }
 
 func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, sweep bool) *DiffPage {
-	state, err := nat44.Read(ctx, caller)
+	state, err := nat44.Read(ctx, caller, want.Reject...)
 	if err != nil {
 		return &DiffPage{Err: err}
 	}

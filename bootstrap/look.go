@@ -35,7 +35,6 @@ func newLook(cmd *cobra.Command) *look {
 	l := &look{out: addFormat(cmd)}
 	cmd.Flags().StringVar(&l.address, "address", defaults.HTTPAddress, "address of the agent's HTTP server")
 	cmd.Flags().StringVar(&l.socket, "control-socket", "", "path of the agent's control socket; replaces --address")
-	cmd.MarkFlagsMutuallyExclusive("address", "control-socket")
 	return l
 }
 
@@ -222,7 +221,7 @@ func eventsTable(c *columns, events []api.Event) {
 		e := events[i]
 		c.row(e.Seq, clock(e.Time), e.Kind, e.Actor, e.Object, e.Text, e.Error)
 		for _, op := range e.Operations {
-			c.row(".", ".", ".", ".", ".", "  "+op, ".")
+			fmt.Fprintf(c.w, "\t\t\t\t\t  %s\t\n", op)
 		}
 	}
 }

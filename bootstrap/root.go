@@ -25,7 +25,7 @@ func newRoot(io streams) *root {
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { r.started = true },
 		Args:              cobra.NoArgs,
-		RunE:              needsSubcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	r.cmd.SetIn(io.in)
@@ -41,6 +41,8 @@ func newRoot(io streams) *root {
 // commands returns every command of the program.
 func commands(io streams) []*cobra.Command {
 	all := []*cobra.Command{
+		newAgentCommand(io),
+		newDemoCommand(io),
 		newPlanCommand(io),
 		newConfigCommand(io),
 		newSimulatorCommand(io),

@@ -4,14 +4,29 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-const simulatorLong = `Simulator runs a simulated VPP 25.10 behind a real binary-API socket, for tests and for development without VPP. An agent, vppctl-like
-tools and GoVPP programs connect to it as to a real one. It stops on SIGINT and SIGTERM.`
+const simulatorLong = `Simulator runs a simulated VPP 25.10 behind a real binary-API socket, for tests and for development without VPP. Agents and other GoVPP
+programs connect to it as to a real one. It comes up empty; what a CNI would connect to VPP can be given as a file:
+
+  interfaces:
+  - name: uplink0
+    addresses: [192.168.16.1/24]
+    gateway: 192.168.16.254        # the default route leads there
+  pods:
+  - name: tap-web                  # tap, host route and neighbour
+    address: 10.1.1.3
+  routes:
+  - to: 10.1.2.0/24
+    via: 192.168.16.2
+    interface: uplink0
+
+After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM.`
 
 func newSimulatorCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -21,18 +36,46 @@ func newSimulatorCommand(io streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	socket := cmd.Flags().String("api-socket", "", "path of the binary-API socket to listen on")
+	stats := cmd.Flags().String("stats-socket", "", "accepted for symmetry with VPP; the simulated one has no statistics")
+	file := cmd.Flags().String("topology", "", "YAML file with interfaces, pods and routes")
+	level := cmd.Flags().String("log-level", "info", "least severity of the log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *socket == "" {
 			return usagef("expected --api-socket PATH")
 		}
-		return runSimulator(cmd.Context(), io, *socket)
+		var least slog.Level
+		if err := least.UnmarshalText([]byte(*level)); err != nil {
+			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
+		}
+		log := slog.New(slog.NewTextHandler(io.errs, &slog.HandlerOptions{Level: least}))
+		if *stats != "" {
+			log.Warn("the simulated VPP has no statistics, the stats socket is not made", "file", *stats)
+		}
+		return runSimulator(cmd.Context(), io, log, *socket, *file)
 	}
 	return cmd
 }
 
 // runSimulator works until ctx ends.
-func runSimulator(ctx context.Context, io streams, socket string) error {
-	vpp := simulator.New(simulator.Options{Logger: slog.New(slog.NewTextHandler(io.errs, nil)), AutoRestart: true})
+func runSimulator(ctx context.Context, io streams, log *slog.Logger, socket, file string) error {
+	topology := &topology{}
+	if file != "" {
+		content, err := os.ReadFile(file)
+		if err == nil {
+			topology, err = parseTopology(content)
+		}
+		if err != nil {
+			return fmt.Errorf("read topology %s: %w", file, err)
+		}
+	}
+	if err := topology.build(simulator.New(simulator.Options{})); err != nil {
+		return fmt.Errorf("build topology %s: %w", file, err) // found on a VPP that nobody sees, not at every start
+	}
+	vpp := simulator.New(simulator.Options{Logger: log, AutoRestart: true, OnBoot: func(vpp *simulator.VPP) {
+		if err := topology.build(vpp); err != nil {
+			log.Error("the topology could not be built", "file", file, "err", err)
+		}
+	}})
 	if err := vpp.Listen(socket); err != nil {
 		return fmt.Errorf("start the simulated VPP: %w", err)
 	}

@@ -64,13 +64,13 @@ func TestDecodeNewerRecord(t *testing.T) {
 
 func TestCanonicalAddresses(t *testing.T) {
 	for name, c := range map[string]struct{ in, want, invalid []string }{
-		"none":                    {},
-		"order and repetition":    {in: []string{"10.0.0.2/24", "10.0.0.1/24", "10.0.0.2/24"}, want: []string{"10.0.0.1/24", "10.0.0.2/24"}},
-		"the length counts":       {in: []string{"10.0.0.1/24", "10.0.0.1/16"}, want: []string{"10.0.0.1/16", "10.0.0.1/24"}},
-		"host bits stay":          {in: []string{"192.168.16.7/24"}, want: []string{"192.168.16.7/24"}},
-		"IPv6 in canonical form":  {in: []string{"2001:DB8:0::1/64"}, want: []string{"2001:db8::1/64"}},
-		"IPv4 in IPv6":            {in: []string{"::ffff:10.0.0.1/120"}, want: []string{"10.0.0.1/24"}},
-		"no length, no address":   {in: []string{"10.0.0.1", "x", " 10.0.0.1/8 "}, want: []string{"10.0.0.1/8"}, invalid: []string{"10.0.0.1", "x"}},
+		"none":                     {},
+		"order and repetition":     {in: []string{"10.0.0.2/24", "10.0.0.1/24", "10.0.0.2/24"}, want: []string{"10.0.0.1/24", "10.0.0.2/24"}},
+		"the length counts":        {in: []string{"10.0.0.1/24", "10.0.0.1/16"}, want: []string{"10.0.0.1/16", "10.0.0.1/24"}},
+		"host bits stay":           {in: []string{"192.168.16.7/24"}, want: []string{"192.168.16.7/24"}},
+		"IPv6 in canonical form":   {in: []string{"2001:DB8:0::1/64"}, want: []string{"2001:db8::1/64"}},
+		"IPv4 in IPv6":             {in: []string{"::ffff:10.0.0.1/120"}, want: []string{"10.0.0.1/24"}},
+		"no length, no address":    {in: []string{"10.0.0.1", "x", " 10.0.0.1/8 "}, want: []string{"10.0.0.1/8"}, invalid: []string{"10.0.0.1", "x"}},
 		"a zone is not an address": {in: []string{"fe80::1%eth0/64"}, invalid: []string{"fe80::1%eth0/64"}},
 	} {
 		got, invalid := canonicalAddresses(c.in)

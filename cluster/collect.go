@@ -9,32 +9,51 @@ type sighting struct {
 	mod   int64
 }
 
-// observeAbsence brings the sightings up to date. While the view is not complete nothing can be said, and all clocks are forgotten.
+// observeAbsence looks for every node of the keyspace in Kubernetes and returns the sightings of those that are missing; seen are the
+// earlier ones. While the view is not complete nothing can be said, and all clocks are forgotten.
 func observeAbsence(seen map[string]sighting, k *keyspace, v view, self string, now time.Time) map[string]sighting {
 	if !v.complete(self) {
 		return nil
 	}
 	absent := map[string]sighting{}
-	miss := func(name string) {
-		if v.nodes[name] != nil || name == self || k.doubtful(name) {
-			return
-		}
-		s := sighting{since: now, mod: k.lastWrite(name)}
-		if old, ok := seen[name]; ok && old.mod == s.mod {
-			s = old
-		}
-		absent[name] = s
-	}
 	for name := range k.owners {
-		miss(name)
+		observe(absent, seen, name, k, v, self, now)
 	}
 	for name := range k.names {
-		miss(name)
+		observe(absent, seen, name, k, v, self, now)
 	}
 	for name := range k.addresses {
-		miss(name)
+		observe(absent, seen, name, k, v, self, now)
 	}
 	return absent
+}
+
+// observeTouched is observeAbsence where nothing but the keys of some nodes has changed: it brings seen up to date.
+func observeTouched(seen map[string]sighting, names []string, k *keyspace, v view, self string, now time.Time) {
+	if !v.complete(self) {
+		return
+	}
+	for _, name := range names {
+		observe(seen, seen, name, k, v, self, now)
+	}
+}
+
+// observe notes in absent whether a node is missing, since when, according to what was seen before.
+func observe(absent, seen map[string]sighting, name string, k *keyspace, v view, self string, now time.Time) {
+	if v.nodes[name] != nil || name == self {
+		delete(absent, name)
+		return
+	}
+	mod := k.lastWrite(name)
+	if mod == 0 || k.doubtful(name) {
+		delete(absent, name)
+		return
+	}
+	if old, ok := seen[name]; ok && old.mod == mod {
+		absent[name] = old
+		return
+	}
+	absent[name] = sighting{since: now, mod: mod}
 }
 
 // doubtful tells whether something about a node is stored that nobody here understands. It is left alone: whoever can read it may know

@@ -15,7 +15,7 @@ const (
 	DefaultProbeInterval  = 5 * time.Second
 	DefaultRelistInterval = 10 * time.Minute
 	DefaultBackoffMin     = 10 * time.Millisecond
-	DefaultBackoffMax     = 5 * time.Second
+	DefaultBackoffMax     = 500 * time.Millisecond
 )
 
 // maxNodeName is the longest name of a Kubernetes Node (RFC 1123 subdomain).

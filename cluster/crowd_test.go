@@ -28,7 +28,7 @@ func TestCrowdJoinsAtOnce(t *testing.T) {
 	start := time.Now()
 	for i := range agents {
 		name := fmt.Sprintf("n%d", i+1)
-		agents[i] = startAgent(t, clients[i%len(clients)], Config{NodeName: name})
+		agents[i] = runAgent(t, clients[i%len(clients)], Config{NodeName: name}, true)
 		agents[i].SetNodes(named(name, count))
 	}
 	ids := map[uint32]string{}

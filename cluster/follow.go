@@ -61,18 +61,15 @@ func (f *follower) run(ctx context.Context) {
 		if err == nil {
 			err = f.watch(ctx, revision+1)
 		}
-		switch {
-		case err == nil: // asked for a new list
-			f.backoff.reset()
-		case errors.Is(err, errGap):
-			f.log.Info("list again", "err", err)
-			fallthrough
-		default:
-			if !errors.Is(err, errGap) && ctx.Err() == nil {
-				f.send(heard{err: err})
-			}
-			sleep(ctx, f.backoff.next())
+		if err == nil || ctx.Err() != nil {
+			continue // a new list was asked for or is due
 		}
+		if errors.Is(err, errGap) {
+			f.log.Info("list again", "err", err)
+		} else {
+			f.send(heard{err: err})
+		}
+		sleep(ctx, f.backoff.next())
 	}
 }
 
@@ -103,7 +100,9 @@ func (f *follower) watch(ctx context.Context, revision int64) error {
 	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(due))
 	defer cancel()
 	opened := make(chan clientv3.WatchChan, 1)
-	go func() { opened <- f.client.Watch(watchCtx, f.layout.root(), clientv3.WithPrefix(), clientv3.WithRev(revision)) }()
+	go func() {
+		opened <- f.client.Watch(watchCtx, f.layout.root(), clientv3.WithPrefix(), clientv3.WithRev(revision))
+	}()
 	var responses clientv3.WatchChan
 	defer func() {
 		cancel()

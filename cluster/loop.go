@@ -11,8 +11,15 @@ import (
 // conflictsBeforeRelist is after how many lost races in a row the picture itself is doubted.
 const conflictsBeforeRelist = 8
 
-// longest is how long the loop waits when nothing is due.
-const longest = time.Hour
+const (
+	// longest is how long the loop waits when nothing is due.
+	longest = time.Hour
+	// emitDistance is the least time between two states that differ in peers only.
+	emitDistance = 20 * time.Millisecond
+	// turnTime is what one transaction takes on an etcd that is slow, but not sick.
+	turnTime = 5 * time.Millisecond
+	maxTurn  = 2 * time.Second
+)
 
 // loop owns the state of a running Syncer. One goroutine runs it: it takes in what the follower, the prober, the writer and the callers
 // say, decides, emits, and lets at most one transaction run at a time.
@@ -29,8 +36,13 @@ type loop struct {
 	// stale is true until the roster has been emitted as it is.
 	stale      bool
 	last       *messages.ClusterState
+	emitted    time.Time
 	linkError  string
 	writeError string
+
+	// touched are the nodes whose keys have changed since the last look for absent ones; everything is looked at anew after anything else.
+	touched  []string
+	lookAnew bool
 
 	writing bool
 	// awaited is the revision of our last write; no transaction is started before the watch has shown it, or awaitedUntil is over.
@@ -49,8 +61,8 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 		conflicts: delays{min: cfg.BackoffMin, max: cfg.BackoffMax, rand: cfg.Rand},
 		failures:  delays{min: cfg.BackoffMin * errorFactor, max: cfg.BackoffMax * errorFactor, rand: cfg.Rand},
 		in: input{
-			self:    identity{name: cfg.NodeName, lastID: cfg.LastID, lastUID: cfg.LastUID},
-			grace:   cfg.GracePeriod + time.Duration(cfg.Rand.Int64N(int64(cfg.GracePeriod)/10+1)),
+			self:  identity{name: cfg.NodeName, lastID: cfg.LastID, lastUID: cfg.LastUID},
+			grace: cfg.GracePeriod + time.Duration(cfg.Rand.Int64N(int64(cfg.GracePeriod)/10+1)),
 		},
 	}
 }
@@ -94,12 +106,9 @@ func (l *loop) hearCallers() {
 	if v.serial == before.serial {
 		return
 	}
-	l.in.view = v
+	l.in.view, l.lookAnew = v, true
 	if touched := before.touched(v); len(touched) > 0 {
 		l.stale = l.roster.refresh(touched, l.in.keys, v) || l.stale
-	}
-	if before.current && !v.current {
-		l.in.absent = nil
 	}
 }
 
@@ -110,7 +119,9 @@ func (l *loop) take(m any) {
 		l.takeList(m)
 	case changed:
 		if l.in.keys != nil {
-			l.stale = l.roster.refresh(l.in.keys.apply(m.changes), l.in.keys, l.in.view) || l.stale
+			touched := l.in.keys.apply(m.changes)
+			l.touched = append(l.touched, touched...)
+			l.stale = l.roster.refresh(touched, l.in.keys, l.in.view) || l.stale
 		}
 		l.heard(nil)
 	case heard:
@@ -131,7 +142,7 @@ func (l *loop) takeList(m listed) {
 		l.log.Warn("etcd has lost data", "revision", m.revision, "revision_before", old.revision)
 		l.awaited = 0
 	}
-	l.in.keys = old.replaced(m.revision, m.pairs)
+	l.in.keys, l.lookAnew = old.replaced(m.revision, m.pairs), true
 	l.stale = l.roster.refreshAll(l.in.keys, l.in.view) || l.stale
 	l.heard(nil)
 }
@@ -157,7 +168,7 @@ func (l *loop) takeOutcome(m wrote) {
 		l.holdBack(l.failures.next())
 		l.log.Warn("transaction failed", "op", m.op.verb, "about", m.op.about, "err", m.err)
 	case !m.ok:
-		l.holdBack(l.conflicts.next())
+		l.holdBack(max(l.conflicts.next(), l.turn()))
 		l.log.Debug("transaction lost a race", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
 		if l.conflicts.attempts%conflictsBeforeRelist == 0 {
 			l.follower.askRelist()
@@ -174,21 +185,44 @@ func (l *loop) takeOutcome(m wrote) {
 	}
 }
 
+// turn draws this node's place in a crowd: after a lost race, the newcomers that Kubernetes lists spread over a time that is long enough
+// for all of them. Nodes that never come make it longer than needed, so it has a limit.
+func (l *loop) turn() time.Duration {
+	if l.in.self.held != 0 || l.in.keys == nil {
+		return 0
+	}
+	waiting := time.Duration(l.in.view.newcomers(l.in.keys))
+	return time.Duration(l.syncer.cfg.Rand.Int64N(int64(min(waiting*turnTime, maxTurn)) + 1))
+}
+
 func (l *loop) holdBack(d time.Duration) { l.notBefore = time.Now().Add(d) }
 
 // step decides, emits, starts a transaction if there is one to start, and returns when to look again at the latest.
 func (l *loop) step() time.Duration {
 	l.in.now = l.syncer.cfg.Now()
-	l.in.failure = reasons(l.linkError, l.writeError)
-	l.in.rungs = rungsAfter(l.conflicts.attempts)
-	if l.in.keys != nil {
-		l.in.absent = observeAbsence(l.in.absent, l.in.keys, l.in.view, l.in.self.name, l.in.now)
+	l.in.rungs = 1
+	if l.mayWrite() {
+		l.in.rungs = rungsAfter(l.conflicts.attempts)
 	}
-	d := decide(l.in)
+	l.lookForAbsent()
+	d := l.decide()
+	if d.op == nil && !l.writing && l.writeError != "" {
+		l.writeError = "" // it was carried out after all, or is no longer wanted
+		d = l.decide()
+	}
 	if d.claim == messages.ClaimState_CLAIM_HELD {
 		l.in.self.held, l.in.self.heldUID = d.id, d.uid
 	}
-	l.emit(d)
+	return min(l.emit(d), l.carryOut(d))
+}
+
+func (l *loop) decide() decision {
+	l.in.failure = reasons(l.linkError, l.writeError)
+	return decide(l.in)
+}
+
+// carryOut starts the transaction of a decision, unless one is running or it has to wait; it returns how long.
+func (l *loop) carryOut(d decision) time.Duration {
 	switch {
 	case d.op == nil && d.wake.IsZero():
 		return longest
@@ -209,6 +243,24 @@ func (l *loop) step() time.Duration {
 	return longest
 }
 
+// lookForAbsent brings the sightings up to date, at the price of what has changed.
+func (l *loop) lookForAbsent() {
+	switch in := &l.in; {
+	case in.keys == nil:
+		return
+	case l.lookAnew:
+		in.absent = observeAbsence(in.absent, in.keys, in.view, in.self.name, in.now)
+	default:
+		observeTouched(in.absent, l.touched, in.keys, in.view, in.self.name, in.now)
+	}
+	l.touched, l.lookAnew = nil, false
+}
+
+// mayWrite tells whether a transaction could start now.
+func (l *loop) mayWrite() bool {
+	return l.in.keys != nil && l.in.connected && !l.writing && time.Until(l.holdUntil()) <= 0
+}
+
 // holdUntil is when the next transaction may start, as long as nothing else is heard.
 func (l *loop) holdUntil() time.Time {
 	if l.in.keys.revision < l.awaited && l.awaitedUntil.After(l.notBefore) {
@@ -217,21 +269,28 @@ func (l *loop) holdUntil() time.Time {
 	return l.notBefore
 }
 
-// emit hands out the state if it differs from the last one.
-func (l *loop) emit(d decision) {
+// emit hands out the state if it differs from the last one. While nothing but peers changes, states keep a distance, so that a crowd that
+// joins does not cost a state each; it returns how long the next one has to wait.
+func (l *loop) emit(d decision) time.Duration {
 	state := &messages.ClusterState{
 		Claim: d.claim, Id: d.id, Reason: d.reason, Connected: l.in.connected, Published: d.published, Self: l.in.self.name,
 	}
 	last := l.last
-	if last != nil && !l.stale && last.GetClaim() == state.Claim && last.GetId() == state.Id && last.GetReason() == state.Reason &&
+	if last != nil && last.GetClaim() == state.Claim && last.GetId() == state.Id && last.GetReason() == state.Reason &&
 		last.GetConnected() == state.Connected && last.GetPublished() == state.Published {
-		return
+		if !l.stale {
+			return longest
+		}
+		if left := emitDistance - time.Since(l.emitted); left > 0 {
+			return left
+		}
 	}
-	if last.GetClaim() != state.Claim || last.GetId() != state.Id || last == nil {
+	if last == nil || last.GetClaim() != state.Claim || last.GetId() != state.Id {
 		l.log.Info("claim", "state", d.claim.String(), "id", d.id, "reason", d.reason)
 	}
 	state.Nodes = l.roster.snapshot()
 	state.Generation = last.GetGeneration() + 1
-	l.stale, l.last = false, state
+	l.stale, l.last, l.emitted = false, state, time.Now()
 	l.out(state)
+	return longest
 }

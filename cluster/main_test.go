@@ -77,6 +77,8 @@ type agent struct {
 	*Syncer
 	name string
 	stop func()
+	// forgets keeps the last state only.
+	forgets bool
 
 	mu     sync.Mutex
 	states []*messages.ClusterState
@@ -94,8 +96,14 @@ func testConfig(name string) Config {
 // startAgent runs a Syncer until it is stopped or the test ends.
 func startAgent(t testing.TB, client *clientv3.Client, cfg Config) *agent {
 	t.Helper()
+	return runAgent(t, client, cfg, false)
+}
+
+// runAgent is startAgent for many agents, which had better forget what they said.
+func runAgent(t testing.TB, client *clientv3.Client, cfg Config, forgets bool) *agent {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Syncer: New(client, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1)}
+	a := &agent{Syncer: New(client, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx, a.take) }()
 	a.stop = sync.OnceFunc(func() {
@@ -110,6 +118,9 @@ func startAgent(t testing.TB, client *clientv3.Client, cfg Config) *agent {
 
 func (a *agent) take(state *messages.ClusterState) {
 	a.mu.Lock()
+	if a.forgets {
+		a.states = a.states[:0]
+	}
 	a.states = append(a.states, state)
 	a.mu.Unlock()
 	select {

@@ -10,7 +10,9 @@ import (
 
 // roster joins the three sources of what is known of each node: its ID, its VPP addresses, and its Kubernetes object. Each half comes and
 // goes without the others. It belongs to one goroutine; the nodes in it are immutable and are replaced when they change.
-type roster struct{ nodes map[string]*messages.ClusterNode }
+type roster struct {
+	nodes map[string]*messages.ClusterNode
+}
 
 // refresh joins the named nodes anew and tells whether any of them changed.
 func (r *roster) refresh(names []string, k *keyspace, v view) bool {

@@ -385,7 +385,7 @@ type brokenTxn struct {
 	broken bool
 }
 
-func (x brokenTxn) If(cs ...clientv3.Cmp) clientv3.Txn  { x.Txn = x.Txn.If(cs...); return x }
+func (x brokenTxn) If(cs ...clientv3.Cmp) clientv3.Txn   { x.Txn = x.Txn.If(cs...); return x }
 func (x brokenTxn) Then(ops ...clientv3.Op) clientv3.Txn { x.Txn = x.Txn.Then(ops...); return x }
 func (x brokenTxn) Commit() (*clientv3.TxnResponse, error) {
 	if x.broken {

@@ -68,3 +68,14 @@ func (v view) touched(next view) []string {
 	}
 	return names
 }
+
+// newcomers counts the nodes of Kubernetes that have no ID.
+func (v view) newcomers(k *keyspace) int {
+	count := 0
+	for name := range v.nodes {
+		if len(k.owners[name]) == 0 {
+			count++
+		}
+	}
+	return count
+}

@@ -74,7 +74,7 @@ func (b *Mailbox) busy(cause error) error {
 	if state.Current != "" {
 		doing = fmt.Sprintf("in %s for %v", state.Current, state.CurrentFor)
 	}
-	return fmt.Errorf("ask %s: %w: %s, %d messages wait: %w", b.path, ErrBusy, doing, state.User, cause)
+	return fmt.Errorf("ask %s: %w: %s, %d messages wait: %w", b.Path(), ErrBusy, doing, state.User, cause)
 }
 
 // Inspect asks an actor for its state as JSON. See Ask for deadline and errors.

@@ -23,10 +23,10 @@ type Context struct {
 }
 
 // Self is the PID of the actor. It survives restarts.
-func (c *Context) Self() *actor.PID { return c.shell.box.pid }
+func (c *Context) Self() *actor.PID { return c.shell.life.box.pid }
 
 // Path is the place of the actor in the tree, for example "agent/world/registry".
-func (c *Context) Path() string { return c.shell.box.path }
+func (c *Context) Path() string { return c.shell.life.box.Path() }
 
 // Incarnation counts the lives of the actor from 1. It grows with every restart. The numbers of an Ordered child also go on growing when
 // its supervisor is restarted; those of a Dynamic child begin again when it was released and is ensured anew.
@@ -77,13 +77,13 @@ func (c *Context) Post() func(msg any) { return c.shell.life.post }
 
 // Fail fails the actor with err after the present message, as a panic would, but without a stack trace.
 func (c *Context) Fail(err error) {
-	c.shell.box.postFailure(&c.shell.life, newFailure(err, typeName(c.ac.Message()), nil))
+	c.shell.life.box.postFailure(&c.shell.life, newFailure(err, typeName(c.ac.Message()), nil))
 }
 
 // Ready tells an Ordered supervisor that this incarnation is able to work: the next sibling may go on. A child of Ordered must call it in each
 // incarnation, sooner or later; elsewhere it does no harm.
 func (c *Context) Ready() {
-	c.shell.box.setReady()
+	c.shell.life.box.setReady()
 	if parent := c.Parent(); parent != nil {
 		c.Request(parent, &messages.Ready{Incarnation: c.Incarnation()})
 	}
@@ -109,7 +109,7 @@ func (c *Context) Rand() *rand.Rand {
 
 // escalate fails this supervisor because of a child.
 func (c *Context) escalate(f *Failure) {
-	c.shell.box.fail(f, c.ac.Message())
+	c.shell.life.box.fail(f, c.ac.Message())
 }
 
 // over reports whether the incarnation has failed or goes down.

@@ -175,7 +175,7 @@ func (d *dynamic) spec(key string) (spec Spec, err error) {
 
 // childFailed satisfies supervisor.
 func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
-	w := d.wards[UnescapeName(baseName(child.path))]
+	w := d.wards[UnescapeName(baseName(child.Path()))]
 	switch {
 	case w == nil || w.box != child || w.stopping: // it is stopping: a restart would only confuse it
 		c.shell.sys.report(child, f, decisionStop)

@@ -73,7 +73,7 @@ func generationOf(msg any) uint64 {
 // report makes a failure of a living actor known: to its mailbox and to everybody that announce tells.
 func (s *System) report(box *Mailbox, f *Failure, decision string) {
 	box.decided(f, decision)
-	s.announce(box.path, f, decision)
+	s.announce(box.Path(), f, decision)
 }
 
 // announce tells the log and Options.OnFault.

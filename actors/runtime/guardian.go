@@ -40,7 +40,7 @@ func (g *guardian) HandleFailure(
 	g.mu.Unlock()
 	if exceeded {
 		g.sys.report(box, f, decisionFatal)
-		g.fatal(fmt.Sprintf("root actor %s failed more than %d times in %v: %v", box.path, rootBudget, rootWindow, f))
+		g.fatal(fmt.Sprintf("root actor %s failed more than %d times in %v: %v", box.Path(), rootBudget, rootWindow, f))
 		return
 	}
 	g.sys.report(box, f, decisionRestart)

@@ -19,11 +19,8 @@ import (
 type Mailbox struct {
 	// Written once in RegisterHandlers, before anything runs.
 	sys  *System
-	path string
 	spec Spec
 	pid  *actor.PID
-	// barrier says that the parent waits for Ready.
-	barrier bool
 
 	mu      sync.Mutex // guards the following
 	invoker actor.MessageInvoker
@@ -38,6 +35,7 @@ type Mailbox struct {
 
 // flags are the states of a mailbox. They are independent of each other.
 type flags struct {
+	barrier    bool // the parent waits for Ready; constant after RegisterHandlers
 	scheduled  bool // somebody is going to call step
 	awake      bool // the first incarnation has been given its Started
 	suspended  bool // failed, waits for the supervisor
@@ -93,14 +91,15 @@ func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 		Actor() actor.Actor
 	})
 	b.pid = ac.Self()
-	b.path = b.pid.GetId()
-	order := b.sys.register(b)
-	b.spec, b.barrier = order.spec, order.barrier
-	ac.Actor().(*shell).box = b
+	ac.Actor().(*shell).life.box = b
+	o := b.sys.orderFor(b.Path())
+	b.spec = o.spec
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.numbers = numbers{target: order.incarnation, planned: order.incarnation, first: order.incarnation}
+	b.flags.barrier = o.barrier
+	b.numbers = numbers{target: o.incarnation, planned: o.incarnation, first: o.incarnation}
 	b.invoker = invoker
+	b.mu.Unlock()
+	b.sys.register(b)
 }
 
 // Start satisfies actor.Mailbox. There is nothing to do: the first message starts the actor.
@@ -122,7 +121,7 @@ func (b *Mailbox) post(msg any, l *life) {
 	b.mu.Lock()
 	if b.flags.stopped {
 		b.mu.Unlock()
-		b.sys.undeliverable(b.path, msg, "actor has stopped")
+		b.sys.undeliverable(b.Path(), msg, "actor has stopped")
 		return
 	}
 	b.stats.posted++
@@ -195,7 +194,7 @@ func (b *Mailbox) gate(closed bool) { b.change(func(f *flags) { f.gated = closed
 func (b *Mailbox) setReady() { b.change(func(f *flags) { f.ready = true }) }
 
 // Path is the place of the actor in the tree.
-func (b *Mailbox) Path() string { return b.path }
+func (b *Mailbox) Path() string { return b.pid.GetId() }
 
 // Kind is the kind of the actor.
 func (b *Mailbox) Kind() string { return b.spec.Kind }
@@ -260,16 +259,16 @@ func (b *Mailbox) finish() {
 	b.stats.dropped += uint64(len(rest))
 	b.mu.Unlock()
 	for _, msg := range rest {
-		b.sys.undeliverable(b.path, msg, "discarded on stop")
+		b.sys.undeliverable(b.Path(), msg, "discarded on stop")
 	}
 	b.sys.unregister(b)
 }
 
-// lastIncarnation is the number of the latest incarnation.
-func (b *Mailbox) lastIncarnation() uint64 {
+// lastIncarnation is the number of the latest incarnation, and whether it must not be used again by a next actor of the name.
+func (b *Mailbox) lastIncarnation() (number uint64, fixed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return max(b.numbers.present, b.numbers.planned)
+	return max(b.numbers.present, b.numbers.planned), b.flags.barrier
 }
 
 // coalesceKey is the key of a latest-wins message, "" for any other. Timers and envelopes are looked through.

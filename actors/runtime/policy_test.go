@@ -112,6 +112,7 @@ func TestBackoffTiming(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		starts[0] = starts[0].Add(-time.Second) // Kill needs no second to fail
 		if got, want := pauses(starts), []time.Duration{1, 2, 4}; !slices.Equal(got, want) {
 			t.Errorf("pauses after a healthy hour in s: %v, want %v", got, want)

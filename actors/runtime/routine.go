@@ -14,9 +14,9 @@ type routine struct {
 // run starts a goroutine that belongs to an incarnation. A panic in it fails the actor if that incarnation still lives.
 func (l *life) run(name string, fn func(context.Context)) {
 	sys := l.box.sys
-	start := sys.starter(l.box.path, name)
+	start := sys.starter(l.box.Path(), name)
 	ctx := l.context()
-	r := &routine{actor: l.box.path, name: name}
+	r := &routine{actor: l.box.Path(), name: name}
 	sys.routineStarts(r)
 	start(func() {
 		defer sys.routineEnds(r)

@@ -15,10 +15,9 @@ import (
 // hands failures and ends of children to a Behaviour that is a supervisor.
 type shell struct {
 	sys       *System
-	box       *Mailbox
 	behaviour Behaviour // nil when Spec.New panicked
 	ctx       Context
-	life      life
+	life      life // its mailbox is nil until the actor starts
 	down      bool // restarting or stopping; it must not start children any more (pitfall P1)
 }
 
@@ -43,13 +42,13 @@ func (s *shell) Receive(ac actor.Context) {
 	case *actor.Restarting, *actor.Stopping:
 		s.end()
 	case *actor.Stopped:
-		s.box.finish()
+		s.life.box.finish()
 	case *actor.Terminated:
 		s.childEnded(msg)
 	default:
 		switch {
 		case s.down:
-			s.box.drop() // never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
+			s.life.box.drop() // never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
 		case isInspect(msg):
 			s.inspect(msg)
 		default:
@@ -60,15 +59,14 @@ func (s *shell) Receive(ac actor.Context) {
 
 // start begins the incarnation.
 func (s *shell) start(ac actor.Context) {
-	if s.box == nil { // of a restart; the first shell gets its mailbox in RegisterHandlers
-		s.box = s.sys.lookup(ac.Self().GetId())
+	if s.life.box == nil { // of a restart; the first shell gets its mailbox in RegisterHandlers
+		s.life.box = s.sys.lookup(ac.Self().GetId())
 	}
-	s.life.box = s.box
-	s.life.incarnation = s.box.begin(&s.life)
+	s.life.incarnation = s.life.box.begin(&s.life)
 	s.ctx = Context{ac: ac, shell: s}
-	s.behaviour = s.box.spec.New()
+	s.behaviour = s.life.box.spec.New()
 	s.behaviour.Start(&s.ctx)
-	s.box.begun()
+	s.life.box.begun()
 }
 
 // end finishes the incarnation. It is called twice when a stop overtakes a restart that waits for children.
@@ -83,7 +81,7 @@ func (s *shell) end() {
 	}
 	defer func() { // pitfalls P2, P3: protoactor must never see a panic here
 		if reason := recover(); reason != nil {
-			s.box.contained(newFailure(reason, "Stop", debug.Stack()))
+			s.life.box.contained(newFailure(reason, "Stop", debug.Stack()))
 		}
 	}()
 	s.behaviour.Stop(&s.ctx)
@@ -141,11 +139,11 @@ func (s *shell) inspect(msg any) {
 		state = struct {
 			Kind        string `json:"kind"`
 			Incarnation uint64 `json:"incarnation"`
-		}{s.box.spec.Kind, s.life.incarnation}
+		}{s.life.box.spec.Kind, s.life.incarnation}
 	}
 	text, err := json.Marshal(state)
 	if err != nil {
-		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", s.box.path, err)}) // strings always encode
+		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", s.life.box.Path(), err)}) // strings always encode
 	}
 	s.ctx.Reply(&messages.State{Json: string(text)})
 }

@@ -36,7 +36,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	s.settle()
 	s.mu.Unlock()
-	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	if first {
 		for _, box := range roots {
 			box.stop()
@@ -61,7 +61,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 
 // settle notes the end. Lock must be held.
 func (s *System) settle() {
-	if s.closing && len(s.boxes) == 0 && len(s.routines) == 0 && !s.isEmpty() {
+	if s.closing && len(s.boxes)+len(s.orders)+len(s.routines) == 0 && !s.isEmpty() {
 		close(s.empty)
 	}
 }

@@ -100,7 +100,7 @@ func (s *Sim) Now() time.Time {
 }
 
 // Ready satisfies Scheduler.
-func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.path}) }
+func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
 
 // Go is Options.Go: the function becomes one step of the simulation, so it must not wait for anything.
 func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
@@ -216,6 +216,6 @@ func (s *Sim) idleUntil(at time.Time) (disturbed bool) {
 	case <-s.disturbed:
 		return true
 	case <-t.C:
-		return false
+		return len(s.disturbed) > 0 // at the same instant
 	}
 }

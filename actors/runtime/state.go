@@ -78,7 +78,7 @@ func (b *Mailbox) State() ActorState {
 	defer b.mu.Unlock()
 	s, f := &b.stats, &b.flags
 	state := ActorState{
-		Path: b.path, Parent: parentPath(b.path), Kind: b.spec.Kind, State: b.word(), Incarnation: b.numbers.present,
+		Path: b.Path(), Parent: parentPath(b.Path()), Kind: b.spec.Kind, State: b.word(), Incarnation: b.numbers.present,
 		User: b.user.len(), System: b.system.len(), HighWater: s.highWater, Posted: s.posted, Handled: s.handled,
 		Coalesced: s.coalesced, Stale: s.stale, Discarded: s.dropped, Panics: s.panics, Busy: time.Duration(s.busy),
 		Current: nameOf(s.current), Last: nameOf(s.last), Suspended: f.suspended, Held: f.held || f.gated,
@@ -115,7 +115,7 @@ func (b *Mailbox) word() State {
 		return StateSuspended
 	case f.held || f.gated:
 		return StateHeld
-	case !f.started || b.barrier && !f.ready:
+	case !f.started || f.barrier && !f.ready:
 		return StateStarting
 	case f.scheduled:
 		return StateRunning
@@ -159,7 +159,7 @@ func (s *System) Snapshot() []ActorState {
 		boxes = append(boxes, b)
 	}
 	s.mu.Unlock()
-	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.path, b.path) })
+	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	states := make([]ActorState, len(boxes))
 	for i, b := range boxes {
 		states[i] = b.State()

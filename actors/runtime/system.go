@@ -150,35 +150,45 @@ func (s *System) spawn(path string, o order, spawn func() (*actor.PID, error)) (
 	if err != nil { // the name belongs to a process of somebody else
 		s.mu.Lock()
 		delete(s.orders, path)
+		s.settle()
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrNameExists, err)
 	}
 	return s.lookup(pid.GetId()), nil
 }
 
-// register enters the mailbox of a new actor and returns what it is.
-func (s *System) register(b *Mailbox) order {
+// orderFor returns what the actor at a path is to be.
+func (s *System) orderFor(path string) order {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.orders[b.path]
-	delete(s.orders, b.path)
-	s.boxes[b.path] = b
-	return o
+	return s.orders[path]
+}
+
+// register makes the mailbox of a new actor known. A root actor that meets a shutdown is stopped at once; others are by their parents.
+func (s *System) register(b *Mailbox) {
+	s.mu.Lock()
+	delete(s.orders, b.Path())
+	s.boxes[b.Path()] = b
+	late := s.closing && parentPath(b.Path()) == ""
+	s.mu.Unlock()
+	if late {
+		b.stop()
+	}
 }
 
 // unregister removes a stopped actor.
 func (s *System) unregister(b *Mailbox) {
-	number := b.lastIncarnation()
+	number, fixed := b.lastIncarnation()
 	s.mu.Lock()
-	delete(s.boxes, b.path)
-	if b.barrier {
-		s.numbers[b.path] = number
+	delete(s.boxes, b.Path())
+	if fixed {
+		s.numbers[b.Path()] = number
 	}
 	s.settle()
-	unasked := !s.closing && parentPath(b.path) == ""
+	unasked := !s.closing && parentPath(b.Path()) == ""
 	s.mu.Unlock()
 	if unasked { // pitfall P10: nobody would notice
-		s.guardian.fatal("root actor " + b.path + " has stopped")
+		s.guardian.fatal("root actor " + b.Path() + " has stopped")
 	}
 }
 

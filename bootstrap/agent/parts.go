@@ -50,7 +50,7 @@ func (a *Agent) nodeSync(ctx context.Context) (actors.NodeSync, error) {
 	default:
 		client, err = cluster.NewClient(cluster.ClientConfig{
 			Endpoints: a.cfg.Etcd.Endpoints, CA: a.cfg.Etcd.CA, Cert: a.cfg.Etcd.Cert, Key: a.cfg.Etcd.Key, DialTimeout: 5 * time.Second,
-		}, log)
+		})
 		if err == nil {
 			a.onClose("etcd client", closeWith(client))
 		}
@@ -92,10 +92,16 @@ func servingConfig(cfg *config.Agent) (service.Config, error) {
 // nat44Config takes the settings of the IPv4 renderer out of the configuration, which has been validated.
 func nat44Config(cfg *config.Agent) nat44.Config {
 	loopback, _ := netip.ParseAddr(cfg.NAT44.LoopbackIP) // "" = derived from the node's pod CIDR
+	var reject []netip.Prefix
+	for _, text := range cfg.Services.ServiceCIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() {
+			reject = append(reject, p.Masked())
+		}
+	}
 	seconds := func(d config.Duration) uint32 { return uint32(d.Duration() / time.Second) }
 	t := cfg.NAT44.Timeouts
 	return nat44.Config{
-		Node: cfg.NodeName, TwiceNAT: loopback, Pads: true, SessionLimit: uint32(cfg.NAT44.SessionLimit),
+		Node: cfg.NodeName, TwiceNAT: loopback, Pads: true, SessionLimit: uint32(cfg.NAT44.SessionLimit), Reject: reject,
 		Timeouts: nat44.Timeouts{
 			UDP: seconds(t.UDP), TCPEstablished: seconds(t.TCPEstablished), TCPTransitory: seconds(t.TCPTransitory), ICMP: seconds(t.ICMP),
 		},

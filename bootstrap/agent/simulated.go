@@ -14,9 +14,9 @@ import (
 
 // Names of the interfaces that a simulated node has besides those of its pods.
 const (
-	uplinkName = "uplink0"
-	hostName   = "host0"
-	hostSubnet = "172.30.0.1/24"
+	UplinkInterface = "uplink0"
+	HostInterface   = "host0"
+	hostSubnet      = "172.30.0.1/24"
 )
 
 // simulatedCNI does for the simulated VPP what a CNI does for a real one: it connects the node's pods, the node itself and the network
@@ -66,7 +66,7 @@ func (s *simulatedCNI) connect() {
 			}
 			a, err := netip.ParseAddr(address)
 			if err == nil {
-				_, err = s.vpp.AddPod("tap-"+pod.GetName(), a)
+				_, err = s.vpp.AddPod(podInterface(pod), a)
 			}
 			s.pods[address] = err == nil
 		}
@@ -83,15 +83,18 @@ func (s *simulatedCNI) uplink(self *messages.Node) error {
 		}
 	}
 	subnet := netip.PrefixFrom(address, 24)
-	if _, err := s.vpp.AddInterface(uplinkName, []netip.Prefix{subnet}, true); err != nil {
+	if _, err := s.vpp.AddInterface(UplinkInterface, []netip.Prefix{subnet}, true); err != nil {
 		return fmt.Errorf("connect the node: %w", err)
 	}
-	if err := s.vpp.DefaultRoute(uplinkName, gateway(subnet)); err != nil {
+	if err := s.vpp.DefaultRoute(UplinkInterface, gateway(subnet)); err != nil {
 		return fmt.Errorf("connect the node: %w", err)
 	}
-	_, err := s.vpp.AddInterface(hostName, []netip.Prefix{netip.MustParsePrefix(hostSubnet)}, true)
+	_, err := s.vpp.AddInterface(HostInterface, []netip.Prefix{netip.MustParsePrefix(hostSubnet)}, true)
 	return err
 }
+
+// podInterface names the interface of a pod.
+func podInterface(pod *messages.Pod) string { return "tap-" + pod.GetNamespace() + "-" + pod.GetName() }
 
 // gateway is the last address of a /24, where the router of the simulated network is.
 func gateway(subnet netip.Prefix) netip.Addr {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -60,51 +59,6 @@ func deleteActor(all []Actor, path string) []Actor {
 		}
 	}
 	return out
-}
-
-func TestFiltersAndTotals(t *testing.T) {
-	a := run(t, newTroupe(100), nil)
-	for target, want := range map[string]int{
-		"/api/v1/actors":                                                       105,
-		"/api/v1/actors?kind=service":                                          100,
-		"/api/v1/actors?under=agent/world":                                     102,
-		"/api/v1/actors?under=agent/world/":                                    102,
-		"/api/v1/actors?under=agent/wor":                                       0,
-		"/api/v1/actors?kind=service&state=suspended":                          0,
-		"/api/v1/services?state=failed":                                        10,
-		"/api/v1/services?namespace=shop":                                      100,
-		"/api/v1/services?namespace=sho":                                       0,
-		"/api/v1/actors?sort=pending&limit=7&under=agent/world":                102,
-		"/api/v1/actors?limit=1000&sort=failures&kind=service&state=":          100,
-		"/api/v1/actors?" + url.Values{"kind": {"ser vice"}}.Encode():          0,
-		"/api/v1/services?state=failed&namespace=shop&limit=3&cursor=":         10,
-		"/api/v1/actors?under=agent/world/services/shop~service-007":           1,
-		"/api/v1/actors?under=agent/world/services/shop~service-007&kind=none": 0,
-	} {
-		if got := ask[Page[struct{}]](t, a, target); got.Total != want || len(got.Items) > want {
-			t.Errorf("%s: total %d with %d items, want %d", target, got.Total, len(got.Items), want)
-		}
-	}
-}
-
-func TestCursorOfAnotherOrder(t *testing.T) {
-	a := run(t, newTroupe(10), nil)
-	page := ask[Page[Actor]](t, a, "/api/v1/actors?limit=2&sort=pending")
-	code, body, _ := call(t, a.tcp, "GET", "/api/v1/actors?limit=2&sort=received&cursor="+page.Next, "")
-	if code != 400 || !strings.Contains(body, "another order") {
-		t.Errorf("%d %s", code, body)
-	}
-}
-
-func TestTop(t *testing.T) {
-	a := run(t, newTroupe(30), nil)
-	top := ask[Page[Actor]](t, a, "/api/v1/top?by=received&limit=2")
-	if len(top.Items) != 2 || top.Items[0].Received != 29 || top.Items[1].Received != 28 || top.Next != "" {
-		t.Errorf("top = %+v", top)
-	}
-	if top := ask[Page[Actor]](t, a, "/api/v1/top"); len(top.Items) != 10 || top.Items[0].Pending != 6 {
-		t.Errorf("top = %+v", top)
-	}
 }
 
 func TestTree(t *testing.T) {

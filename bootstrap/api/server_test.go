@@ -1,6 +1,7 @@
-package api
+package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +17,27 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tcp and control return clients of the two listeners that keep no connection.
+func tcp(a *apitest.Agent) *http.Client { return clientTo("tcp", a.Address) }
+
+func control(a *apitest.Agent) *http.Client { return clientTo("unix", a.Socket) }
+
+func clientTo(network, address string) *http.Client {
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		},
+	}}
+}
 
 // call sends a request and returns status and body.
 func call(t *testing.T, c *http.Client, method, target, body string) (int, string, http.Header) {
@@ -37,9 +59,9 @@ func call(t *testing.T, c *http.Client, method, target, body string) (int, strin
 }
 
 // get asks over TCP and decodes the answer.
-func ask[T any](t *testing.T, a *agent, target string) T {
+func ask[T any](t *testing.T, a *apitest.Agent, target string) T {
 	t.Helper()
-	code, body, _ := call(t, a.tcp, http.MethodGet, target, "")
+	code, body, _ := call(t, tcp(a), http.MethodGet, target, "")
 	if code != http.StatusOK {
 		t.Fatalf("GET %s: %d %s", target, code, body)
 	}
@@ -52,7 +74,7 @@ func ask[T any](t *testing.T, a *agent, target string) T {
 
 // TestStatus holds what each wrong or special request is answered with.
 func TestStatus(t *testing.T) {
-	a := run(t, newTroupe(3), nil)
+	a := apitest.Start(t, apitest.New(3), nil)
 	for _, tt := range []struct {
 		method, target string
 		code           int
@@ -77,7 +99,7 @@ func TestStatus(t *testing.T) {
 		{"GET", "/api/v1/actors/agent/world/failures", 200, `"items": []`},
 		{"GET", "/api/v1/actors/agent/world:kill", 400, "use POST"},
 		{"GET", "/api/v1/interfaces", 503, "unavailable: VPP is not connected"},
-		{"GET", "/api/v1/nodes", 200, `"self": "a"`},
+		{"GET", "/api/v1/nodes", 200, `"self": "shop-a"`},
 		{"GET", "/api/v1/nodes?x=1", 400, "unknown parameter"},
 		{"GET", "/api/v1/diff", 200, `"operations": []`},
 		{"GET", "/api/v1/tree", 200, `"name": "agent"`},
@@ -92,7 +114,7 @@ func TestStatus(t *testing.T) {
 		{"GET", "/", 404, ""},
 	} {
 		t.Run(tt.method+" "+tt.target, func(t *testing.T) {
-			code, body, header := call(t, a.tcp, tt.method, tt.target, "")
+			code, body, header := call(t, tcp(a), tt.method, tt.target, "")
 			if code != tt.code || !strings.Contains(body, tt.text) {
 				t.Errorf("%d %s\nwant %d with %q", code, body, tt.code, tt.text)
 			}
@@ -113,10 +135,10 @@ func TestStatus(t *testing.T) {
 
 // TestHead: the same header as GET, no body.
 func TestHead(t *testing.T) {
-	a := run(t, newTroupe(1), nil)
+	a := apitest.Start(t, apitest.New(1), nil)
 	for _, target := range []string{"/livez", "/api/v1/services", "/api/v1/nothing"} {
-		get, body, _ := call(t, a.tcp, http.MethodGet, target, "")
-		head, nothing, header := call(t, a.tcp, http.MethodHead, target, "")
+		get, body, _ := call(t, tcp(a), http.MethodGet, target, "")
+		head, nothing, header := call(t, tcp(a), http.MethodHead, target, "")
 		if head != get || nothing != "" || header.Get("Content-Length") != fmt.Sprint(len(body)) {
 			t.Errorf("HEAD %s: %d %q length %s; GET %d with %d bytes", target, head, nothing, header.Get("Content-Length"), get, len(body))
 		}
@@ -125,16 +147,16 @@ func TestHead(t *testing.T) {
 
 // TestOnlyTheControlSocketChangesAnything is the rule that keeps an open port harmless.
 func TestOnlyTheControlSocketChangesAnything(t *testing.T) {
-	a := run(t, newTroupe(2), nil)
+	a := apitest.Start(t, apitest.New(2), nil)
 	nat44 := "/api/v1/actors/agent/dataplane/nat44"
 	for _, target := range []string{"/api/v1/resync", nat44 + ":kill"} {
-		code, body, _ := call(t, a.tcp, http.MethodPost, target, "")
+		code, body, _ := call(t, tcp(a), http.MethodPost, target, "")
 		if code != http.StatusForbidden || !strings.Contains(body, "control socket") {
 			t.Errorf("POST %s over TCP: %d %s", target, code, body)
 		}
 	}
-	if a.resyncs != 0 || a.actors["agent/dataplane/nat44"].Failures != 0 {
-		t.Fatal("a call over TCP changed something")
+	if events := ask[api.EventPage](t, a, "/api/v1/events"); len(events.Items) > 0 {
+		t.Fatalf("a call over TCP changed something: %+v", events.Items)
 	}
 
 	for _, tt := range []struct {
@@ -145,7 +167,7 @@ func TestOnlyTheControlSocketChangesAnything(t *testing.T) {
 		{"/api/v1/resync", "", 202},
 		{"/api/v1/resync", `{"why": "x"}`, 400},
 		{"/api/v1/resync", `{} {}`, 400},
-		{"/api/v1/resync", `{"reason": "` + strings.Repeat("x", maxBody) + `"}`, 413},
+		{"/api/v1/resync", `{"reason": "` + strings.Repeat("x", 1<<20) + `"}`, 413},
 		{nat44 + ":kill", "", 202},
 		{nat44 + ":suspend", "", 202},
 		{nat44 + ":suspend", "", 409},
@@ -155,14 +177,14 @@ func TestOnlyTheControlSocketChangesAnything(t *testing.T) {
 		{nat44, "", 400},
 		{"/api/v1/actors/agent/none:kill", "", 404},
 	} {
-		if code, body, _ := call(t, a.control, http.MethodPost, tt.target, tt.body); code != tt.code {
+		if code, body, _ := call(t, control(a), http.MethodPost, tt.target, tt.body); code != tt.code {
 			t.Errorf("POST %s: %d %s, want %d", tt.target, code, body, tt.code)
 		}
 	}
-	if code, body, _ := call(t, a.control, http.MethodGet, nat44, ""); code != 200 || !strings.Contains(body, `"incarnation": 2`) {
+	if code, body, _ := call(t, control(a), http.MethodGet, nat44, ""); code != 200 || !strings.Contains(body, `"incarnation": 2`) {
 		t.Errorf("the control socket reads as well: %d %s", code, body)
 	}
-	events := ask[EventPage](t, a, "/api/v1/events")
+	events := ask[api.EventPage](t, a, "/api/v1/events")
 	var got []string
 	for _, e := range events.Items {
 		got = append(got, e.Text)
@@ -175,10 +197,10 @@ func TestOnlyTheControlSocketChangesAnything(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	probes := map[string]int{}
-	a := run(t, newTroupe(0), func(c *Config) { c.Probed = func(probe string, status int) { probes[fmt.Sprint(probe, status)]++ } })
+	a := apitest.Start(t, apitest.New(0), func(c *api.Config) { c.Probed = func(probe string, status int) { probes[fmt.Sprint(probe, status)]++ } })
 	check := func(target string, code int, want string) {
 		t.Helper()
-		got, body, _ := call(t, a.tcp, http.MethodGet, target, "")
+		got, body, _ := call(t, tcp(a), http.MethodGet, target, "")
 		if got != code || body != want {
 			t.Errorf("%s: %d %q, want %d %q", target, got, body, code, want)
 		}
@@ -192,17 +214,15 @@ func TestHealth(t *testing.T) {
 	}
 	check("/healthz", 200, healthz(true, true))
 
-	a.mu.Lock()
-	a.live = errNoAnswer
-	a.ready.Ready, a.ready.Parts = false, []Part{{Name: "link", Reason: "no such file"}, {Name: "watch", OK: true, Reason: "1 warning"}}
-	a.node.Eligible = false
-	a.mu.Unlock()
+	a.Break(errors.New("no answer"), api.Readiness{
+		Parts: []api.Part{{Name: "link", Reason: "no such file"}, {Name: "watch", OK: true, Reason: "1 warning"}},
+	}, false)
 	check("/livez", 503, "not live: no answer\n")
 	check("/readyz", 503, "[-]link failed: no such file\nnot ready\n")
 	check("/readyz?verbose", 503, "[-]link failed: no such file\n[+]watch ok: 1 warning\nnot ready\n")
 	check("/healthz", 503, healthz(false, true))
 
-	if err := a.stop(); err != nil { // the map is ours again
+	if err := a.Stop(); err != nil { // the map is ours again
 		t.Fatal(err)
 	}
 	want := map[string]int{"livez200": 1, "livez503": 1, "readyz200": 2, "readyz503": 2, "healthz200": 1, "healthz503": 1}
@@ -215,37 +235,45 @@ func TestPageAndMetricsHandlers(t *testing.T) {
 	text := func(s string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) })
 	}
-	a := run(t, newTroupe(0), func(c *Config) { c.Page, c.Metrics = text("page"), text("metrics") })
+	a := apitest.Start(t, apitest.New(0), func(c *api.Config) { c.Page, c.Metrics = text("page"), text("metrics") })
 	for target, want := range map[string]string{"/": "page", "/style.css": "page", "/metrics": "metrics"} {
-		if code, body, _ := call(t, a.tcp, http.MethodGet, target, ""); code != 200 || body != want {
+		if code, body, _ := call(t, tcp(a), http.MethodGet, target, ""); code != 200 || body != want {
 			t.Errorf("%s: %d %q", target, code, body)
 		}
 	}
-	if code, _, _ := call(t, a.tcp, http.MethodGet, "/api/v1/x", ""); code != 404 {
+	if code, _, _ := call(t, tcp(a), http.MethodGet, "/api/v1/x", ""); code != 404 {
 		t.Errorf("an unknown resource is answered %d by the page", code)
 	}
 }
 
 // TestSlowBackend: a request has a deadline, and the next one is not behind it.
 func TestSlowBackend(t *testing.T) {
-	backend := newTroupe(0)
-	backend.block = make(chan struct{})
-	a := run(t, backend, func(c *Config) { c.Timeout = 50 * time.Millisecond })
-	code, body, _ := call(t, a.tcp, http.MethodGet, "/api/v1/diff", "")
+	backend := apitest.New(0)
+	backend.Hooks.Diff = func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	a := apitest.Start(t, backend, func(c *api.Config) { c.Timeout = 50 * time.Millisecond })
+	code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/diff", "")
 	if code != http.StatusGatewayTimeout || !strings.Contains(body, "read VPP: context deadline exceeded") {
 		t.Errorf("%d %s", code, body)
 	}
-	if code, _, _ := call(t, a.tcp, http.MethodGet, "/livez", ""); code != 200 {
+	if code, _, _ := call(t, tcp(a), http.MethodGet, "/livez", ""); code != 200 {
 		t.Errorf("livez: %d", code)
 	}
 }
 
 // TestShutdownWaits: a request under way is answered.
 func TestShutdownWaits(t *testing.T) {
-	backend := newTroupe(0)
-	backend.block, backend.entered = make(chan struct{}), make(chan struct{})
-	a := run(t, backend, nil)
-	conn, err := net.Dial("unix", a.socket)
+	backend := apitest.New(0)
+	entered, block := make(chan struct{}), make(chan struct{})
+	backend.Hooks.Diff = func(context.Context) error {
+		close(entered)
+		<-block
+		return nil
+	}
+	a := apitest.Start(t, backend, nil)
+	conn, err := net.Dial("unix", a.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,10 +281,10 @@ func TestShutdownWaits(t *testing.T) {
 	if _, err := io.WriteString(conn, "GET /api/v1/diff HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	<-backend.entered
+	<-entered
 	stopped := make(chan error, 1)
-	go func() { stopped <- a.stop() }()
-	close(backend.block)
+	go func() { stopped <- a.Stop() }()
+	close(block)
 	answer, err := io.ReadAll(conn)
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 200 OK") {
 		t.Errorf("answer %q, %v", answer, err)
@@ -264,85 +292,104 @@ func TestShutdownWaits(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(a.socket); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(a.Socket); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket file is left behind: %v", err)
 	}
 }
 
 func TestPanicIsAnswered(t *testing.T) {
-	backend := newTroupe(0)
-	backend.panics = true
-	a := run(t, backend, nil)
-	if code, body, _ := call(t, a.tcp, http.MethodGet, "/api/v1/nodes", ""); code != 500 || strings.Contains(body, "fire") {
+	backend := apitest.New(0)
+	backend.Hooks.Nodes = func() { panic("nodes are on fire") }
+	a := apitest.Start(t, backend, nil)
+	if code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/nodes", ""); code != 500 || strings.Contains(body, "fire") {
 		t.Errorf("%d %s", code, body)
 	}
-	if code, _, _ := call(t, a.tcp, http.MethodGet, "/livez", ""); code != 200 {
+	if code, _, _ := call(t, tcp(a), http.MethodGet, "/livez", ""); code != 200 {
 		t.Error("the server is gone")
 	}
 }
 
 func TestControlSocketIsPrivate(t *testing.T) {
-	a := run(t, newTroupe(0), nil)
-	info, err := os.Stat(a.socket)
+	a := apitest.Start(t, apitest.New(0), nil)
+	info, err := os.Stat(a.Socket)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	entries, _ := os.ReadDir(filepath.Dir(a.socket))
+	entries, _ := os.ReadDir(filepath.Dir(a.Socket))
 	if len(entries) != 1 {
 		t.Errorf("%d files beside the socket", len(entries)-1)
 	}
 }
 
 func TestListenErrors(t *testing.T) {
-	a := run(t, newTroupe(0), nil)
+	a := apitest.Start(t, apitest.New(0), nil)
 	log := slog.New(slog.DiscardHandler)
-	file := filepath.Join(filepath.Dir(a.socket), "file")
+	file := filepath.Join(filepath.Dir(a.Socket), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		name string
-		cfg  Config
+		cfg  api.Config
 		want string
 	}{
-		{"port in use", Config{HTTPAddress: a.server.Addr().String()}, "listen for HTTP: listen tcp"},
-		{"socket in use", Config{HTTPAddress: "127.0.0.1:0", ControlSocket: a.socket}, "is in use by another agent"},
-		{"no socket", Config{ControlSocket: file}, "exists and is not a socket"},
+		{"port in use", api.Config{HTTPAddress: a.Address}, "listen for HTTP: listen tcp"},
+		{"socket in use", api.Config{HTTPAddress: "127.0.0.1:0", ControlSocket: a.Socket}, "is in use by another agent"},
+		{"no socket", api.Config{ControlSocket: file}, "exists and is not a socket"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := New(a.troupe, tt.cfg, log).Listen()
+			err := api.New(a.Troupe, tt.cfg, log).Listen()
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
 	}
-	if code, _, _ := call(t, a.control, http.MethodGet, "/livez", ""); code != 200 {
+	if code, _, _ := call(t, control(a), http.MethodGet, "/livez", ""); code != 200 {
 		t.Error("the socket in use was taken away")
 	}
 }
 
-// TestStaleSocketIsReplaced: an agent that was killed leaves its socket file behind.
-func TestStaleSocketIsReplaced(t *testing.T) {
-	dir, err := os.MkdirTemp("", "api")
-	if err != nil {
-		t.Fatal(err)
+func TestFiltersAndTotals(t *testing.T) {
+	a := apitest.Start(t, apitest.New(100), nil)
+	for target, want := range map[string]int{
+		"/api/v1/actors":                                                       105,
+		"/api/v1/actors?kind=service":                                          100,
+		"/api/v1/actors?under=agent/world":                                     102,
+		"/api/v1/actors?under=agent/world/":                                    102,
+		"/api/v1/actors?under=agent/wor":                                       0,
+		"/api/v1/actors?kind=service&state=suspended":                          0,
+		"/api/v1/services?state=failed":                                        10,
+		"/api/v1/services?namespace=shop":                                      100,
+		"/api/v1/services?namespace=sho":                                       0,
+		"/api/v1/actors?sort=pending&limit=7&under=agent/world":                102,
+		"/api/v1/actors?limit=1000&sort=failures&kind=service&state=":          100,
+		"/api/v1/actors?" + url.Values{"kind": {"ser vice"}}.Encode():          0,
+		"/api/v1/services?state=failed&namespace=shop&limit=3&cursor=":         10,
+		"/api/v1/actors?under=agent/world/services/shop~service-007":           1,
+		"/api/v1/actors?under=agent/world/services/shop~service-007&kind=none": 0,
+	} {
+		if got := ask[api.Page[struct{}]](t, a, target); got.Total != want || len(got.Items) > want {
+			t.Errorf("%s: total %d with %d items, want %d", target, got.Total, len(got.Items), want)
+		}
 	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "s")
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestCursorOfAnotherOrder(t *testing.T) {
+	a := apitest.Start(t, apitest.New(10), nil)
+	page := ask[api.Page[api.Actor]](t, a, "/api/v1/actors?limit=2&sort=pending")
+	code, body, _ := call(t, tcp(a), "GET", "/api/v1/actors?limit=2&sort=received&cursor="+page.Next, "")
+	if code != 400 || !strings.Contains(body, "another order") {
+		t.Errorf("%d %s", code, body)
 	}
-	dead.SetUnlinkOnClose(false)
-	_ = dead.Close()
-	l, err := listenUnix(path)
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestTop(t *testing.T) {
+	a := apitest.Start(t, apitest.New(30), nil)
+	top := ask[api.Page[api.Actor]](t, a, "/api/v1/top?by=received&limit=2")
+	if len(top.Items) != 2 || top.Items[0].Received != 29 || top.Items[1].Received != 28 || top.Next != "" {
+		t.Errorf("top = %+v", top)
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the socket file is left behind: %v", err)
+	if top := ask[api.Page[api.Actor]](t, a, "/api/v1/top"); len(top.Items) != 10 || top.Items[0].Pending != 6 {
+		t.Errorf("top = %+v", top)
 	}
 }

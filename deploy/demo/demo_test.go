@@ -61,7 +61,14 @@ func (c *cluster) add(t *testing.T, file string, document []byte) {
 		t.Fatalf("%s: %v", file, err)
 	}
 	decode := func(into any) {
-		if err := strict.UnmarshalStrict(document, into); err != nil {
+		// Through JSON first: decoding YAML into a Go type would turn an unquoted True into the text that the type wants.
+		text, err := strict.YAMLToJSONStrict(document)
+		if err == nil {
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.DisallowUnknownFields()
+			err = d.Decode(into)
+		}
+		if err != nil {
 			t.Errorf("%s: %s: %v", file, head.Kind, err)
 		}
 	}

@@ -88,7 +88,7 @@ func (d *decoder) document(doc document) {
 			return
 		}
 	}
-	d.budget += maxWork * len(doc.text)
+	d.budget = max(0, d.budget) + maxWork*len(doc.text) // what a hostile document used up is not missing here
 	v, err := parseYAML(doc.text, &d.budget)
 	if err != nil {
 		d.syntax(where, err)
@@ -106,6 +106,9 @@ func looksLikeJSON(text []byte) bool {
 // yamlLine finds the line numbers in the messages of the YAML parser.
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
+// yamlGrammar recognises the messages in which the YAML parser counts lines from 0.
+var yamlGrammar = regexp.MustCompile(`did not find expected (',' or|<|key|'-'|node content)`)
+
 // syntax reports a document that cannot be parsed.
 func (d *decoder) syntax(where place, err error) {
 	text := err.Error()
@@ -113,6 +116,9 @@ func (d *decoder) syntax(where place, err error) {
 		where.line = at.line
 	} else if m := yamlLine.FindStringSubmatch(text); m != nil {
 		where.line, _ = strconv.Atoi(m[1]) // digits; a number too large gives a wrong line in an error message
+		if yamlGrammar.MatchString(text) {
+			where.line++
+		}
 		text = yamlLine.ReplaceAllString(text, "line "+strconv.Itoa(where.stream(where.line)))
 	}
 	d.report("", where.String(), "", "%s", text)

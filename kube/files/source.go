@@ -140,7 +140,7 @@ func (s *Source) look(force bool) {
 	case now.unreadable != "":
 		s.health(false, now.unreadable)
 	case len(now.problems) > 0:
-		s.health(true, fmt.Sprintf("%d problems in the files, the first: %s", len(now.problems), text(now.problems[0])))
+		s.health(true, warning(now.problems))
 	default:
 		s.health(true, "")
 	}
@@ -173,6 +173,14 @@ func (s *Source) logNew(problems []*messages.ObjectError) {
 		}
 	}
 	s.problems = problems
+}
+
+// warning returns the first problem and the number of the others.
+func warning(problems []*messages.ObjectError) string {
+	if others := len(problems) - 1; others > 0 {
+		return fmt.Sprintf("%s (and %d more)", text(problems[0]), others)
+	}
+	return text(problems[0])
 }
 
 // text returns a problem in one line.

@@ -19,7 +19,12 @@ type document struct {
 // split cuts a stream at the lines that start a YAML document ("---") or end one ("..."). A line in a block scalar or in JSON cannot look
 // like that. Documents without content are left out. The text is valid only during the call of each.
 func split(r io.Reader, each func(document)) error {
-	s := splitter{in: bufio.NewReaderSize(io.LimitReader(r, maxStream+1), 64<<10), each: each, line: 1}
+	return splitWithin(r, maxStream, maxDocument, each)
+}
+
+// splitWithin is split with other limits for the stream and for a document, in bytes.
+func splitWithin(r io.Reader, stream, document int, each func(document)) error {
+	s := splitter{in: bufio.NewReaderSize(r, 64<<10), each: each, line: 1, stream: stream, document: document}
 	if mark, err := s.in.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		_, _ = s.in.Discard(len(mark)) // the mark was peeked, so discarding it cannot fail
 	} else if len(mark) >= 2 && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff) {
@@ -34,6 +39,8 @@ type splitter struct {
 	doc  document
 	line int // of the next byte
 	read int // bytes so far
+
+	stream, document int // limits in bytes
 }
 
 func (s *splitter) run() error {
@@ -41,8 +48,8 @@ func (s *splitter) run() error {
 	for start := true; ; {
 		chunk, err := s.in.ReadSlice('\n')
 		s.read += len(chunk)
-		if s.read > maxStream {
-			return fmt.Errorf("the stream is larger than %d MiB", maxStream>>20)
+		if s.read > s.stream {
+			return fmt.Errorf("the stream is larger than %d MiB", s.stream>>20)
 		}
 		if start && separates(chunk) {
 			s.flush()
@@ -77,7 +84,7 @@ func separates(line []byte) bool {
 }
 
 func (s *splitter) append(chunk []byte) {
-	if len(s.doc.text)+len(chunk) > maxDocument {
+	if len(s.doc.text)+len(chunk) > s.document {
 		s.doc.long = true
 	}
 	if !s.doc.long {

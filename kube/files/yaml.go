@@ -41,11 +41,11 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	if mapping.Kind != yaml.MappingNode {
 		return "", "", errNoMapping
 	}
-	if *v.budget -= len(mapping.Content); *v.budget < 0 {
-		return "", "", errTooLarge
-	}
 	for key, into := range map[string]*string{"apiVersion": &apiVersion, "kind": &kind} {
-		node := member(mapping, key)
+		node := v.member(mapping, key)
+		if *v.budget < 0 {
+			return "", "", errTooLarge
+		}
 		if node == nil {
 			continue
 		}
@@ -58,9 +58,9 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 }
 
 func (v *yamlValue) names() (namespace, name string) {
-	metadata := member(v.node, "metadata")
+	metadata := v.member(v.node, "metadata")
 	for key, into := range map[string]*string{"namespace": &namespace, "name": &name} {
-		if node := member(metadata, key); node != nil {
+		if node := v.member(metadata, key); node != nil {
 			*into = resolve(node).Value
 		}
 	}
@@ -68,7 +68,7 @@ func (v *yamlValue) names() (namespace, name string) {
 }
 
 func (v *yamlValue) items() ([]value, error) {
-	list := member(v.node, "items")
+	list := v.member(v.node, "items")
 	if list == nil {
 		return nil, nil
 	}
@@ -96,13 +96,40 @@ func resolve(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// member returns the value of a key of a mapping, nil if it is not there.
-func member(node *yaml.Node, key string) *yaml.Node {
+// member returns the value of a key of a mapping, also of a merged one, nil if it is not there or the budget is used up.
+func (v *yamlValue) member(node *yaml.Node, key string) *yaml.Node {
 	if node == nil {
 		return nil
 	}
-	node = resolve(node)
+	if node = resolve(node); node.Kind != yaml.MappingNode {
+		return nil
+	}
+	if found := v.own(node, key); found != nil {
+		return found
+	}
+	merged := v.own(node, "<<")
+	if merged == nil {
+		return nil
+	}
+	merged = resolve(merged)
+	sources := []*yaml.Node{merged}
+	if merged.Kind == yaml.SequenceNode {
+		sources = merged.Content
+	}
+	for _, source := range sources {
+		if found := v.own(resolve(source), key); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// own returns the value of a key of a mapping itself.
+func (v *yamlValue) own(node *yaml.Node, key string) *yaml.Node {
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		if *v.budget--; *v.budget < 0 {
+			return nil
+		}
 		if node.Content[i].Value == key {
 			return node.Content[i+1]
 		}

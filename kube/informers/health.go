@@ -26,8 +26,14 @@ type verdict struct {
 // maxPending bounds the verdicts that wait for the worker. Short outages are told too, but not each of a long series.
 const maxPending = 8
 
-func newHealth(wake func()) *health {
-	return &health{wake: wake, reasons: map[string]string{}, last: verdict{ok: true}}
+// newHealth returns the health of resources that are not watched yet.
+func newHealth(wake func(), plurals []string) *health {
+	h := &health{wake: wake, reasons: map[string]string{}}
+	for _, name := range plurals {
+		h.reasons[name] = "not watched yet"
+	}
+	h.last = h.verdict()
+	return h
 }
 
 // set notes that a resource is watched (reason "") or why it is not.
@@ -38,11 +44,7 @@ func (h *health) set(resource, reason string) {
 	} else {
 		h.reasons[resource] = reason
 	}
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(h.reasons)) {
-		texts = append(texts, name+": "+h.reasons[name])
-	}
-	now := verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; ")}
+	now := h.verdict()
 	changed := now != h.last
 	if changed {
 		h.last = now
@@ -55,6 +57,15 @@ func (h *health) set(resource, reason string) {
 	if changed {
 		h.wake()
 	}
+}
+
+// verdict joins the reasons. The lock must be held.
+func (h *health) verdict() verdict {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(h.reasons)) {
+		texts = append(texts, name+": "+h.reasons[name])
+	}
+	return verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; ")}
 }
 
 // take returns the verdicts since the last call.

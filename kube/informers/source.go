@@ -30,12 +30,13 @@ type Config struct {
 
 // Source delivers what the API server says to the agent of one node. It is a kube.Source and a kube.Digester.
 type Source struct {
-	client kubernetes.Interface
-	config Config
-	log    *slog.Logger
-	store  *kube.Store
-	queue  *queue
-	health *health
+	client  kubernetes.Interface
+	config  Config
+	log     *slog.Logger
+	watched []resource
+	store   *kube.Store
+	queue   *queue
+	health  *health
 
 	refresh chan struct{} // holds one request
 
@@ -56,10 +57,14 @@ func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
 	if config.Interval <= 0 {
 		config.Interval = 10 * time.Millisecond
 	}
-	q := newQueue()
+	q, watched := newQueue(), resources(client, config.NodeName)
+	var plurals []string
+	for _, r := range watched {
+		plurals = append(plurals, r.plural)
+	}
 	return &Source{
-		client: client, config: config, log: log,
-		store: kube.NewStore(config.NodeName), queue: q, health: newHealth(q.signal),
+		client: client, config: config, log: log, watched: watched,
+		store: kube.NewStore(config.NodeName), queue: q, health: newHealth(q.signal, plurals),
 		refresh: make(chan struct{}, 1),
 		indexes: map[string]cache.Indexer{},
 	}
@@ -83,7 +88,8 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	for _, r := range resources(s.client, s.config.NodeName) {
+	for i := range s.watched {
+		r := &s.watched[i]
 		informer, err := r.informer(s.client, s.health)
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
@@ -168,7 +174,9 @@ func (s *Source) first() {
 	s.store.Commit()
 	s.sink.Snapshot(s.store.Snapshot())
 	s.tellHealth()
-	s.tell(s.health.state())
+	if now := s.health.state(); now.ok {
+		s.tell(now)
+	}
 }
 
 // deliver brings the Store up to date and delivers what changed.

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // Case is the cluster of one acceptance case.
@@ -103,6 +104,62 @@ func Cases(t testing.TB) []Case {
 func Dump(t testing.TB) []byte {
 	t.Helper()
 	return acceptance(t, "real-cluster-shop.yaml")
+}
+
+// DumpObjects returns the objects of Dump.
+func DumpObjects(t testing.TB) Objects {
+	t.Helper()
+	var list corev1.List
+	if err := yaml.Unmarshal(Dump(t), &list); err != nil {
+		t.Fatal(err)
+	}
+	var out Objects
+	for _, item := range list.Items {
+		var kind metav1.TypeMeta
+		must(t, json.Unmarshal(item.Raw, &kind))
+		switch kind.Kind {
+		case "Service":
+			out.Services = append(out.Services, decoded(t, item.Raw, &corev1.Service{}))
+		case "EndpointSlice":
+			out.EndpointSlices = append(out.EndpointSlices, decoded(t, item.Raw, &discoveryv1.EndpointSlice{}))
+		case "Node":
+			out.Nodes = append(out.Nodes, decoded(t, item.Raw, &corev1.Node{}))
+		case "Pod":
+			out.Pods = append(out.Pods, decoded(t, item.Raw, &corev1.Pod{}))
+		}
+	}
+	return out
+}
+
+func decoded[T any](t testing.TB, raw []byte, into T) T {
+	t.Helper()
+	must(t, json.Unmarshal(raw, into))
+	return into
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// All returns the objects as a fake clientset takes them.
+func (o Objects) All() []runtime.Object {
+	var out []runtime.Object
+	for _, s := range o.Services {
+		out = append(out, s)
+	}
+	for _, s := range o.EndpointSlices {
+		out = append(out, s)
+	}
+	for _, n := range o.Nodes {
+		out = append(out, n)
+	}
+	for _, p := range o.Pods {
+		out = append(out, p)
+	}
+	return out
 }
 
 // acceptance reads a file of the acceptance material, which stands beside the checkout.

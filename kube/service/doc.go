@@ -21,6 +21,6 @@
 // a health-check port, Hash and Equal compare views, words.go and text.go name things the way the command line shows them.
 //
 // Everything here is a function of its arguments: no clock, no I/O, no logger, no goroutine, no package state. All functions may be called
-// from any goroutine at any time. Arguments are never modified. A view shares strings and, within itself, backend slices with its input
-// and between its rows: views are immutable like every message.
+// from any goroutine at any time. Arguments are never modified. A view shares strings and problems with its input, and its rows share
+// backends with each other: like every message it is immutable.
 package service

@@ -29,6 +29,8 @@ type endpoint struct {
 	port    uint32
 	object  *messages.Endpoint
 	source  *messages.EndpointSlice
+	// end is where the text ends in joiner.text.
+	end int
 	// inCluster and inLocal are the result of the selection.
 	inCluster, inLocal bool
 }
@@ -79,56 +81,117 @@ func (r *resolver) gather(family messages.IPFamily) gathered {
 	return g
 }
 
+// joiner is the memory of join, used again for every port of a service.
+type joiner struct {
+	endpoints []endpoint
+	order     []sortKey
+	merged    []*endpoint
+	text      []byte
+}
+
 // join returns the endpoints of one service port, one per ip:port, ordered by text: those of every slice port with the same name and
 // protocol. targetPort plays no part, the number of the slice port is the destination. The result is overwritten by the next call.
-func (r *resolver) join(g *gathered, port *messages.ServicePort) []endpoint {
-	joined := r.endpoints[:0]
-	text := r.text[:0]
-	r.ends = r.ends[:0]
+func (j *joiner) join(g *gathered, port *messages.ServicePort) []*endpoint {
+	j.endpoints, j.text = j.endpoints[:0], j.text[:0]
 	for _, c := range g.candidates {
 		source := g.sources[c.source]
 		for _, p := range source.GetPorts() {
 			if p.GetName() != port.GetName() || p.GetProtocol() != port.GetProtocol() || !validPort(p.GetPort()) {
 				continue
 			}
-			if joined == nil {
-				joined = make([]endpoint, 0, len(g.candidates))
-				text = make([]byte, 0, len(g.candidates)*24)
-				r.ends = make([]int, 0, len(g.candidates))
+			if j.endpoints == nil {
+				j.grow(len(g.candidates))
 			}
-			text = appendAddressPort(text, c.address, p.GetPort())
-			r.ends = append(r.ends, len(text))
-			joined = append(joined, endpoint{address: c.address, port: p.GetPort(), object: c.object, source: source})
+			j.text = appendAddressPort(j.text, c.address, p.GetPort())
+			j.endpoints = append(j.endpoints, endpoint{
+				address: c.address, port: p.GetPort(), object: c.object, source: source, end: len(j.text),
+			})
 		}
 	}
 	// One string for all texts: a thousand endpoints cost one allocation.
-	all, start := string(text), 0
-	for i, end := range r.ends {
-		joined[i].text = all[start:end]
-		start = end
+	all, start := string(j.text), 0
+	for i := range j.endpoints {
+		e := &j.endpoints[i]
+		e.text = all[start:e.end]
+		start = e.end
 	}
-	r.endpoints, r.text = joined, text
-	return merge(joined)
+	return j.merge()
 }
 
-// merge orders endpoints by text and keeps the preferred one of those with the same text, in place.
-func merge(endpoints []endpoint) []endpoint {
-	byText := func(a, b endpoint) int { return cmp.Compare(a.text, b.text) }
-	if !slices.IsSortedFunc(endpoints, byText) {
-		slices.SortFunc(endpoints, byText)
+// grow makes room for so many endpoints.
+func (j *joiner) grow(endpoints int) {
+	j.endpoints = make([]endpoint, 0, endpoints)
+	j.order = make([]sortKey, 0, endpoints)
+	j.merged = make([]*endpoint, 0, endpoints)
+	j.text = make([]byte, 0, endpoints*24)
+}
+
+// sortKey stands for an endpoint while it is sorted. Moving it around costs the garbage collector nothing, and the part of the text in it
+// decides nearly every comparison.
+type sortKey struct {
+	// part are the eight bytes of the text behind what all texts begin with, as a number.
+	part uint64
+	// index is the place of the endpoint in joiner.endpoints.
+	index int
+}
+
+// merge orders the endpoints by text and keeps the preferred one of those with the same text.
+func (j *joiner) merge() []*endpoint {
+	j.order, j.merged = j.order[:0], j.merged[:0]
+	common := commonPrefix(j.endpoints)
+	for i := range j.endpoints {
+		j.order = append(j.order, sortKey{part: eightBytes(j.endpoints[i].text[common:]), index: i})
 	}
-	kept := 0
-	for i := range endpoints {
-		if kept > 0 && endpoints[kept-1].text == endpoints[i].text {
-			if preferred(&endpoints[i], &endpoints[kept-1]) < 0 {
-				endpoints[kept-1] = endpoints[i]
-			}
-			continue
+	slices.SortFunc(j.order, func(a, b sortKey) int {
+		if a.part != b.part {
+			return cmp.Compare(a.part, b.part)
 		}
-		endpoints[kept] = endpoints[i]
-		kept++
+		return cmp.Compare(j.endpoints[a.index].text, j.endpoints[b.index].text)
+	})
+	for _, key := range j.order {
+		e := &j.endpoints[key.index]
+		last := len(j.merged) - 1
+		switch {
+		case last < 0 || j.merged[last].text != e.text:
+			j.merged = append(j.merged, e)
+		case preferred(e, j.merged[last]) < 0:
+			j.merged[last] = e
+		}
 	}
-	return endpoints[:kept]
+	return j.merged
+}
+
+// commonPrefix returns how many bytes all texts begin with alike.
+func commonPrefix(endpoints []endpoint) int {
+	if len(endpoints) == 0 {
+		return 0
+	}
+	first := endpoints[0].text
+	common := len(first)
+	for i := range endpoints {
+		text := endpoints[i].text
+		common = min(common, len(text))
+		for n := range common {
+			if text[n] != first[n] {
+				common = n
+				break
+			}
+		}
+	}
+	return common
+}
+
+// eightBytes returns the first eight bytes of a text as a number that compares like the text; a shorter text is filled with zeros, which no
+// address contains.
+func eightBytes(text string) uint64 {
+	var part uint64
+	for i := range 8 {
+		part <<= 8
+		if i < len(text) {
+			part |= uint64(text[i])
+		}
+	}
+	return part
 }
 
 // preferred decides between two entries with the same ip:port; negative means a. A pod address that was reused while the old pod still

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -98,8 +99,8 @@ func TestEndpointsOfSlices(t *testing.T) {
 	}
 }
 
-// TestDuplicateEndpoints: two slices disagree about 10.0.0.1. The winner is on n1 in all tests, the loser on n2, and the answer must not
-// depend on the order.
+// TestDuplicateEndpoints: two slices disagree about 10.0.0.1. The winner is on n1 in all tests, the loser on n0, which would win by its
+// name if nothing else decided, and the answer must not depend on the order.
 func TestDuplicateEndpoints(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -113,10 +114,9 @@ func TestDuplicateEndpoints(t *testing.T) {
 		{"then the smaller slice name wins", "ready", "ready", [2]int64{1, 1}, [2]string{"a", "b"}},
 		{"two terminating ones: ready wins", "ready terminating", "notready serving terminating", [2]int64{1, 2}, [2]string{"b", "a"}},
 		{"two in one slice: the one that serves wins", "ready", "ready notserving", [2]int64{1, 1}, [2]string{"a", "a"}},
-		{"two in one slice: the smaller node wins", "ready", "ready", [2]int64{1, 1}, [2]string{"a", "a"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			winner, loser := sliceOf(test.names[0], "10.0.0.1@n1 "+test.winner), sliceOf(test.names[1], "10.0.0.1@n2 "+test.loser)
+			winner, loser := sliceOf(test.names[0], "10.0.0.1@n1 "+test.winner), sliceOf(test.names[1], "10.0.0.1@n0 "+test.loser)
 			winner.Generation, loser.Generation = test.generations[0], test.generations[1]
 			// A ready endpoint elsewhere makes the rows differ in every respect that the winner decides.
 			other := sliceOf("c", "10.0.0.9@n3")
@@ -134,6 +134,51 @@ func TestDuplicateEndpoints(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDuplicatesInOneSlice: entries that differ in nothing that matters must still not give an answer that depends on their order.
+func TestDuplicatesInOneSlice(t *testing.T) {
+	for _, test := range []struct{ name, a, b string }{
+		{"nodes", "10.0.0.1@n1", "10.0.0.1@n2"},
+		{"zone hints", "10.0.0.1 zone=a", "10.0.0.1 zone=b"},
+		{"node hints", "10.0.0.1 zone=b node=n1", "10.0.0.1 zone=b node=n2"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			const other = "10.0.0.9@n3 zone=a node=n1"
+			s := webService(nodePort(30080), externalLocal)
+			first := service.Resolve(input(s, sliceOf("a", test.a, test.b, other)), nodeN1(), service.Config{})
+			second := service.Resolve(input(s, sliceOf("a", test.b, other, test.a)), nodeN1(), service.Config{})
+			wantLines(t, second, lines(first)...)
+			alone := service.Resolve(input(s, sliceOf("a", test.b, other)), nodeN1(), service.Config{})
+			if service.Equal(alone, first) {
+				t.Error("the test cannot tell the entries apart")
+			}
+		})
+	}
+}
+
+func TestManyEndpointsAreOrderedByText(t *testing.T) {
+	for _, family := range []messages.IPFamily{v4, v6} {
+		var words []string
+		for i := range 700 {
+			n := i * 389 % 700
+			if family == v4 {
+				words = append(words, fmt.Sprintf("10.%d.%d.%d", n%3, n/256, n%256))
+			} else {
+				words = append(words, fmt.Sprintf("fd00:10:%x::%x", n%3, n+1))
+			}
+		}
+		s := webService(dualStack)
+		view := service.Resolve(input(s, sliceOf("a", words[:300]...), sliceOf("b", words[200:]...)), nodeN1(), service.Config{})
+		if problem := invariantBroken(view); problem != "" {
+			t.Error(problem)
+		}
+		for _, row := range view.GetFrontends() {
+			if n := len(row.GetBackends()); n != 0 && n != 700 {
+				t.Errorf("%d backends, want 700", n)
+			}
+		}
 	}
 }
 

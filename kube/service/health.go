@@ -33,10 +33,9 @@ func (r *resolver) healthCheck(family messages.IPFamily, g *gathered) *messages.
 // them or not. Terminating endpoints that only get traffic for want of others do not count, so that the load balancer turns away.
 func (r *resolver) localReady(g *gathered) uint32 {
 	ready := map[string]struct{}{}
-	for _, join := range slicePorts(g) {
-		endpoints := r.join(g, join)
-		for i := range endpoints {
-			if e := &endpoints[i]; e.ready() && r.at.isLocal(e) {
+	for _, port := range slicePorts(g) {
+		for _, e := range r.join(g, port) {
+			if e.ready() && r.at.isLocal(e) {
 				ready[e.address] = struct{}{}
 			}
 		}

@@ -15,7 +15,8 @@ var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_
 // zero Config are allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out and reported in
 // errors of the view; the rest is served.
 //
-// The arguments are not modified. The view shares strings with them, and its rows share backends with each other; it is immutable.
+// The arguments are not modified. The view shares strings and problems with them, and its rows share backends with each other; it is
+// immutable.
 func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) *messages.ServiceView {
 	service := in.GetService()
 	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), NotServed: notServed(service)}
@@ -64,10 +65,7 @@ type resolver struct {
 	external, loadBalancer []address
 	rows                   []*messages.Frontend
 
-	// Memory that join uses again for every port.
-	endpoints []endpoint
-	text      []byte
-	ends      []int
+	joiner
 }
 
 // resolve fills the view of a service that is served.
@@ -127,10 +125,10 @@ func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLoc
 }
 
 // addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints have no say: a flow to a serving endpoint works.
-func (r *resolver) addServingUDP(endpoints []endpoint) {
-	for i := range endpoints {
-		if endpoints[i].object.GetServing() {
-			r.view.ServingUdp = append(r.view.ServingUdp, endpoints[i].text)
+func (r *resolver) addServingUDP(endpoints []*endpoint) {
+	for _, e := range endpoints {
+		if e.object.GetServing() {
+			r.view.ServingUdp = append(r.view.ServingUdp, e.text)
 		}
 	}
 }

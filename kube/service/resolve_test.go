@@ -95,7 +95,7 @@ func TestProblems(t *testing.T) {
 
 func TestInputsAreNotModified(t *testing.T) {
 	s := webService(dualStack, nodePort(30080), loadBalancer("1.2.3.4"), ranges("203.0.113.0/24", "10.0.0.0/8"), externalLocal)
-	in := input(s, sliceOf("b", "10.0.0.2@n2", "10.0.0.1@n1", "bad"), sliceOf("a", "fd00:10::2", "fd00:10::1"))
+	in := input(s, sliceOf("b", "10.0.0.2@n2", "10.0.0.1@n1"), sliceOf("a", "fd00:10::2", "fd00:10::1"))
 	in.Errors = []*messages.ObjectError{{Kind: "Z"}, {Kind: "A"}}
 	node, cfg := nodeN1(), detect()
 	before, nodeBefore := proto.Clone(in), proto.Clone(node)

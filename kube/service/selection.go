@@ -42,11 +42,10 @@ const (
 
 // choose picks the two sets (CategorizeEndpoints of kube-proxy). Each set falls back on its own to endpoints that terminate but still
 // serve when it has no ready one: ready endpoints elsewhere do not keep the Local set from using a local terminating one.
-func choose(endpoints []endpoint, wanted need, at place) selection {
+func choose(endpoints []*endpoint, wanted need, at place) selection {
 	var s selection
 	readyAnywhere, readyHere := false, false
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, e := range endpoints {
 		switch {
 		case e.ready():
 			s.usable, readyAnywhere = true, true
@@ -60,8 +59,7 @@ func choose(endpoints []endpoint, wanted need, at place) selection {
 		mode = topologyOf(endpoints, at)
 	}
 	var size sizes
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, e := range endpoints {
 		e.inCluster = wanted.cluster && inCluster(e, readyAnywhere, mode, at)
 		e.inLocal = wanted.local && at.isLocal(e) && eligible(e, readyHere)
 		size.count(e)
@@ -117,11 +115,10 @@ func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
 // topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one and one names this node, otherwise those
 // for zones by the same rule. A single ready endpoint without a hint switches them off, so that a half-written set of slices never
 // concentrates the traffic. Endpoints that are not ready have no say.
-func topologyOf(endpoints []endpoint, at place) topology {
+func topologyOf(endpoints []*endpoint, at place) topology {
 	node, zone := at.node != "", at.zone != ""
 	nodeNamed, zoneNamed := false, false
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, e := range endpoints {
 		if !e.ready() {
 			continue
 		}
@@ -145,7 +142,7 @@ func topologyOf(endpoints []endpoint, at place) topology {
 }
 
 // backends makes the messages of the chosen endpoints; both sets share them.
-func backends(endpoints []endpoint, size sizes, at place) (cluster, local []*messages.Backend) {
+func backends(endpoints []*endpoint, size sizes, at place) (cluster, local []*messages.Backend) {
 	if size.union == 0 {
 		return nil, nil
 	}
@@ -153,8 +150,7 @@ func backends(endpoints []endpoint, size sizes, at place) (cluster, local []*mes
 	pointers := make([]*messages.Backend, size.cluster+size.local)
 	cluster, local = pointers[:0:size.cluster], pointers[size.cluster:size.cluster]
 	next := 0
-	for i := range endpoints {
-		e := &endpoints[i]
+	for _, e := range endpoints {
 		if !e.inCluster && !e.inLocal {
 			continue
 		}

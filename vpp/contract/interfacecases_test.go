@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"strings"
 	"testing"
 
+	"go.fd.io/govpp/binapi/af_packet"
 	"go.fd.io/govpp/binapi/ethernet_types"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
@@ -10,6 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/tapv2"
+	"go.fd.io/govpp/binapi/vpe"
 )
 
 // loopback creates an interface.
@@ -121,6 +125,36 @@ var interfaceCases = []contractCase{
 		}
 		if got := raw.retval(t, want); got != -31 {
 			t.Errorf("the second time it returned %d, want -31", got)
+		}
+		index := loopback(t, v)
+		v.expect(t, ok, up(index))
+		for {
+			event := &interfaces.SwInterfaceEvent{}
+			if raw.event(t, event); event.PID != 4242 || event.SwIfIndex != index || event.Deleted {
+				t.Fatalf("event %+v", event)
+			}
+			if event.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0 {
+				break
+			}
+		}
+		deleteLoopback(t, v, index)
+		for {
+			event := &interfaces.SwInterfaceEvent{}
+			if raw.event(t, event); event.SwIfIndex == index && event.Deleted {
+				break
+			}
+		}
+	}},
+	{"interface/none of a kind", func(t *testing.T, v *rig) {
+		n := len(dump[*tapv2.SwInterfaceTapV2Details](t, v, &tapv2.SwInterfaceTapV2Dump{SwIfIndex: none})) +
+			len(dump[*af_packet.AfPacketDetails](t, v, &af_packet.AfPacketDump{}))
+		if n != 0 {
+			t.Errorf("%d details", n)
+		}
+	}},
+	{"interface/version", func(t *testing.T, v *rig) {
+		if got := ask[*vpe.ShowVersionReply](t, v, &vpe.ShowVersion{}).Version; !strings.HasPrefix(got, "25.10") {
+			t.Errorf("version %q", got)
 		}
 	}},
 	{"interface/neighbours", func(t *testing.T, v *rig) {

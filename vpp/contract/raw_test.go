@@ -16,10 +16,33 @@ type Raw struct {
 	replies chan []byte
 }
 
+// event waits for an event of the given type and decodes it into the message; other frames are skipped.
+func (r *Raw) event(t testing.TB, event api.Message) {
+	t.Helper()
+	id, err := r.client.GetMsgID(event.GetMessageName(), event.GetCrcString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.After(10 * time.Second); ; {
+		select {
+		case data := <-r.replies:
+			if binary.BigEndian.Uint16(data) != id {
+				continue
+			}
+			if err := codec.DefaultCodec.DecodeMsg(data, event); err != nil {
+				t.Fatal(err)
+			}
+			return
+		case <-deadline:
+			t.Fatalf("no %s came", event.GetMessageName())
+		}
+	}
+}
+
 // newRaw connects; the connection ends with the test.
 func newRaw(t testing.TB, socket string) *Raw {
 	t.Helper()
-	r := &Raw{client: socketclient.NewVppClient(socket), replies: make(chan []byte, 1)}
+	r := &Raw{client: socketclient.NewVppClient(socket), replies: make(chan []byte, 100)}
 	r.client.SetMsgCallback(func(_ uint16, data []byte) { r.replies <- append([]byte(nil), data...) })
 	if err := r.client.Connect(); err != nil {
 		t.Fatal(err)

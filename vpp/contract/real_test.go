@@ -20,9 +20,6 @@ const (
 	envPlugins = "TROUPE_VPP_PLUGINS"
 )
 
-// wantVersion is the release that everything here is about.
-const wantVersion = "v25.10"
-
 // startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and nothing outside its directory. Arguments:
 // runtime directory, name of the API segment, line of the plugin path.
 const startup = `

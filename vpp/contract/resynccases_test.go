@@ -135,6 +135,7 @@ var resyncCases = []contractCase{
 		v.expect(t, ok, enable)
 		v.expect(t, ok, row(local(1), local(2)))
 		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "10.96.0.2:80/TCP", 3))
+		want.SessionLimit = 0
 		v.settle(t, want)
 		for _, d := range rows(t, v) {
 			if d.ExternalAddr == vip && (d.Tag != "somebody" || len(d.Locals) != 2) {
@@ -143,6 +144,21 @@ var resyncCases = []contractCase{
 		}
 		v.expect(t, ok, noRow())
 		check(t, "operations when it is gone", []string{"add-row"}, verbs(v.settle(t, want)))
+	}},
+	{"resync/plugin enabled by somebody else with fewer sessions", func(t *testing.T, v *rig) {
+		v.expect(t, ok, enable)
+		want := service(t, v)
+		have := v.read(t)
+		ops := nat44.Diff(have, want, true)
+		check(t, "operations", []string{
+			"enable-forwarding", "set-timeouts", "set-session-limit", "add-twice-nat-address", "add-roles", "add-roles",
+		}, verbs(ops))
+		v.apply(t, ops)
+		check(t, "operations of one who does not remember", []string{"set-session-limit"}, verbs(nat44.Diff(v.read(t), want, true)))
+		have.Record(nat44.Op{Verb: nat44.SessionLimit, Sessions: 4096})
+		again := v.read(t)
+		again.Inherit(have)
+		check(t, "operations of one who does", nil, verbs(nat44.Diff(again, want, true)))
 	}},
 	{"resync/drift", func(t *testing.T, v *rig) {
 		web, dns := wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "10.96.0.2:53/UDP", 1)

@@ -144,9 +144,15 @@ func (v *rig) apply(t testing.TB, ops []nat44.Op) (sent int) {
 // settle makes VPP hold what is wanted and returns the operations that it took.
 func (v *rig) settle(t testing.TB, want *nat44.Want) []nat44.Op {
 	t.Helper()
-	ops := nat44.Diff(v.read(t), want, true)
+	have := v.read(t)
+	ops := nat44.Diff(have, want, true)
 	v.apply(t, ops)
-	if again := nat44.Diff(v.read(t), want, true); len(again) > 0 {
+	for _, op := range ops {
+		have.Record(op)
+	}
+	again := v.read(t)
+	again.Inherit(have)
+	if again := nat44.Diff(again, want, true); len(again) > 0 {
 		t.Errorf("operations\n%v\nleave\n%v", ops, again)
 	}
 	return ops

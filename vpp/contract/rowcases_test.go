@@ -192,7 +192,7 @@ var localCases = []contractCase{
 		one := local(0)
 		one.Addr = [4]byte{10, 1, 0, 0}
 		v.expect(t, ok, delLocal(one))
-		check(t, "backends", []byte{9, 1, 2}, hosts(onlyRow(t, v)))
+		check(t, "backends", []byte{1, 2, 9}, hosts(onlyRow(t, v)))
 	}},
 	{"local/same endpoint in another VRF", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)

@@ -20,7 +20,7 @@ type Config struct {
 	// Window is the largest number of requests in flight. Default 128.
 	Window int
 	// WindowBytes is the largest number of bytes in flight; one larger message travels alone. It keeps the requests that VPP has not
-	// yet taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 65536.
+	// yet taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 32768.
 	WindowBytes int
 	// MaxDumpDetails is the largest number of details that one dump may have. Default 4194304.
 	MaxDumpDetails int
@@ -52,7 +52,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	def(&c.Socket, adapter.DefaultBinapiSocket)
 	def(&c.Window, 128)
-	def(&c.WindowBytes, 64<<10)
+	def(&c.WindowBytes, 32<<10)
 	def(&c.MaxDumpDetails, 4<<20)
 	def(&c.MaxDumpBytes, 512<<20)
 	def(&c.ConnectTimeout, 3*time.Second)

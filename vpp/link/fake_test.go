@@ -42,6 +42,8 @@ type fakeVPP struct {
 	fault func(c *fakeConn, req api.Message, frames [][]byte) [][]byte
 	// peak is the largest number of requests that waited for VPP at one time; adds counts the mappings that were asked for.
 	peak, adds int
+	// seen counts the mappings that were asked for by port, over all starts.
+	seen map[uint16]int
 	// pace is how long VPP works on each request.
 	pace time.Duration
 	// pings counts control_ping, subscriptions want_interface_events.
@@ -51,7 +53,7 @@ type fakeVPP struct {
 func newFakeVPP() *fakeVPP {
 	return &fakeVPP{
 		pid: 100, offset: 20, pageSize: 2,
-		missing: map[string]bool{}, rows: map[uint16]nat44_ed.Nat44AddDelLbStaticMapping{}, conns: map[*fakeConn]bool{},
+		missing: map[string]bool{}, seen: map[uint16]int{}, rows: map[uint16]nat44_ed.Nat44AddDelLbStaticMapping{}, conns: map[*fakeConn]bool{},
 	}
 }
 
@@ -206,6 +208,7 @@ func (v *fakeVPP) answer(c *fakeConn, req api.Message, context uint32) [][]byte 
 // mapping adds or deletes an LB mapping.
 func (v *fakeVPP) mapping(m *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
 	v.adds++
+	v.seen[m.ExternalPort]++
 	_, exists := v.rows[m.ExternalPort]
 	switch {
 	case m.IsAdd && exists:

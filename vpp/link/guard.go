@@ -40,7 +40,7 @@ func Check(msg api.Message) error {
 	case *nat44_ed.Nat44AddDelLbStaticMapping:
 		why = checkMapping(m)
 	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
-		why = checkLocal("local", &m.Local)
+		why = checkLocal(&m.Local)
 	case *nat44_ed.Nat44AddDelStaticMapping:
 		why = first(checkBinding("external_sw_if_index", m.ExternalSwIfIndex), checkTag(m.Tag))
 	case *nat44_ed.Nat44AddDelStaticMappingV2:
@@ -84,8 +84,8 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	}
 	sum := 0
 	for i := range m.Locals {
-		if why := checkLocal(fmt.Sprintf("locals[%d]", i), &m.Locals[i]); why != "" {
-			return why
+		if why := checkLocal(&m.Locals[i]); why != "" {
+			return fmt.Sprintf("locals[%d].%s", i, why)
 		}
 		sum += int(m.Locals[i].Probability)
 	}
@@ -96,9 +96,9 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 }
 
 // checkLocal guards one backend of a mapping: VPP creates the table of any vrf_id.
-func checkLocal(field string, l *nat44_ed.Nat44LbAddrPort) string {
+func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 	if l.VrfID == none {
-		return field + ".vrf_id is ~0, which VPP would create as a table"
+		return "vrf_id is ~0, which VPP would create as a table"
 	}
 	return ""
 }

@@ -78,7 +78,7 @@ func TestCheck(t *testing.T) {
 		{"LB with a tag of 64 bytes", tag(64), "tag has 64 bytes"},
 		{"local", &nat44_ed.Nat44LbStaticMappingAddDelLocal{IsAdd: true, Local: nat44_ed.Nat44LbAddrPort{Probability: 7}}, ""},
 		{"pad", &nat44_ed.Nat44LbStaticMappingAddDelLocal{IsAdd: true}, ""},
-		{"local with VRF ~0", &nat44_ed.Nat44LbStaticMappingAddDelLocal{Local: nat44_ed.Nat44LbAddrPort{VrfID: none}}, "local.vrf_id"},
+		{"local with VRF ~0", &nat44_ed.Nat44LbStaticMappingAddDelLocal{Local: nat44_ed.Nat44LbAddrPort{VrfID: none}}, "vrf_id is ~0"},
 		{"static mapping", &nat44_ed.Nat44AddDelStaticMappingV2{ExternalSwIfIndex: absent}, ""},
 		{"static mapping of an interface", &nat44_ed.Nat44AddDelStaticMappingV2{ExternalSwIfIndex: 3}, ""},
 		{"static mapping of local0", &nat44_ed.Nat44AddDelStaticMappingV2{}, "external_sw_if_index is 0"},

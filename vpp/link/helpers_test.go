@@ -15,10 +15,15 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	Quiet(quietLog())
+	goleak.VerifyTestMain(m)
+}
 
 // interfaceIndex converts an index.
-func interfaceIndex(i uint32) interface_types.InterfaceIndex { return interface_types.InterfaceIndex(i) }
+func interfaceIndex(i uint32) interface_types.InterfaceIndex {
+	return interface_types.InterfaceIndex(i)
+}
 
 // add is a valid request that adds the mapping of a port.
 func add(port uint16) *nat44_ed.Nat44AddDelLbStaticMapping {

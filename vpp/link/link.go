@@ -135,7 +135,11 @@ func (r *runner) serve(ctx context.Context, s *session, id identity) {
 	s.watch(ctx, hint)
 	l.current.Store(nil)
 	cause := s.reason()
-	l.log.Warn("connection to VPP lost", "err", cause, "session", r.sessions)
+	level := slog.LevelWarn
+	if errors.Is(cause, errClosed) {
+		level = slog.LevelInfo
+	}
+	l.log.Log(ctx, level, "connection to VPP ended", "err", cause, "session", r.sessions)
 	r.down(cause.Error())
 	s.close(cause)
 }

@@ -1,6 +1,9 @@
 package nat44
 
-import "net/netip"
+import (
+	"net/netip"
+	"reflect"
+)
 
 // Config is what the planner has to know about the node. The zero value plans for an unnamed node without twice-NAT address and
 // without pads; an agent sets at least TwiceNAT and Pads.
@@ -20,14 +23,20 @@ type Config struct {
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
+	// Reject are IPv4 networks of which every address and port without a row is refused by an unreachable route: the service CIDRs. They
+	// are made by the agent and stay when it goes. Must be masked.
+	Reject []netip.Prefix
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
 	IPv6Elsewhere bool
 }
 
 // Globals returns the part of the configuration that is not about single services.
 func (c Config) Globals() Globals {
-	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT}
+	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT, Reject: c.Reject}
 }
+
+// Equal reports whether both plan the same.
+func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }
 
 // Timeouts are the lifetimes of idle NAT sessions in seconds (nat_set_timeouts).
 type Timeouts struct {

@@ -36,13 +36,13 @@ func prepare(have *State, want *Want) []Op {
 	if wanted := want.Timeouts.withDefaults(); timeouts != wanted {
 		ops = append(ops, Op{Verb: SetTimeouts, Timeouts: wanted})
 	}
-	if have.Enabled && have.Sessions < want.SessionLimit {
+	if have.Enabled && max(have.Sessions, have.Limit) < want.SessionLimit {
 		ops = append(ops, Op{Verb: SessionLimit, Sessions: want.SessionLimit})
 	}
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
 		ops = append(ops, Op{Verb: AddAddress, Addr: want.TwiceNAT})
 	}
-	return append(ops, append(dangerous(have, want), addRoles(have, want)...)...)
+	return slices.Concat(ops, dangerous(have, want), addRoles(have, want), addRejects(have, want))
 }
 
 // dangerous takes the roles from unwanted interfaces that have the inside role alone: before the first row with affinity, not after it.

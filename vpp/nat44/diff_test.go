@@ -52,6 +52,7 @@ func TestDiff(t *testing.T) {
 		}},
 		{"timeouts not configured", func(_ *State, want *Want) { want.Timeouts = Timeouts{} }, true, nil},
 		{"fewer sessions", func(have *State, _ *Want) { have.Sessions = 64512 }, true, []string{"set session limit 100000"}},
+		{"limit raised before", func(have *State, _ *Want) { have.Sessions, have.Limit = 64512, 100000 }, true, nil},
 		{"more sessions", func(have *State, _ *Want) { have.Sessions = 200000 }, true, nil},
 		{"sessions not configured", func(_ *State, want *Want) { want.SessionLimit = 0 }, true, nil},
 		{"no twice-NAT address wanted", func(_ *State, want *Want) { want.TwiceNAT = netip.Addr{} }, true, nil},

@@ -61,12 +61,8 @@ func (p *planner) frontend(rules []*messages.Frontend) {
 	}
 	rule := deciding(rules)
 	switch rule.GetAction() {
-	case messages.Action_ACTION_REJECT:
-		p.plan.Rejects = append(p.plan.Rejects, key)
-		p.approximate("reject: connection refused", noRow, whyReject)
-	case messages.Action_ACTION_DROP:
-		p.plan.Drops = append(p.plan.Drops, key)
-		p.approximate("drop", noRow, whyDrop)
+	case messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP:
+		p.refused(key, rule.GetAction())
 	default:
 		p.forward(key, rule)
 	}

@@ -84,31 +84,37 @@ func TestPlan(t *testing.T) {
 		want      string
 	}{
 		{
-			"cluster IP", []*messages.Frontend{as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), masqueraded("node", "remote"))},
+			"cluster IP",
+			[]*messages.Frontend{as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), masqueraded("node", "remote"))},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
 		{
-			"order and duplicates of backends", []*messages.Frontend{cluster("10.1.1.10:80", "10.1.1.2:81", "10.1.1.2:80", "10.1.1.10:80")},
+			"order and duplicates of backends",
+			[]*messages.Frontend{cluster("10.1.1.10:80", "10.1.1.2:81", "10.1.1.2:80", "10.1.1.10:80")},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.2:80*7 10.1.1.2:81*7 10.1.1.10:80*7\n",
 		},
 		{
-			"cluster IP, masqueradeAll", []*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("pod", "node", "remote"))},
+			"cluster IP, masqueradeAll",
+			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("pod", "node", "remote"))},
 			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
-			"external, policy Cluster, remote backend", []*messages.Frontend{
+			"external, policy Cluster, remote backend",
+			[]*messages.Frontend{
 				as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), external, masqueraded("pod", "node", "remote")),
 			},
 			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
 		{
-			"external, policy Cluster, all backends here", []*messages.Frontend{
+			"external, policy Cluster, all backends here",
+			[]*messages.Frontend{
 				as(cluster("10.1.1.3:8080*"), nodePort, masqueraded("pod", "node", "remote")),
 			},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
-			"policy Local, other endpoints for clients here", []*messages.Frontend{
+			"policy Local, other endpoints for clients here",
+			[]*messages.Frontend{
 				as(cluster("10.1.1.3:80*", "10.1.2.3:80"), nodePort, from(local), masqueraded("node")),
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
@@ -116,14 +122,16 @@ func TestPlan(t *testing.T) {
 				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
 		},
 		{
-			"policy Local, same endpoints for all", []*messages.Frontend{
+			"policy Local, same endpoints for all",
+			[]*messages.Frontend{
 				as(cluster("10.1.1.3:80*"), nodePort, from(local), masqueraded("node")),
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
 		},
 		{
-			"policy Local, no endpoint here", []*messages.Frontend{
+			"policy Local, no endpoint here",
+			[]*messages.Frontend{
 				as(cluster("10.1.2.3:80"), external, from(local), masqueraded("node")),
 				as(cluster(), external, from(remote), action(messages.Action_ACTION_DROP)),
 			},
@@ -132,28 +140,33 @@ func TestPlan(t *testing.T) {
 				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> like everybody: drop\n",
 		},
 		{
-			"a rule for clients here alone", []*messages.Frontend{as(cluster("10.1.2.3:80"), from(local))},
+			"a rule for clients here alone",
+			[]*messages.Frontend{as(cluster("10.1.2.3:80"), from(local))},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n" +
 				"~ 10.96.0.1:80/TCP: from local only: 1 endpoints -> like that for everybody\n",
 		},
 		{
-			"no endpoints", []*messages.Frontend{as(cluster(), action(messages.Action_ACTION_REJECT))},
+			"no endpoints",
+			[]*messages.Frontend{as(cluster(), action(messages.Action_ACTION_REJECT))},
 			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
 		{
-			"source ranges", []*messages.Frontend{as(cluster("10.1.1.3:80*"), external, func(f *messages.Frontend) {
+			"source ranges",
+			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), external, func(f *messages.Frontend) {
 				f.AllowSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
 			})},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
 				"~ 10.96.0.1:80/TCP: only clients from 10.0.0.0/8, 192.0.2.0/24 -> clients from everywhere\n",
 		},
 		{
-			"affinity", []*messages.Frontend{as(cluster("10.1.1.3:80*"), func(f *messages.Frontend) { f.AffinitySeconds = 10800 })},
+			"affinity",
+			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), func(f *messages.Frontend) { f.AffinitySeconds = 10800 })},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat affinity=10800 10.1.1.3:80*7\n" +
 				"~ 10.96.0.1:80/TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend\n",
 		},
 		{
-			"protocols", []*messages.Frontend{
+			"protocols",
+			[]*messages.Frontend{
 				frontend("10.96.0.1", 53, messages.Protocol_UDP, "10.1.1.3:53"),
 				frontend("10.96.0.1", 54, messages.Protocol_SCTP, "10.1.1.3:53"),
 				frontend("10.96.0.1", 55, messages.Protocol_PROTOCOL_UNSPECIFIED, "10.1.1.3:53"),
@@ -163,11 +176,13 @@ func TestPlan(t *testing.T) {
 				"! ports[http].protocol: frontend 10.96.0.1:55/0 is not served: NAT44 translates TCP and UDP only\n",
 		},
 		{
-			"IPv6", []*messages.Frontend{frontend("fd00::1", 80, tcp, "[fd00::2]:80")},
+			"IPv6",
+			[]*messages.Frontend{frontend("fd00::1", 80, tcp, "[fd00::2]:80")},
 			"! ports[http].address: frontend [fd00::1]:80/TCP is IPv6 and NAT44 is IPv4 only: choose a renderer that serves IPv6\n",
 		},
 		{
-			"unusable values", []*messages.Frontend{
+			"unusable values",
+			[]*messages.Frontend{
 				frontend("web", 80, tcp, "10.1.1.3:80"),
 				frontend("10.96.0.1", 0, tcp, "10.1.1.3:80"),
 				frontend("10.96.0.1", 65536, tcp, "10.1.1.3:80"),

@@ -44,6 +44,8 @@ type Globals struct {
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
+	// Reject are the networks that an unreachable route refuses where no row is.
+	Reject []netip.Prefix
 	// Retired are twice-NAT addresses that are known to be ours from earlier and have to go. Others in the pool are left alone,
 	// because VPP does not say whose they are.
 	Retired []netip.Addr
@@ -63,9 +65,10 @@ type Want struct {
 type State struct {
 	// Enabled says whether the plugin is on; if not, everything else is empty.
 	Enabled bool
-	// Sessions is the number of sessions per worker that the plugin was enabled with. VPP does not return a limit that was set later:
-	// Record keeps it, a read forgets it.
+	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
+	// Limit is the session limit that was set later, 0 = none is known. VPP does not return it: see Inherit.
+	Limit uint32
 	// Forwarding says whether traffic without a mapping passes.
 	Forwarding bool
 	// Timeouts of sessions in seconds.
@@ -76,6 +79,8 @@ type State struct {
 	Roles map[uint32]Roles
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
+	// Reject holds the networks that were asked about and have a route of their own: true where it is the unreachable one.
+	Reject map[netip.Prefix]bool
 	// Rows are ours, by key.
 	Rows map[Key]Row
 	// Foreign are the keys that mappings of others occupy, with a description: LB mappings without our tag, static and identity
@@ -87,7 +92,7 @@ type State struct {
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[Key]Row{}, Foreign: map[Key]string{},
+		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Reject: map[netip.Prefix]bool{},
 	}
 }
 
@@ -95,9 +100,17 @@ func NewState() *State {
 func (s *State) Clone() *State {
 	c := *s
 	c.TwiceNAT, c.Pool = slices.Clone(s.TwiceNAT), slices.Clone(s.Pool)
-	c.Roles, c.Output = maps.Clone(s.Roles), maps.Clone(s.Output)
+	c.Roles, c.Output, c.Reject = maps.Clone(s.Roles), maps.Clone(s.Output), maps.Clone(s.Reject)
 	c.Rows, c.Foreign = maps.Clone(s.Rows), maps.Clone(s.Foreign)
 	return &c
+}
+
+// Inherit takes over what a read cannot tell from the state before it: the session limit. Both states must be of the same start of VPP.
+// Without it Diff asks for the limit again after every read, where somebody else has enabled the plugin with fewer sessions.
+func (s *State) Inherit(before *State) {
+	if before != nil && before.Enabled && s.Enabled && s.Sessions == before.Sessions {
+		s.Limit = before.Limit
+	}
 }
 
 // Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
@@ -106,6 +119,7 @@ func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Enable:
 		fresh := NewState()
+		fresh.Reject = s.Reject // routes are not the plugin's
 		fresh.Enabled, fresh.Sessions, fresh.Timeouts = true, op.Sessions, vppTimeouts()
 		if fresh.Sessions == 0 {
 			fresh.Sessions = vppSessions
@@ -116,7 +130,7 @@ func (s *State) Record(op Op) {
 	case SetTimeouts:
 		s.Timeouts = op.Timeouts
 	case SessionLimit:
-		s.Sessions = op.Sessions
+		s.Limit = op.Sessions
 	case AddAddress:
 		if !slices.Contains(s.TwiceNAT, op.Addr) {
 			s.TwiceNAT = append(s.TwiceNAT, op.Addr)
@@ -129,6 +143,8 @@ func (s *State) Record(op Op) {
 		if s.Roles[op.Interface] &^= op.Roles; s.Roles[op.Interface] == 0 {
 			delete(s.Roles, op.Interface)
 		}
+	case AddReject:
+		s.Reject[op.Prefix] = true
 	case AddRow:
 		s.Rows[op.Key] = *op.Row
 	case DelRow:

@@ -37,6 +37,8 @@ func Messages(op Op) []api.Message {
 		return roleMessages(op, Outside, Inside)
 	case DelRoles:
 		return roleMessages(op, Inside, Outside)
+	case AddReject:
+		return []api.Message{rejectMessage(op.Prefix)}
 	case AddRow, DelRow:
 		return []api.Message{rowMessage(op)}
 	case AddLocal, DelLocal:

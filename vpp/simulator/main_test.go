@@ -9,6 +9,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/core"
 	"go.uber.org/goleak"
 )
@@ -92,5 +93,39 @@ func until(t testing.TB, what string, ok func() bool) {
 			t.Fatalf("timeout: %s", what)
 		}
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// dump sends a dump request and returns its details.
+func dump[D any, P interface {
+	*D
+	api.Message
+}](t testing.TB, conn api.Connection, req api.Message,
+) []P {
+	t.Helper()
+	stream, err := conn.NewStream(timeout(t), core.WithReplySize(4096))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = stream.Close() }()
+	for _, msg := range []api.Message{req, &memclnt.ControlPing{}} {
+		if err := stream.SendMsg(msg); err != nil {
+			t.Fatalf("%s: %v", msg.GetMessageName(), err)
+		}
+	}
+	var out []P
+	for {
+		msg, err := stream.RecvMsg()
+		if err != nil {
+			t.Fatalf("%s: %v", req.GetMessageName(), err)
+		}
+		switch m := msg.(type) {
+		case P:
+			out = append(out, m)
+		case *memclnt.ControlPingReply:
+			return out
+		default:
+			t.Fatalf("%s: unexpected %T", req.GetMessageName(), msg)
+		}
 	}
 }

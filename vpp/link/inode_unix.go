@@ -1,3 +1,5 @@
+//go:build unix
+
 package link
 
 import (
@@ -5,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inode returns the inode number of a file, 0 where the platform has none.
+// inode returns the inode number of a file, 0 where the file system has none.
 func inode(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Ino

@@ -1,0 +1,48 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Nodes satisfies api.Reader: what the nodes agreed on; without an etcd what Kubernetes says of them.
+func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
+	world, err := b.world(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Nodes{Self: b.cfg.NodeName, Claim: "none", Items: []api.Node{}}
+	if cluster := world.Cluster; cluster != nil {
+		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
+		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
+			n := cluster.GetNodes()[name]
+			out.Items = append(out.Items, api.Node{
+				Name: name, ID: n.GetId(), VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),
+				PodCIDRs: list(n.GetPodCidrs()),
+			})
+		}
+		return out, nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(world.Node.GetNodes())) {
+		n := world.Node.GetNodes()[name]
+		out.Items = append(out.Items, api.Node{
+			Name: name, VPPAddresses: []string{}, ManagementAddresses: list(n.GetAddresses()), PodCIDRs: list(n.GetPodCidrs()),
+		})
+	}
+	return out, nil
+}
+
+func claimWord(c messages.ClaimState) string {
+	switch c {
+	case messages.ClaimState_CLAIM_HELD:
+		return "held"
+	case messages.ClaimState_CLAIM_FENCED:
+		return "fenced"
+	default:
+		return "pending"
+	}
+}

@@ -1,0 +1,105 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/demo"
+	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+const agentLong = `Agent keeps VPP equal to the services of the cluster until it is stopped by SIGINT or SIGTERM. VPP goes on forwarding afterwards.
+
+A file given with --config is read first, flags override it. 'troupe config defaults' prints every setting with its meaning.`
+
+func newAgentCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent --node-name NODE",
+		Short: "Run the node agent",
+		Long:  agentLong,
+		Args:  cobra.NoArgs,
+	}
+	flags := config.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		cfg, err := flags.LoadForStart()
+		if err != nil {
+			return usagef("%v", err)
+		}
+		return runAgent(cmd.Context(), cfg, newLog(io.errs, cfg.Log.Format, cfg.Log.Level))
+	}
+	return cmd
+}
+
+// runAgent works until ctx ends or the troupe cannot be kept running.
+func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
+	quiet(log)
+	a, err := agent.Start(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	log.Info("agent started", "node", cfg.NodeName, "version", readVersion().Version)
+	err = a.Wait(ctx)
+	log.Info("agent stops", "node", cfg.NodeName)
+	if closed := a.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// quiet sends what the libraries log to our log.
+func quiet(log *slog.Logger) {
+	link.Quiet(log)
+	informers.BridgeKlog(log)
+}
+
+// newLog is the log of the process.
+func newLog(to io.Writer, format, level string) *slog.Logger {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		least = slog.LevelInfo // the configuration has been checked
+	}
+	options := &slog.HandlerOptions{Level: least}
+	if format == "text" {
+		return slog.New(slog.NewTextHandler(to, options))
+	}
+	return slog.New(slog.NewJSONHandler(to, options))
+}
+
+const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a simulated VPP behind a real binary-API socket, and the cluster of a small
+shop. It programs every service, sends probe packets, kills actors, prints what came of it, and then serves its state until Ctrl-C.`
+
+func newDemoCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "demo", Short: "Run everything in one process and prove that it works", Long: demoLong, Args: cobra.NoArgs}
+	out := addFormat(cmd)
+	options := demo.Options{Started: started, Out: io.out}
+	f := cmd.Flags()
+	f.StringVar(&options.NodeName, "node-name", "shop-a", "node to play")
+	f.StringVar(&options.Cluster, "cluster", "", "directory with the YAML files of a cluster (default: the built-in shop)")
+	f.StringVar(&options.HTTPAddress, "http-address", "127.0.0.1:9990", "where the agent serves its state; a free port if it is taken")
+	f.BoolVar(&options.Exit, "exit", false, "stop when the proof is done; exit code 0 only if everything held")
+	level := f.String("log-level", "error", "least severity of the agent's log: debug, info, warn or error")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *out == "yaml" {
+			return usagef("invalid argument \"yaml\" for -o: expected one of table, json")
+		}
+		options.JSON = *out == "json"
+		options.Log = newLog(io.errs, "text", *level)
+		quiet(options.Log)
+		if err := demo.Run(cmd.Context(), options); err != nil && cmd.Context().Err() == nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// started is when this process began, as far as it can tell.
+var started = time.Now()

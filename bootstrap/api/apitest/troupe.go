@@ -1,0 +1,295 @@
+package apitest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// Began is when everything in a Troupe began; each of its events is a second later than the one before.
+var Began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+// Troupe is a semantic Backend: actors that can be suspended and killed, a journal that grows with what is done, services whose numbers
+// fit. Its interfaces are not known, because its VPP is not connected, until Uplink is set.
+type Troupe struct {
+	// Hooks change how it answers; set them before the first request.
+	Hooks Hooks
+
+	mu       sync.Mutex
+	actors   map[string]*api.Actor
+	services map[string]*api.ServiceDetail
+	journal  []api.Event // the oldest first
+	live     error
+	ready    api.Readiness
+	node     api.NodeHealth
+	resyncs  int
+	drift    []string
+}
+
+// Hooks make a Troupe slow or broken.
+type Hooks struct {
+	// Diff is called by Diff and may wait for its context.
+	Diff func(ctx context.Context) error
+	// Nodes is called by Nodes and may panic.
+	Nodes func()
+	// Uplink is the name of the only interface; "" = VPP is not connected.
+	Uplink string
+}
+
+var _ api.Backend = (*Troupe)(nil)
+
+// New returns an agent with this many services, "shop/service-000" and so on; every tenth has failed.
+func New(services int) *Troupe {
+	t := &Troupe{
+		actors: map[string]*api.Actor{}, services: map[string]*api.ServiceDetail{},
+		ready: api.Readiness{Ready: true, Since: Began, Parts: []api.Part{{Name: "nat44", OK: true, Epoch: 1}, {Name: "watch", OK: true}}},
+		node:  api.NodeHealth{LastUpdated: Began, CurrentTime: Began, Eligible: true, Healthy: true},
+	}
+	for _, path := range []string{"agent", "agent/dataplane", "agent/dataplane/nat44", "agent/world", "agent/world/services"} {
+		t.actors[path] = &api.Actor{Path: path, Kind: path[strings.LastIndexByte(path, '/')+1:], State: "running", Incarnation: 1}
+	}
+	for i := range services {
+		t.addService(i)
+	}
+	return t
+}
+
+func (t *Troupe) addService(i int) {
+	key := fmt.Sprintf("shop/service-%03d", i)
+	path := "agent/world/services/" + strings.ReplaceAll(key, "/", "~")
+	t.actors[path] = &api.Actor{Path: path, Kind: "service", State: "running", Incarnation: 1, Pending: uint64(i % 7), Received: uint64(i)}
+	vip := fmt.Sprintf("10.96.%d.%d:80/TCP", i/250, i%250+1)
+	detail := &api.ServiceDetail{
+		Service: api.Service{
+			Key: key, State: api.ServiceInSync, Generation: uint64(i), Frontends: 1, Endpoints: 1, Rows: 1, Changed: Began,
+		},
+		Wanted: []show.Frontend{{
+			Frontend: vip, Service: key, Scope: "cluster", Kind: "clusterIP", From: "any", Action: "forward",
+			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
+		}},
+		Rendered: []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
+	}
+	if i%10 == 9 {
+		detail.State, detail.Error = api.ServiceFailed, "VPP refused the row"
+	} else {
+		detail.InVPP = detail.Rendered
+	}
+	t.services[key] = detail
+}
+
+// Break changes readiness, liveness and eligibility; a nil error means alive.
+func (t *Troupe) Break(live error, ready api.Readiness, eligible bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.live, t.ready, t.node.Eligible = live, ready, eligible
+}
+
+// Drift makes VPP differ by operations that would mend it; a resync mends it.
+func (t *Troupe) Drift(operations ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drift = operations
+}
+
+// record writes the journal; the caller holds mu.
+func (t *Troupe) record(e api.Event) {
+	e.Seq = uint64(len(t.journal) + 1)
+	e.Time = Began.Add(time.Duration(e.Seq) * time.Second)
+	t.journal = append(t.journal, e)
+}
+
+// Live satisfies api.Prober.
+func (t *Troupe) Live() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.live
+}
+
+// Readiness satisfies api.Prober.
+func (t *Troupe) Readiness() api.Readiness {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ready
+}
+
+// Node satisfies api.Prober.
+func (t *Troupe) Node() api.NodeHealth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.node
+}
+
+// Services satisfies api.Reader.
+func (t *Troupe) Services(context.Context) ([]api.Service, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]api.Service, 0, len(t.services))
+	for _, s := range t.services {
+		out = append(out, s.Service)
+	}
+	slices.SortFunc(out, func(a, b api.Service) int { return strings.Compare(a.Key, b.Key) })
+	return out, nil
+}
+
+// Service satisfies api.Reader.
+func (t *Troupe) Service(_ context.Context, key string) (*api.ServiceDetail, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.services[key]; s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
+}
+
+// Interfaces satisfies api.Reader.
+func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
+	if t.Hooks.Uplink == "" {
+		return nil, fmt.Errorf("%w: VPP is not connected", api.ErrUnavailable)
+	}
+	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Frontend: true}
+	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Items: []api.Interface{uplink}}, nil
+}
+
+// Nodes satisfies api.Reader.
+func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
+	if t.Hooks.Nodes != nil {
+		t.Hooks.Nodes()
+	}
+	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Items: []api.Node{
+		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}},
+		{Name: "shop-b", ID: 2},
+	}}, nil
+}
+
+// Events satisfies api.Reader.
+func (t *Troupe) Events(_ context.Context, q api.EventQuery) (*api.EventPage, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	page := &api.EventPage{Items: []api.Event{}}
+	for _, e := range slices.Backward(t.journal) {
+		if q.Before > 0 && e.Seq >= q.Before || q.Kind != "" && e.Kind != q.Kind || q.Object != "" && e.Object != q.Object {
+			continue
+		}
+		if len(page.Items) == q.Limit {
+			page.Next = page.Items[q.Limit-1].Seq
+			break
+		}
+		page.Items = append(page.Items, e)
+	}
+	return page, nil
+}
+
+// Resync satisfies api.Reader.
+func (t *Troupe) Resync(context.Context) (*api.Resync, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0}}}, nil
+}
+
+// Diff satisfies api.Reader.
+func (t *Troupe) Diff(ctx context.Context) (*api.Diff, error) {
+	if t.Hooks.Diff != nil {
+		if err := t.Hooks.Diff(ctx); err != nil {
+			return nil, fmt.Errorf("read VPP: %w", err)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &api.Diff{Renderers: []api.RendererDiff{{Renderer: "nat44", Operations: append([]string{}, t.drift...)}}}, nil
+}
+
+// StartResync satisfies api.Controller.
+func (t *Troupe) StartResync(_ context.Context, r api.ResyncRequest) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.resyncs++
+	t.record(api.Event{Kind: "resync", Actor: "agent/healer", Text: r.Reason, Operations: t.drift})
+	t.drift = nil
+	return nil
+}
+
+// Command satisfies api.Controller; it cannot restart.
+func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a := t.actors[path]
+	if a == nil {
+		return fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	switch verb {
+	case api.VerbSuspend:
+		if a.State == "suspended" {
+			return fmt.Errorf("actor %s: %w: it is suspended", path, api.ErrConflict)
+		}
+		a.State = "suspended"
+	case api.VerbResume:
+		a.State = "running"
+	case api.VerbKill:
+		a.Failures, a.Restarts, a.Incarnation, a.LastFailure = a.Failures+1, a.Restarts+1, a.Incarnation+1, "killed"
+	default:
+		return fmt.Errorf("%s: %w", verb, api.ErrUnsupported)
+	}
+	t.record(api.Event{Kind: "drill", Actor: path, Text: string(verb)})
+	return nil
+}
+
+// Actors satisfies api.Reader.
+func (t *Troupe) Actors(context.Context) ([]api.Actor, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]api.Actor, 0, len(t.actors))
+	for _, a := range t.actors {
+		out = append(out, *a)
+	}
+	slices.SortFunc(out, func(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// Actor satisfies api.Reader.
+func (t *Troupe) Actor(_ context.Context, path string) (*api.Actor, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.actors[path]; a != nil {
+		one := *a
+		return &one, nil
+	}
+	return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+}
+
+// Mailbox satisfies api.Reader.
+func (t *Troupe) Mailbox(ctx context.Context, path string) (*api.Mailbox, error) {
+	a, err := t.Actor(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	box := &api.Mailbox{Path: path, Held: a.State == "suspended", Pending: int(a.Pending), Messages: []api.Waiting{}}
+	for range a.Pending {
+		box.Messages = append(box.Messages, api.Waiting{Type: "*messages.Render"})
+	}
+	return box, nil
+}
+
+// State satisfies api.Reader.
+func (t *Troupe) State(ctx context.Context, path string) (json.RawMessage, error) {
+	a, err := t.Actor(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return json.RawMessage(fmt.Sprintf(`{"lives": %d}`, a.Incarnation)), nil
+}
+
+// Failures satisfies api.Reader.
+func (t *Troupe) Failures(ctx context.Context, path string) ([]api.Failure, error) {
+	a, err := t.Actor(ctx, path)
+	if err != nil || a.Failures == 0 {
+		return nil, err
+	}
+	return []api.Failure{{Time: Began, Incarnation: a.Incarnation - 1, Reason: a.LastFailure, Decision: "restart"}}, nil
+}

@@ -1,0 +1,150 @@
+package demo
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/troupe-vpp/troupe/bootstrap/agent"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// connections is how many connections one probe makes: enough to see every backend of a small service.
+const connections = 30
+
+// Words for what became of a packet, those of the acceptance cases and of Kubernetes.
+const (
+	forward = "forward"
+	reject  = "reject"
+	drop    = "drop"
+	none    = "none"
+)
+
+// client is where probes come from.
+type client struct {
+	from    string // "pod", "node", "outside"
+	in      string // interface of VPP
+	address netip.Addr
+}
+
+// prober sends packets through the simulated VPP and compares where they arrive with what Kubernetes says.
+type prober struct {
+	vpp      *simulator.VPP
+	statuses []*messages.ServiceStatus
+	pod      client
+	node     client
+	outside  client
+	port     uint16
+}
+
+func newProber(a *agent.Agent, statuses []*messages.ServiceStatus) *prober {
+	p := &prober{vpp: a.Simulator(), statuses: statuses, port: 20000}
+	p.pod = client{from: "pod", in: a.PodInterface(), address: a.PodAddress()}
+	p.node = client{from: "node", in: agent.HostInterface, address: netip.MustParseAddr("172.30.0.2")}
+	p.outside = client{from: "outside", in: agent.UplinkInterface, address: netip.MustParseAddr("192.0.2.77")}
+	return p
+}
+
+// all probes every frontend from every place that should reach it.
+func (p *prober) all() []Probe {
+	var probes []Probe
+	for _, s := range p.statuses {
+		for _, f := range s.GetView().GetFrontends() {
+			for _, c := range p.clients(f) {
+				probes = append(probes, p.probe(c, s.GetKey(), f))
+			}
+		}
+	}
+	return probes
+}
+
+// clients are the places a row is for. Inside addresses are not tried from outside: the network does not route them.
+func (p *prober) clients(f *messages.Frontend) []client {
+	switch {
+	case f.GetScope() == messages.Scope_SCOPE_CLUSTER:
+		return []client{p.pod, p.node}
+	case f.GetFrom() == messages.ClientClass_FROM_LOCAL:
+		return []client{p.pod}
+	case f.GetFrom() == messages.ClientClass_FROM_REMOTE:
+		return []client{p.outside}
+	default:
+		return []client{p.pod, p.outside}
+	}
+}
+
+// probe makes a number of connections and judges them.
+func (p *prober) probe(c client, key string, f *messages.Frontend) Probe {
+	out := Probe{
+		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: key, Want: service.ActionWord(f.GetAction()),
+		Shares: map[string]int{}, OK: true,
+	}
+	to := netip.AddrPortFrom(netip.MustParseAddr(f.GetAddress()), uint16(f.GetPort()))
+	for range connections {
+		p.port++
+		v := p.vpp.Send(simulator.Packet{In: c.in, Src: netip.AddrPortFrom(c.address, p.port), Dst: to, Proto: uint8(f.GetProtocol())})
+		p.judge(&out, c, f, v)
+	}
+	if f.GetAction() == messages.Action_ACTION_FORWARD && out.OK {
+		judgeShares(&out, f)
+	}
+	return out
+}
+
+// judge looks at one connection: where it arrived, and whether the answer comes back from the frontend's address.
+func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.Verdict) {
+	out.Got = gotWord(v)
+	fail := func(why string) { out.OK, out.Why = false, why }
+	if out.Got != out.Want {
+		fail(v.String())
+		return
+	}
+	if out.Got != forward {
+		return
+	}
+	arrived := v.Dst.String()
+	out.Shares[arrived]++
+	out.SourceTranslated = out.SourceTranslated || v.Src.Addr() != c.address
+	reply := p.vpp.Reply(v)
+	if v.Action == simulator.Local { // an endpoint in the node's own network: its answer comes from outside the simulation
+		reply.Src, reply.Dst = v.Packet.Dst, v.Packet.Src
+	}
+	switch {
+	case !slices.ContainsFunc(f.GetBackends(), func(b *messages.Backend) bool { return service.BackendText(b) == arrived }):
+		fail("arrived at " + arrived + ", which is no endpoint of it")
+	case reply.Dst != v.Packet.Src || reply.Src != v.Packet.Dst:
+		fail("the answer came as " + reply.String())
+	case f.GetFrom() == messages.ClientClass_FROM_REMOTE && v.Src.Addr() != c.address:
+		fail("the client's address was lost although the policy is Local")
+	}
+}
+
+// judgeShares checks that every backend gets something, or with affinity that exactly one does. Clients of this node may be kept on it
+// where one row must serve them and remote clients alike.
+func judgeShares(out *Probe, f *messages.Frontend) {
+	switch {
+	case f.GetAffinitySeconds() > 0 && len(out.Shares) != 1:
+		out.OK, out.Why = false, "affinity, but "+strconv.Itoa(len(out.Shares))+" backends were used"
+	case f.GetAffinitySeconds() > 0:
+	case f.GetFrom() == messages.ClientClass_FROM_LOCAL && len(out.Shares) < len(f.GetBackends()):
+		out.Why = "approximated: local endpoints only"
+	case len(out.Shares) < len(f.GetBackends()):
+		out.OK, out.Why = false, fmt.Sprintf("only %d of %d backends were used", len(out.Shares), len(f.GetBackends()))
+	}
+}
+
+// gotWord translates a verdict. A packet that left untranslated was not taken for service traffic.
+func gotWord(v simulator.Verdict) string {
+	switch {
+	case v.Action == simulator.Rejected:
+		return reject
+	case (v.Action == simulator.Delivered || v.Action == simulator.Local) && v.Dst != v.Packet.Dst:
+		return forward
+	case v.Action == simulator.Delivered || v.Action == simulator.Local:
+		return none
+	default:
+		return drop
+	}
+}

@@ -1,0 +1,70 @@
+package bootstrap
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// result is what a command left behind.
+type result struct {
+	code      int
+	out, errs string
+}
+
+// troupe runs the program with arguments and standard input.
+func troupe(stdin string, args ...string) result {
+	var out, errs bytes.Buffer
+	code := run(context.Background(), args, streams{in: strings.NewReader(stdin), out: &out, errs: &errs})
+	return result{code, out.String(), errs.String()}
+}
+
+// moduleRoot is the directory of go.mod.
+func moduleRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// shared returns the path of a file that lies beside the repository, in a directory "shared" next to it or further up; the test is skipped
+// where it does not.
+func shared(t *testing.T, name string) string {
+	t.Helper()
+	for dir := filepath.Dir(moduleRoot(t)); ; dir = filepath.Dir(dir) {
+		path := filepath.Join(dir, "shared", name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+		if dir == filepath.Dir(dir) {
+			t.Skipf("no shared/%s beside the repository or above it", name)
+		}
+	}
+}
+
+// write puts a file into a directory of the test and returns its path.
+func write(t *testing.T, dir, name, content string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

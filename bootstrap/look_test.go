@@ -1,0 +1,171 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// lookAt runs a command against an agent, over TCP.
+func lookAt(a *apitest.Agent, args string) result {
+	return troupe("", append(strings.Fields(args), "--address", a.Address)...)
+}
+
+// TestLookTables holds what a person at a terminal sees.
+func TestLookTables(t *testing.T) {
+	backend := apitest.New(2)
+	backend.Hooks.Uplink = "uplink0"
+	a := apitest.Start(t, backend, nil)
+	control := client.NewControl(a.Socket)
+	if err := control.Post(t.Context(), "actors/agent/dataplane/nat44:kill", nil); err != nil {
+		t.Fatal(err)
+	}
+	backend.Drift("add 10.96.0.1:80/TCP")
+	if err := control.Post(t.Context(), "resync", api.ResyncRequest{Reason: "drill"}); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"get services": `
+SERVICE            STATE     FRONTENDS   ENDPOINTS   ROWS   GENERATION   CHANGED                    ERROR
+shop/service-000   in-sync   1           1           1      0            2026-11-21T08:00:00.000Z   -
+shop/service-001   in-sync   1           1           1      1            2026-11-21T08:00:00.000Z   -
+`,
+		"get service shop/service-001": `
+Service:      shop/service-001
+State:        in-sync
+Generation:   1
+Changed:      2026-11-21T08:00:00.000Z
+
+Wanted
+FRONTEND           SERVICE            PORT   KIND        FROM   ACTION    ENDPOINTS       AFFINITY   MASQUERADE   SOURCES
+10.96.0.2:80/TCP   shop/service-001   -      clusterIP   any    forward   10.1.1.3:8080   -          -            -
+
+Rendered
+RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
+nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+
+In VPP
+RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
+nat44      10.96.0.2:80/TCP   shop/service-001   -       10.1.1.3:8080   7        -
+`,
+		"get interfaces": `
+INDEX   NAME      KIND     UP     FRONTEND   BACKEND   ADDRESSES         PODS
+1       uplink0   uplink   true   true       false     192.168.16.1/24   -
+`,
+		"get nodes": `
+NAME                  ID   VPP ADDRESSES     MANAGEMENT ADDRESSES   POD CIDRS
+shop-a (this, held)   1    192.168.16.1/24   192.168.16.1           -
+shop-b                2    -                 -                      -
+`,
+		"actors --kind service": `
+ACTOR                                    KIND      STATE     LIFE   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
+agent/world/services/shop~service-000    service   running   1      0         0          0          0          0s     -
+agent/world/services/shop~service-001    service   running   1      1         1          0          0          0s     -
+`,
+		"get actors --sort failures --limit 1": `
+ACTOR                   KIND    STATE     LIFE   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
+agent/dataplane/nat44   nat44   running   2      0         0          1          1          0s     killed
+
+1 of 7 actors; --limit 0 shows all
+`,
+		"get tree": `
+agent                     agent       running   -
+|- dataplane              dataplane   running   -
+|  ` + "`" + `- nat44               nat44       running   1 restarts
+` + "`" + `- world                  world       running   -
+   ` + "`" + `- services            services    running   -
+      |- shop~service-000   service     running   -
+      ` + "`" + `- shop~service-001   service     running   -
+`,
+		"events": `
+SEQ   TIME                       KIND     ACTOR                   OBJECT   TEXT                     ERROR
+1     2026-11-21T08:00:01.000Z   drill    agent/dataplane/nat44   -        kill                     -
+2     2026-11-21T08:00:02.000Z   resync   agent/healer            -        drill                    -
+                                                                             add 10.96.0.1:80/TCP
+`,
+		"diff": `
+nat44   VPP holds what it should
+`,
+		"get resync": `
+RENDERER   EPOCH   IN SYNC   DIFFERENCES   OPERATIONS   REASON   ERROR
+nat44      2       true      0             0            -        -
+`,
+	} {
+		r := lookAt(a, args)
+		if r.code != exitOK || r.errs != "" {
+			t.Errorf("troupe %s: exit code %d: %s", args, r.code, r.errs)
+			continue
+		}
+		if diff := cmp.Diff(squeeze(want), squeeze(r.out)); diff != "" {
+			t.Errorf("troupe %s (-want +got):\n%s", args, diff)
+		}
+	}
+}
+
+// squeeze makes the width of columns not matter.
+func squeeze(text string) string {
+	var lines []string
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestLookJSON: -o json is what the agent answers, all pages of it, also over the control socket.
+func TestLookJSON(t *testing.T) {
+	a := apitest.Start(t, apitest.New(2500), nil)
+	r := troupe("", "get", "services", "-o", "json", "--control-socket", a.Socket)
+	var services []api.Service
+	if err := json.Unmarshal([]byte(r.out), &services); err != nil || len(services) != 2500 {
+		t.Fatalf("%d services, %v, %s", len(services), err, r.errs)
+	}
+	var actors []api.Actor
+	r = troupe("", "actors", "-o", "json", "--limit", "0", "--sort", "received", "--control-socket", a.Socket)
+	if err := json.Unmarshal([]byte(r.out), &actors); err != nil || len(actors) != 2505 || actors[0].Received != 2499 {
+		t.Fatalf("%d actors, %v, %s", len(actors), err, r.errs)
+	}
+	if r := lookAt(a, "get services --state failed --namespace shop -o json"); strings.Count(r.out, `"service":`) != 250 {
+		t.Errorf("%d failed services", strings.Count(r.out, `"service":`))
+	}
+}
+
+// TestLookErrors: what the agent cannot say is one line that says why.
+func TestLookErrors(t *testing.T) {
+	a := apitest.Start(t, apitest.New(1), nil)
+	for args, want := range map[string]string{
+		"get service shop/none": "service shop/none: not found",
+		"get interfaces":        "unavailable: VPP is not connected",
+		"actors --sort size":    `bad query: sort "size" is not one of path, pending, received, restarts, failures, busy`,
+		"events --limit 2000":   `bad query: limit "2000" is not a number from 1 to 1000`,
+	} {
+		if r := lookAt(a, args); r.code != exitFailed || r.errs != "troupe: "+want+"\n" {
+			t.Errorf("troupe %s: exit code %d: %swant %s", args, r.code, r.errs, want)
+		}
+	}
+	socket := a.Socket
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	r := troupe("", "get", "nodes", "--control-socket", socket)
+	if want := "troupe: ask the agent at " + socket + ": dial unix " + socket + ": connect: no such file or directory\n"; r.code != exitFailed || r.errs != want {
+		t.Errorf("exit code %d: %swant %s", r.code, r.errs, want)
+	}
+}
+
+// TestDiffFailsOnDifference, so that a script can wait for an agent in sync.
+func TestDiffFailsOnDifference(t *testing.T) {
+	backend := apitest.New(0)
+	backend.Drift("add 10.96.0.1:80/TCP", "delete 10.96.0.2:80/TCP")
+	a := apitest.Start(t, backend, nil)
+	r := lookAt(a, "get diff")
+	if r.code != exitFailed || !strings.Contains(r.out, "delete 10.96.0.2:80/TCP") ||
+		r.errs != "troupe: nat44: VPP differs from what it should hold: 2 operations would mend it\n" {
+		t.Errorf("%+v", r)
+	}
+}

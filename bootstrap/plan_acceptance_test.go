@@ -1,0 +1,263 @@
+package bootstrap
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+)
+
+// object is an API object as the acceptance cases hold it.
+type object map[string]any
+
+// key returns namespace/name.
+func (o object) key() string {
+	meta, _ := o["metadata"].(map[string]any)
+	namespace, _ := meta["namespace"].(string)
+	name, _ := meta["name"].(string)
+	return namespace + "/" + name
+}
+
+// objects are the objects that a case or a step brings.
+type objects struct {
+	Services       []object `json:"services"`
+	EndpointSlices []object `json:"endpointSlices"`
+}
+
+// caseNode is the node of a case.
+type caseNode struct {
+	Name      string            `json:"name"`
+	Zone      string            `json:"zone"`
+	Labels    map[string]string `json:"labels"`
+	Addresses []string          `json:"addresses"`
+}
+
+// check is what must be true after a case or step.
+type check struct {
+	Expect []struct {
+		show.Frontend
+		Reject bool `json:"reject"`
+	} `json:"expect"`
+	HealthChecks []struct {
+		show.HealthCheck
+		Listen *bool `json:"listen"`
+	} `json:"healthChecks"`
+}
+
+// acceptanceCase is the part of a case that a dry run can show. Packets, metrics, flows and writes need a running agent.
+type acceptanceCase struct {
+	Name   string   `json:"name"`
+	Node   caseNode `json:"node"`
+	Config struct {
+		NodePortAddresses []string `json:"nodePortAddresses"`
+		ClusterCIDRs      []string `json:"clusterCIDRs"`
+		ServiceCIDRs      []string `json:"serviceCIDRs"`
+		MasqueradeAll     bool     `json:"masqueradeAll"`
+	} `json:"config"`
+	objects
+	check
+	Synced map[string]bool `json:"synced"`
+	Steps  []struct {
+		Name   string  `json:"name"`
+		Apply  objects `json:"apply"`
+		Delete struct {
+			Services       []string `json:"services"`
+			EndpointSlices []string `json:"endpointSlices"`
+		} `json:"delete"`
+		Node         *caseNode `json:"node"`
+		ProxyHealthy *bool     `json:"proxyHealthy"`
+		check
+	} `json:"steps"`
+}
+
+// TestPlanAcceptance feeds every acceptance case, and every state that its steps lead to, through the command.
+func TestPlanAcceptance(t *testing.T) {
+	content, err := os.ReadFile(shared(t, "acceptance/service-cases.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cases []*acceptanceCase `json:"cases"`
+	}
+	if err := json.Unmarshal(content, &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Cases) < 99 {
+		t.Errorf("only %d cases", len(file.Cases))
+	}
+	for _, c := range file.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			for informer, synced := range c.Synced {
+				if !synced {
+					t.Skipf("%s are not synced in this case; the objects of a plan are always complete", informer)
+				}
+			}
+			world := worldOf(c)
+			world.check(t, &c.check, true)
+			for _, step := range c.Steps {
+				world.apply(step.Apply)
+				world.remove(step.Delete.Services, step.Delete.EndpointSlices)
+				if step.Node != nil {
+					world.node = *step.Node
+				}
+				t.Run(step.Name, func(t *testing.T) { world.check(t, &step.check, step.ProxyHealthy == nil || *step.ProxyHealthy) })
+			}
+		})
+	}
+}
+
+// world is the state of a cluster that steps change.
+type world struct {
+	flags            []string
+	node             caseNode
+	services, slices map[string]object
+}
+
+func worldOf(c *acceptanceCase) *world {
+	w := &world{node: c.Node, services: map[string]object{}, slices: map[string]object{}}
+	addresses := strings.Join(c.Config.NodePortAddresses, ",")
+	if addresses == "" {
+		addresses = "all"
+	}
+	w.flags = []string{"--node-port-addresses", addresses}
+	if len(c.Config.ClusterCIDRs) > 0 {
+		w.flags = append(w.flags, "--cluster-cidr", strings.Join(c.Config.ClusterCIDRs, ","))
+	}
+	if len(c.Config.ServiceCIDRs) > 0 {
+		w.flags = append(w.flags, "--service-cidr", strings.Join(c.Config.ServiceCIDRs, ","))
+	}
+	if c.Config.MasqueradeAll {
+		w.flags = append(w.flags, "--masquerade-all")
+	}
+	w.apply(c.objects)
+	return w
+}
+
+func (w *world) apply(o objects) {
+	for _, s := range o.Services {
+		s["apiVersion"], s["kind"] = "v1", "Service"
+		w.services[s.key()] = s
+	}
+	for _, s := range o.EndpointSlices {
+		s["apiVersion"], s["kind"] = "discovery.k8s.io/v1", "EndpointSlice"
+		w.slices[s.key()] = s
+	}
+}
+
+func (w *world) remove(services, slices []string) {
+	for _, key := range services {
+		delete(w.services, key)
+	}
+	for _, key := range slices {
+		delete(w.slices, key)
+	}
+}
+
+// document is the world as `kubectl get -o json` prints it.
+func (w *world) document(t *testing.T) string {
+	t.Helper()
+	var addresses []object
+	for _, a := range w.node.Addresses {
+		addresses = append(addresses, object{"type": "InternalIP", "address": a})
+	}
+	labels := map[string]string{}
+	for k, v := range w.node.Labels {
+		labels[k] = v
+	}
+	if w.node.Zone != "" {
+		labels["topology.kubernetes.io/zone"] = w.node.Zone
+	}
+	items := []object{{
+		"apiVersion": "v1", "kind": "Node", "metadata": object{"name": w.node.Name, "labels": labels}, "status": object{"addresses": addresses},
+	}}
+	for _, set := range []map[string]object{w.services, w.slices} {
+		for _, o := range set { // in any order: the plan must not depend on it
+			items = append(items, o)
+		}
+	}
+	text, err := json.Marshal(object{"apiVersion": "v1", "kind": "List", "items": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (w *world) check(t *testing.T, want *check, healthy bool) {
+	t.Helper()
+	args := append([]string{"plan", "-f", "-", "--node-name", w.node.Name, "-o", "json"}, w.flags...)
+	r := troupe(w.document(t), args...)
+	if r.code != exitOK {
+		t.Fatalf("exit code %d: %s", r.code, r.errs)
+	}
+	report := decodeReport(t, r.out)
+	expect, got := []show.Frontend{}, []show.Frontend{}
+	for _, f := range want.Expect {
+		expect = append(expect, normal(f.Frontend))
+	}
+	for _, f := range report.Frontends {
+		f.Service, f.Port = "", "" // expectations do not hold them
+		got = append(got, normal(f))
+	}
+	byKey := func(a, b show.Frontend) int { return strings.Compare(a.Frontend+a.From, b.Frontend+b.From) }
+	slices.SortFunc(expect, byKey)
+	slices.SortFunc(got, byKey)
+	if diff := cmp.Diff(expect, got); diff != "" {
+		t.Errorf("frontends (-want +got):\n%s", diff)
+	}
+	for _, h := range want.HealthChecks {
+		w.checkHealth(t, report, h.HealthCheck, h.Listen, healthy)
+	}
+}
+
+// checkHealth compares one health check; a plan speaks for a healthy agent.
+func (w *world) checkHealth(t *testing.T, report *plan.Report, want show.HealthCheck, listen *bool, healthy bool) {
+	t.Helper()
+	var found []show.HealthCheck
+	for _, h := range report.HealthChecks {
+		if h.Service == want.Service {
+			found = append(found, h)
+		}
+	}
+	if listen != nil && !*listen {
+		if len(found) > 0 {
+			t.Errorf("%s has a health check: %+v", want.Service, found)
+		}
+		return
+	}
+	if !healthy {
+		want.Status = 200
+		if want.LocalEndpoints == 0 {
+			want.Status = 503
+		}
+	}
+	if !slices.Contains(found, want) {
+		t.Errorf("health checks of %s: %+v, want %+v", want.Service, found, want)
+	}
+}
+
+// normal orders what is a set and makes absent lists empty.
+func normal(f show.Frontend) show.Frontend {
+	for _, list := range []*[]string{&f.Endpoints, &f.MasqueradeFrom, &f.AllowSources} {
+		*list = append([]string{}, *list...)
+		slices.Sort(*list)
+	}
+	return f
+}
+
+// decodeReport reads what plan printed, strictly.
+func decodeReport(t *testing.T, text string) *plan.Report {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	report := &plan.Report{}
+	if err := d.Decode(report); err != nil {
+		t.Fatalf("output of plan: %v\n%s", err, text)
+	}
+	return report
+}

@@ -1,0 +1,408 @@
+package bootstrap
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+)
+
+const nodeA = `apiVersion: v1
+kind: Node
+metadata: {name: a}
+spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}
+status: {addresses: [{type: InternalIP, address: 192.168.16.1}]}
+---
+`
+
+const web = `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web, creationTimestamp: "2026-01-01T00:00:00Z"}
+spec:
+  type: NodePort
+  clusterIP: 10.96.0.10
+  clusterIPs: [10.96.0.10]
+  ipFamilies: [IPv4]
+  ports: [{name: http, protocol: TCP, port: 80, nodePort: 30080}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: shop, name: web-1, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{name: http, protocol: TCP, port: 8080}]
+endpoints: [{addresses: [10.1.1.3], nodeName: a, conditions: {ready: true}}, {addresses: [10.1.2.3], nodeName: b, conditions: {ready: true}}]
+---
+`
+
+// TestPlanJSON pins the public form of the output.
+func TestPlanJSON(t *testing.T) {
+	r := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "json")
+	want := `{
+  "node": "a",
+  "frontends": [
+    {
+      "frontend": "10.96.0.10:80/TCP",
+      "service": "shop/web",
+      "port": "http",
+      "scope": "cluster",
+      "kind": "clusterIP",
+      "from": "any",
+      "action": "forward",
+      "endpoints": [
+        "10.1.1.3:8080",
+        "10.1.2.3:8080"
+      ],
+      "affinitySeconds": 0,
+      "masqueradeFrom": [],
+      "allowSources": []
+    },
+    {
+      "frontend": "192.168.16.1:30080/TCP",
+      "service": "shop/web",
+      "port": "http",
+      "scope": "nodeport",
+      "kind": "nodePort",
+      "from": "any",
+      "action": "forward",
+      "endpoints": [
+        "10.1.1.3:8080",
+        "10.1.2.3:8080"
+      ],
+      "affinitySeconds": 0,
+      "masqueradeFrom": [
+        "pod",
+        "node",
+        "remote"
+      ],
+      "allowSources": []
+    }
+  ],
+  "healthChecks": [],
+  "rows": [
+    {
+      "renderer": "nat44",
+      "vip": "10.96.0.10:80/TCP",
+      "service": "shop/web",
+      "flags": [
+        "out2in-only",
+        "self-twice-nat"
+      ],
+      "locals": [
+        {
+          "address": "10.1.1.3:8080",
+          "weight": 7
+        },
+        {
+          "address": "10.1.2.3:8080",
+          "weight": 7
+        }
+      ],
+      "affinitySeconds": 0
+    },
+    {
+      "renderer": "nat44",
+      "vip": "192.168.16.1:30080/TCP",
+      "service": "shop/web",
+      "flags": [
+        "out2in-only",
+        "twice-nat"
+      ],
+      "locals": [
+        {
+          "address": "10.1.1.3:8080",
+          "weight": 7
+        },
+        {
+          "address": "10.1.2.3:8080",
+          "weight": 7
+        }
+      ],
+      "affinitySeconds": 0
+    }
+  ],
+  "approximations": []
+}
+`
+	if r.code != exitOK || r.errs != "" {
+		t.Fatalf("exit code %d: %s", r.code, r.errs)
+	}
+	if diff := cmp.Diff(want, r.out); diff != "" {
+		t.Errorf("output (-want +got):\n%s", diff)
+	}
+}
+
+// TestPlanFormats: YAML says what JSON says; the table names every frontend and row.
+func TestPlanFormats(t *testing.T) {
+	asJSON := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "json")
+	asYAML := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a", "-o", "yaml")
+	text, err := yaml.YAMLToJSON([]byte(asYAML.out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(decodeReport(t, asJSON.out), decodeReport(t, string(text))); diff != "" {
+		t.Errorf("YAML differs from JSON:\n%s", diff)
+	}
+	table := troupe(nodeA+web, "plan", "-f", "-", "--node-name", "a")
+	for _, want := range []string{"FRONTEND", "10.96.0.10:80/TCP", "192.168.16.1:30080/TCP", "Rows in VPP", "out2in-only,twice-nat"} {
+		if !strings.Contains(table.out, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table.out)
+		}
+	}
+}
+
+// TestPlanReportsEveryProblem: each names its place, and the rest is planned all the same.
+func TestPlanReportsEveryProblem(t *testing.T) {
+	dir := t.TempDir()
+	good := write(t, dir, "good.yaml", nodeA+web)
+	bad := write(t, dir, "bad.yaml", `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: cart}
+spec: {type: ClusterIP, clusterIP: 10.96.0.11, ports: [{name: http, protocol: TCP, port: 99999}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: mangled}
+spec: {ports: "none"}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: partly}
+spec:
+  type: ClusterIP
+  clusterIP: 10.96.0.12
+  externalIPs: [300.1.1.1, 198.51.100.1]
+  ports: [{name: http, protocol: TCP, port: 80}]
+---
+: [
+`)
+	r := troupe("", "plan", "-f", good, "-f", bad, "--node-name", "a", "-o", "json")
+	if r.code != exitFailed {
+		t.Errorf("exit code %d, want %d", r.code, exitFailed)
+	}
+	lines := strings.Split(strings.TrimSpace(r.errs), "\n")
+	for _, want := range [][]string{
+		{"bad.yaml", "Service shop/cart", "spec.ports[0].port", "99999"},
+		{"bad.yaml", "Service shop/mangled", "spec.ports"},
+		{"bad.yaml", "Service shop/partly", "spec.externalIPs", "300.1.1.1"},
+		{"bad.yaml", "document 4"},
+	} {
+		if n := countLines(lines, want); n != 1 {
+			t.Errorf("%d lines with %q in:\n%s", n, want, r.errs)
+		}
+	}
+	if len(lines) != 4 {
+		t.Errorf("%d lines:\n%s", len(lines), r.errs)
+	}
+	var frontends []string
+	for _, f := range decodeReport(t, r.out).Frontends {
+		frontends = append(frontends, f.Frontend)
+	}
+	want := []string{"10.96.0.12:80/TCP", "198.51.100.1:80/TCP", "10.96.0.10:80/TCP", "192.168.16.1:30080/TCP"}
+	if diff := cmp.Diff(want, frontends); diff != "" {
+		t.Errorf("frontends (-want +got):\n%s", diff)
+	}
+}
+
+// countLines counts the lines that hold all of the words.
+func countLines(lines, words []string) int {
+	n := 0
+	for _, line := range lines {
+		all := strings.HasPrefix(line, "troupe: ")
+		for _, word := range words {
+			all = all && strings.Contains(line, word)
+		}
+		if all {
+			n++
+		}
+	}
+	return n
+}
+
+func TestPlanErrors(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "cluster.yaml", nodeA+web)
+	empty := t.TempDir()
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown node", []string{"-f", file, "--node-name", "c"}, 1, `troupe: unknown node "c": the input holds a`},
+		{"no nodes", []string{"-f", "-", "--node-name", "c"}, 1, `troupe: unknown node "c": the input holds no Node objects`},
+		{"no file of that name", []string{"-f", "none.yaml", "--node-name", "a"}, 1, "troupe: read objects: stat none.yaml: no such file or directory"},
+		{"empty directory", []string{"-f", empty, "--node-name", "a"}, 1, "troupe: read objects: directory " + empty + " has no *.yaml, *.yml or *.json"},
+		{"no file", []string{"--node-name", "a"}, 2, "troupe: expected -f FILE (- for standard input)"},
+		{"no node name", []string{"-f", file}, 2, "troupe: expected --node-name NAME: which node to plan for"},
+		{"unknown flag", []string{"--file", file}, 2, "troupe: unknown flag: --file (see 'troupe plan --help')"},
+		{"argument", []string{file}, 2, `troupe: unknown command "` + file + `" for "troupe plan"`},
+		{"format", []string{"-o", "xml"}, 2, `troupe: invalid argument "xml" for "-o, --output" flag: expected one of table, json, yaml (see 'troupe plan --help')`},
+		{"renderer", []string{"-f", file, "--node-name", "a", "--renderer", "ipvs"}, 2, `troupe: --renderer: renderer: "ipvs" is not one of nat44, cnat, dual`},
+		{"node ports", []string{"-f", file, "--node-name", "a", "--node-port-addresses", "primary,10.0.0.0/8"}, 2, `troupe: --node-port-addresses: services.nodePortAddresses[0]: "primary" must stand alone`},
+		{"configuration", []string{"-f", file, "--node-name", "a", "--config", "none.yaml"}, 1, "troupe: read configuration: open none.yaml: no such file or directory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := troupe("", append([]string{"plan"}, tt.args...)...)
+			if r.code != tt.code || r.errs != tt.want+"\n" || r.out != "" {
+				t.Errorf("exit code %d, stdout %q, stderr\n%swant %d\n%s", r.code, r.out, r.errs, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+// TestPlanContestedFrontend: two services want one external address; the older one gets the row, the other one is told.
+func TestPlanContestedFrontend(t *testing.T) {
+	service := func(name, created, ip string) string {
+		return `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: ` + name + `, creationTimestamp: "` + created + `"}
+spec: {type: ClusterIP, clusterIP: ` + ip + `, externalIPs: [198.51.100.9], ports: [{name: http, protocol: TCP, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: shop, name: ` + name + `-1, labels: {kubernetes.io/service-name: ` + name + `}}
+addressType: IPv4
+ports: [{name: http, protocol: TCP, port: 8080}]
+endpoints: [{addresses: [10.1.1.3], nodeName: a}]
+---
+`
+	}
+	in := nodeA + service("young", "2026-02-01T00:00:00Z", "10.96.0.21") + service("old", "2026-01-01T00:00:00Z", "10.96.0.22")
+	report := decodeReport(t, troupe(in, "plan", "-f", "-", "--node-name", "a", "-o", "json").out)
+	owners := map[string]string{}
+	for _, row := range report.Rows {
+		if owners[row.VIP] != "" {
+			t.Errorf("two rows for %s", row.VIP)
+		}
+		owners[row.VIP] = row.Service
+	}
+	if owners["198.51.100.9:80/TCP"] != "shop/old" {
+		t.Errorf("owners of the rows: %v", owners)
+	}
+	if len(report.Approximations) != 1 || report.Approximations[0].Service != "shop/young" || !strings.Contains(report.Approximations[0].Why, "shop/old") {
+		t.Errorf("approximations: %+v", report.Approximations)
+	}
+}
+
+// TestPlanSaysWhatIsNotRendered: a frontend without a row is explained.
+func TestPlanSaysWhatIsNotRendered(t *testing.T) {
+	in := nodeA + `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: mixed}
+spec:
+  clusterIP: 10.96.0.30
+  clusterIPs: [10.96.0.30, "fd00:96::30"]
+  ipFamilies: [IPv4, IPv6]
+  ports: [{name: sig, protocol: SCTP, port: 3868}, {name: http, protocol: TCP, port: 80}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {namespace: shop, name: mixed-4, labels: {kubernetes.io/service-name: mixed}}
+addressType: IPv4
+ports: [{name: sig, protocol: SCTP, port: 3868}, {name: http, protocol: TCP, port: 80}]
+endpoints: [{addresses: [10.1.1.3], nodeName: a}]
+`
+	r := troupe(in, "plan", "-f", "-", "--node-name", "a", "-o", "json")
+	if r.code != exitOK {
+		t.Errorf("exit code %d: %s", r.code, r.errs)
+	}
+	report := decodeReport(t, r.out)
+	explained := map[string]bool{}
+	for _, row := range report.Rows {
+		explained[row.VIP] = true
+	}
+	for _, a := range report.Approximations {
+		explained[a.Frontend] = true
+	}
+	if len(report.Frontends) != 4 {
+		t.Errorf("%d frontends, want 4", len(report.Frontends))
+	}
+	for _, f := range report.Frontends {
+		if !explained[f.Frontend] {
+			t.Errorf("%s has neither a row nor an explanation: %+v", f.Frontend, report.Approximations)
+		}
+	}
+}
+
+// TestPlanRealCluster: a dump as it is, at every node.
+func TestPlanRealCluster(t *testing.T) {
+	file := shared(t, "acceptance/real-cluster-shop.yaml")
+	for _, node := range []string{"edge-1", "edge-2", "edge-3"} {
+		r := troupe("", "plan", "-f", file, "--node-name", node, "--cluster-cidr", "10.1.0.0/16,fd00:1::/48", "-o", "json")
+		if r.code != exitOK || r.errs != "" {
+			t.Errorf("%s: exit code %d: %s", node, r.code, r.errs)
+			continue
+		}
+		if report := decodeReport(t, r.out); len(report.Frontends) < 20 || len(report.Rows) < 20 {
+			t.Errorf("%s: %d frontends, %d rows", node, len(report.Frontends), len(report.Rows))
+		}
+	}
+}
+
+// TestPlanDemo: the demo cluster has no problems, and every node has something to serve.
+func TestPlanDemo(t *testing.T) {
+	dir := filepath.Join(moduleRoot(t), "deploy", "demo")
+	for _, node := range []string{"shop-a", "shop-b", "shop-c"} {
+		r := troupe("", "plan", "-f", dir, "--node-name", node, "-o", "json")
+		if r.code != exitOK || r.errs != "" {
+			t.Fatalf("%s: exit code %d: %s", node, r.code, r.errs)
+		}
+		if report := decodeReport(t, r.out); len(report.Rows) < 14 {
+			t.Errorf("%s: only %d rows", node, len(report.Rows))
+		}
+	}
+}
+
+// TestPlanDoesNotDependOnOrder: the documents of a cluster in any order and in any number of files give the same plan.
+func TestPlanDoesNotDependOnOrder(t *testing.T) {
+	dir := filepath.Join(moduleRoot(t), "deploy", "demo")
+	want := troupe("", "plan", "-f", dir, "--node-name", "shop-a", "-o", "json").out
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, strings.Split(string(content), "\n---\n")...)
+	}
+	to := t.TempDir()
+	rapid.Check(t, func(r *rapid.T) {
+		parts := [2]string{}
+		for _, doc := range rapid.Permutation(documents).Draw(r, "documents") {
+			parts[rapid.IntRange(0, 1).Draw(r, "file")] += doc + "\n---\n"
+		}
+		one, two := write(t, to, "1.yaml", parts[0]), write(t, to, "2.yaml", parts[1])
+		if got := troupe("", "plan", "-f", one, "-f", two, "--node-name", "shop-a", "-o", "json"); got.out != want {
+			r.Fatalf("another plan: %s\n%s", got.errs, cmp.Diff(want, got.out))
+		}
+	})
+}
+
+// TestReadSameObjectTwice: the first file counts, and the other is named.
+func TestReadSameObjectTwice(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "1.yaml", nodeA+web)
+	second := write(t, dir, "2.yaml", strings.ReplaceAll(web, "10.96.0.10", "10.96.0.99"))
+	write(t, dir, ".hidden.yaml", ": [")
+	write(t, dir, "notes.txt", ": [")
+	objects, problems, err := plan.Read([]string{dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(objects.Services) != 1 || objects.Services[0].GetClusterIps()[0] != "10.96.0.10" || len(objects.Slices) != 1 {
+		t.Errorf("objects %+v", objects)
+	}
+	if len(problems) != 2 || problems[0].GetSource() != second || problems[0].GetObject() != "shop/web" || !strings.Contains(problems[0].GetMessage(), "1.yaml") {
+		t.Errorf("problems %v", problems)
+	}
+}

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+func TestZapLogger(t *testing.T) {
+	var out bytes.Buffer
+	log := newZapLogger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	log.With(zap.String("member", "m1")).Info("started", zap.Int("port", 7), zap.Error(errors.New("none")), zap.Strings("urls", []string{"a"}))
+	log.Debug("chatter")
+	log.Warn("slow")
+	log.Error("broken")
+	got := out.String()
+	for _, want := range []string{
+		`level=DEBUG msg="etcd: started" member=m1 port=7 error=none urls=[a]`, `level=INFO msg="etcd: slow"`, `level=WARN msg="etcd: broken"`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "chatter") {
+		t.Errorf("etcd's debugging is shown:\n%s", got)
+	}
+}
+
+// TestZapFatalPanics shows that etcd cannot end the process.
+func TestZapFatalPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	newZapLogger(nil).Fatal("the end")
+}

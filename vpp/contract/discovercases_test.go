@@ -1,0 +1,84 @@
+package contract
+
+import (
+	"fmt"
+	"testing"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+
+	"github.com/troupe-vpp/troupe/messages"
+	discovery "github.com/troupe-vpp/troupe/vpp/interfaces"
+)
+
+// summary says in one line per interface what it was found to be for.
+func summary(set *messages.InterfaceSet) []string {
+	var all []string
+	for _, i := range set.GetInterfaces() {
+		all = append(all, fmt.Sprintf("%s %s up=%v addresses=%v pods=%v frontend=%v backend=%v",
+			i.GetName(), i.GetKind(), i.GetAdminUp(), i.GetAddresses(), i.GetPods(), i.GetFrontend(), i.GetBackend()))
+	}
+	return all
+}
+
+// discover runs the discovery of the agent for two pods, one of which is an endpoint.
+func discover(t testing.TB, v *rig) *messages.InterfaceSet {
+	t.Helper()
+	set, err := discovery.Discover(t.Context(), v.link, discovery.Input{
+		Boot: v.boot, LocalEndpoints: []string{"10.1.2.2"},
+		Pods: []*messages.Pod{
+			{Namespace: "default", Name: "a", Addresses: []string{"10.1.1.2"}},
+			{Namespace: "default", Name: "b", Addresses: []string{"10.1.2.2"}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+var discoverCases = []contractCase{
+	{"discover/nothing", func(t *testing.T, v *rig) {
+		set := discover(t, v)
+		check(t, "interfaces", []string{"local0 INTERFACE_INTERNAL up=false addresses=[] pods=[] frontend=false backend=false"}, summary(set))
+		if set.Uplink != nil || set.GetBoot() != v.boot {
+			t.Errorf("set %v", set)
+		}
+	}},
+	{"discover/a node", func(t *testing.T, v *rig) {
+		uplink, a, b := loopback(t, v), loopback(t, v), loopback(t, v)
+		loopback(t, v)
+		v.expect(t, ok, up(uplink))
+		v.expect(t, ok, address(t, uplink, "192.168.50.1/24"))
+		v.expect(t, ok, route(t, "0.0.0.0/0", via(uplink, [4]byte{192, 168, 50, 254})))
+		v.expect(t, ok, up(a))
+		v.expect(t, ok, &interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: uplink, UnnumberedSwIfIndex: a})
+		v.expect(t, ok, route(t, "10.1.1.2/32", via(a, [4]byte{10, 1, 1, 2})))
+		v.expect(t, ok, up(b))
+		v.expect(t, ok, address(t, b, "10.1.2.1/24"))
+		v.expect(t, ok, neighbour(t, b, "10.1.2.2"))
+
+		set := discover(t, v)
+		check(t, "interfaces", []string{
+			"local0 INTERFACE_INTERNAL up=false addresses=[] pods=[] frontend=false backend=false",
+			"loop0 INTERFACE_UPLINK up=true addresses=[192.168.50.1/24] pods=[] frontend=true backend=true",
+			"loop1 INTERFACE_POD up=true addresses=[] pods=[default/a] frontend=true backend=false",
+			"loop2 INTERFACE_POD up=true addresses=[10.1.2.1/24] pods=[default/b] frontend=true backend=true",
+			"loop3 INTERFACE_INTERNAL up=false addresses=[] pods=[] frontend=false backend=false",
+		}, summary(set))
+		if set.GetUplink() != uint32(uplink) {
+			t.Errorf("uplink %d", set.GetUplink())
+		}
+		check(t, "node addresses", []string{"192.168.50.1/24"}, set.GetNodeAddresses())
+	}},
+	{"discover/a pod behind a recursive route", func(t *testing.T, v *rig) {
+		b := loopback(t, v)
+		v.expect(t, ok, up(b))
+		v.expect(t, ok, address(t, b, "10.0.0.1/24"))
+		v.expect(t, ok, route(t, "10.1.2.0/24", via(none, [4]byte{10, 0, 0, 7})))
+		for _, i := range discover(t, v).GetInterfaces() {
+			if i.GetSwIfIndex() == uint32(b) && (!i.GetBackend() || len(i.GetPods()) != 1) {
+				t.Errorf("interface %v", i)
+			}
+		}
+	}},
+}

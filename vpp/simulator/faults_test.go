@@ -1,0 +1,217 @@
+package simulator
+
+import (
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/nat44_ed"
+)
+
+func TestFaultRetval(t *testing.T) {
+	r := newRig(t)
+	svc, a, b := at(vip, 80), at(backendA, 8080), at(backendB, 8080)
+	remove := r.Inject(Fault{Message: "nat44_add_del_lb_static_mapping", Skip: 1, Times: 2, Retval: -99})
+	defer remove()
+	for i, want := range []int32{0, -99, -99, retValueExist} {
+		if got := r.call(lb(svc, selfTwice, 10, a, b)); got != want {
+			t.Errorf("add %d: retval %d, want %d", i, got, want)
+		}
+	}
+	if rows := r.Rows(); len(rows) != 1 {
+		t.Errorf("rows %q", rows)
+	}
+	if n := r.Counters().Failed("nat44_add_del_lb_static_mapping"); n != 3 {
+		t.Errorf("%d failures counted", n)
+	}
+	forever := r.Inject(Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1})
+	for range 3 {
+		if got := r.call(unrow(svc)); got != -1 {
+			t.Errorf("retval %d", got)
+		}
+	}
+	forever()
+	r.ok(unrow(svc))
+	r.Inject(Fault{Retval: -5})
+	r.ClearFaults()
+	r.ok(&memclnt.ControlPing{})
+}
+
+func TestFaultSwallowAndLose(t *testing.T) {
+	for name, fault := range map[string]Fault{"swallow": {Swallow: true}, "lose": {Lose: true}} {
+		t.Run(name, func(t *testing.T) {
+			v := listen(t, Options{})
+			w := dialWire(t, v)
+			fault.Message, fault.Times = "nat44_ed_plugin_enable_disable", 1
+			v.Inject(fault)
+			w.write(w.frame(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true}, 1))
+			w.write(w.frame(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true}, 2))
+			payload := w.expect("nat44_ed_plugin_enable_disable_reply", 2)
+			var reply nat44_ed.Nat44EdPluginEnableDisableReply
+			decode(t, payload, &reply)
+			want := map[string]int32{"swallow": retAlreadyEnabled, "lose": 0}[name]
+			if reply.Retval != want {
+				t.Errorf("retval %d, want %d", reply.Retval, want)
+			}
+		})
+	}
+}
+
+func TestFaultCloseMidFrame(t *testing.T) {
+	v := listen(t, Options{})
+	w := dialWire(t, v)
+	v.Inject(Fault{Message: "nat44_show_running_config", CloseMidFrame: true})
+	w.write(w.frame(&memclnt.ControlPing{}, 1))
+	w.write(w.frame(&nat44_ed.Nat44ShowRunningConfig{}, 2))
+	w.expect("control_ping_reply", 1)
+	if _, err := w.tryRead(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("read: %v, want an unexpected end", err)
+	}
+	if !v.Alive() {
+		t.Error("vpp died")
+	}
+}
+
+func TestFaultDisconnect(t *testing.T) {
+	v := listen(t, Options{})
+	w, other := dialWire(t, v), dialWire(t, v)
+	v.Inject(Fault{Message: "nat44_show_running_config", Disconnect: true})
+	w.write(w.frame(&nat44_ed.Nat44ShowRunningConfig{}, 2))
+	if _, err := w.tryRead(); !errors.Is(err, io.EOF) {
+		t.Errorf("read: %v, want the end", err)
+	}
+	other.write(other.frame(&memclnt.ControlPing{}, 1))
+	other.expect("control_ping_reply", 1)
+	v.DisconnectClients()
+	if _, err := other.tryRead(); !errors.Is(err, io.EOF) {
+		t.Errorf("read: %v, want the end", err)
+	}
+}
+
+func TestFaultDelay(t *testing.T) {
+	v := listen(t, Options{})
+	slow, quick := dialWire(t, v), dialWire(t, v)
+	remove := v.Inject(Fault{Message: "nat44_show_running_config", Delay: time.Hour})
+	slow.write(slow.frame(&nat44_ed.Nat44ShowRunningConfig{}, 1))
+	quick.write(quick.frame(&memclnt.ControlPing{}, 1))
+	quick.expect("control_ping_reply", 1)
+	remove()
+	v.Inject(Fault{Message: "nat44_show_running_config", Delay: time.Millisecond})
+	quick.write(quick.frame(&nat44_ed.Nat44ShowRunningConfig{}, 2))
+	quick.expect("nat44_show_running_config_reply", 2)
+	// Close ends the delayed request: the cleanup would hang otherwise.
+}
+
+func TestHang(t *testing.T) {
+	v := listen(t, Options{})
+	w := dialWire(t, v)
+	v.Hang()
+	v.Hang()
+	w.write(w.frame(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true}, 1))
+	answered := make(chan []byte, 1)
+	go func() {
+		payload, _ := w.tryRead()
+		answered <- payload
+	}()
+	select {
+	case <-answered:
+		t.Fatal("a hanging VPP answers")
+	case <-time.After(20 * time.Millisecond):
+	}
+	if v.Counters().Of("nat44_ed_plugin_enable_disable") != 0 {
+		t.Error("a hanging VPP executes")
+	}
+	v.Resume()
+	v.Resume()
+	if payload := <-answered; payload == nil {
+		t.Error("no answer after resume")
+	}
+	v.Hang()
+	w.write(w.frame(&memclnt.ControlPing{}, 2))
+	// Close ends the hang.
+}
+
+func TestFreezeMappings(t *testing.T) {
+	r := newRig(t)
+	if err := r.FreezeMappings(true); err != nil {
+		t.Fatal(err)
+	}
+	row := lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080))
+	if code := r.call(row); code != retUnspecified {
+		t.Errorf("lb: retval %d", code)
+	}
+	if code := r.call(simple(true, 0, "a")); code != retUnspecified {
+		t.Errorf("simple: retval %d", code)
+	}
+	if err := r.FreezeMappings(false); err != nil {
+		t.Fatal(err)
+	}
+	r.ok(row)
+}
+
+func TestForeignRows(t *testing.T) {
+	r := newRig(t)
+	row := ForeignRow{
+		VIP: at(vip, 80), Proto: ProtoTCP, Tag: "someone", SelfTwiceNAT: true, Affinity: 5,
+		Backends: []Backend{{Addr: at(backendA, 8080), Weight: 1}, {Addr: at(backendB, 8080), Weight: 1}},
+	}
+	r.ResetCounters()
+	for i, want := range []int32{0, retValueExist} {
+		if code, err := r.ForeignAdd(row); code != want || err != nil {
+			t.Errorf("add %d: %d, %v", i, code, err)
+		}
+	}
+	row.VIP, row.TwiceNAT = at(vip, 81), true
+	if code, err := r.ForeignAdd(row); code != 0 || err != nil {
+		t.Errorf("add: %d, %v", code, err)
+	}
+	if n := r.Counters().Mutating(); n != 0 {
+		t.Errorf("%d changes counted", n)
+	}
+	details := dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
+	if len(details) != 2 || details[0].Tag != "someone" {
+		t.Errorf("dump %+v", details)
+	}
+	r.ok(identity(true, 0, 5))
+	r.ok(simple(true, 0, "a"))
+	for i, want := range []int32{0, retNoSuchEntry} {
+		if code, err := r.ForeignRemove(at(vip, 80), ProtoTCP); code != want || err != nil {
+			t.Errorf("remove %d: %d, %v", i, code, err)
+		}
+	}
+	for _, key := range []struct {
+		at    string
+		proto uint8
+	}{{"10.96.0.9:80", ProtoTCP}, {"10.0.0.7:4789", ProtoUDP}} {
+		if code, err := r.ForeignRemove(parse(key.at), key.proto); code != 0 || err != nil {
+			t.Errorf("remove %s: %d, %v", key.at, code, err)
+		}
+	}
+	if rows := r.Rows(); len(rows) != 1 {
+		t.Errorf("rows %q", rows)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	r := newRig(t)
+	r.ResetCounters()
+	svc := at(vip, 80)
+	r.ok(lb(svc, selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
+	r.call(lb(svc, selfTwice, 10, at(backendA, 8080), at(backendB, 8080)))
+	dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
+	dump[nat44_ed.Nat44EdOutputInterfaceGetReply](t, r.conn, &nat44_ed.Nat44EdOutputInterfaceGet{})
+	c := r.Counters()
+	if c.Mutating() != 2 || c.Dumps() != 2 || c.Of("nat44_add_del_lb_static_mapping") != 2 || c.Dropped() != 0 {
+		t.Errorf("mutating %d, dumps %d:\n%s", c.Mutating(), c.Dumps(), c)
+	}
+	want := "nat44_add_del_lb_static_mapping 2 (1 failed)\n"
+	if got := c.String(); len(got) < len(want) {
+		t.Errorf("text %q", got)
+	}
+	r.ResetCounters()
+	if n := r.Counters().Of("nat44_add_del_lb_static_mapping"); n != 0 || c.Mutating() != 2 {
+		t.Error("reset is not a reset, or the copy was no copy")
+	}
+}

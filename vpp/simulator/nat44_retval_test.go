@@ -1,0 +1,245 @@
+package simulator
+
+import (
+	"net/netip"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+)
+
+// step is a request with the return code that VPP gives.
+type step struct {
+	req  api.Message
+	want int32
+}
+
+// simpleVIP is the external address of the simple mappings of these tests.
+var simpleVIP = netip.MustParseAddr("10.96.0.9")
+
+// noIf is the "no interface" index.
+const noIf = interface_types.InterfaceIndex(none)
+
+// simple returns a message for a simple mapping of 10.96.0.9:80/tcp.
+func simple(add bool, flags nat_types.NatConfigFlags, backend string) *nat44_ed.Nat44AddDelStaticMappingV2 {
+	b := map[string][4]byte{"a": backendA.As4(), "b": backendB.As4()}[backend]
+	return &nat44_ed.Nat44AddDelStaticMappingV2{
+		IsAdd: add, Flags: flags, ExternalIPAddress: [4]byte{10, 96, 0, 9}, ExternalPort: 80, Protocol: ProtoTCP,
+		LocalIPAddress: b, LocalPort: 8080, ExternalSwIfIndex: noIf,
+	}
+}
+
+// identity returns a message for an identity mapping of 10.0.0.7:4789/udp.
+func identity(add bool, flags nat_types.NatConfigFlags, vrf uint32) *nat44_ed.Nat44AddDelIdentityMapping {
+	return &nat44_ed.Nat44AddDelIdentityMapping{
+		IsAdd: add, Flags: flags, IPAddress: [4]byte{10, 0, 0, 7}, Port: 4789, Protocol: ProtoUDP,
+		SwIfIndex: noIf, VrfID: vrf,
+	}
+}
+
+func role(add bool, flags nat_types.NatConfigFlags, index uint32) *nat44_ed.Nat44InterfaceAddDelFeature {
+	return &nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: add, Flags: flags, SwIfIndex: interface_types.InterfaceIndex(index)}
+}
+
+func output(add bool, index uint32) *nat44_ed.Nat44EdAddDelOutputInterface {
+	return &nat44_ed.Nat44EdAddDelOutputInterface{IsAdd: add, SwIfIndex: interface_types.InterfaceIndex(index)}
+}
+
+func address(add bool, flags nat_types.NatConfigFlags, from, to byte) *nat44_ed.Nat44AddDelAddressRange {
+	return &nat44_ed.Nat44AddDelAddressRange{
+		IsAdd: add, Flags: flags, VrfID: none,
+		FirstIPAddress: [4]byte{172, 16, 0, from}, LastIPAddress: [4]byte{172, 16, 0, to},
+	}
+}
+
+func enable(on bool, flags nat44_ed.Nat44ConfigFlags) *nat44_ed.Nat44EdPluginEnableDisable {
+	return &nat44_ed.Nat44EdPluginEnableDisable{Enable: on, Flags: flags}
+}
+
+func TestReturnCodes(t *testing.T) {
+	const (
+		twice = nat_types.NAT_IS_TWICE_NAT
+		self  = nat_types.NAT_IS_SELF_TWICE_NAT
+		o2i   = nat_types.NAT_IS_OUT2IN_ONLY
+		bare  = nat_types.NAT_IS_ADDR_ONLY
+		in    = nat_types.NAT_IS_INSIDE
+		out   = nat_types.NAT_IS_OUTSIDE
+	)
+	svc, a, b, c := at(vip, 80), at(backendA, 8080), at(backendB, 8080), at(backendB, 8081)
+	plain := func() *nat44_ed.Nat44AddDelLbStaticMapping {
+		row := lb(svc, 0, 10, a, b)
+		row.Flags = 0
+		return row
+	}
+	on := step{enable(true, 0), 0}
+	row := step{lb(svc, 0, 10, a, b), 0}
+	tests := map[string][]step{
+		"enable twice":                  {on, {enable(true, 0), retAlreadyEnabled}},
+		"disable when disabled":         {{enable(false, 0), retAlreadyDisabled}},
+		"enable, disable, enable":       {on, {enable(false, 0), 0}, on},
+		"static mapping only":           {{enable(true, nat44_ed.NAT44_IS_STATIC_MAPPING_ONLY), retUnsupported}},
+		"connection tracking":           {{enable(true, nat44_ed.NAT44_IS_CONNECTION_TRACKING), retUnsupported}},
+		"endpoint dependent is ignored": {{enable(true, nat44_ed.NAT44_IS_ENDPOINT_DEPENDENT), 0}},
+
+		"off: lb":             {{lb(svc, 0, 10, a, b), retUnsupported}, {unrow(svc), retUnsupported}},
+		"off: lb local":       {{local(true, svc, a, 1), retUnsupported}},
+		"off: simple":         {{simple(true, 0, "a"), retUnsupported}, {simple(false, 0, "a"), retUnsupported}},
+		"off: identity":       {{identity(true, 0, 0), retUnsupported}},
+		"off: add address":    {{address(true, 0, 1, 1), retUnsupported}},
+		"off: del address":    {{address(false, 0, 1, 1), retNoSuchEntry}},
+		"off: interface":      {{role(true, in, 1), retUnsupported}, {role(false, in, 1), retUnsupported}},
+		"off: output":         {{output(true, 1), retUnsupported}, {output(false, 1), retUnsupported}},
+		"off: interface addr": {{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, retUnsupported}},
+		"off: del session":    {{&nat44_ed.Nat44DelSession{}, retUnsupported}},
+		"off: globals": {
+			{&nat44_ed.Nat44ForwardingEnableDisable{Enable: true}, 0},
+			{&nat44_ed.NatSetTimeouts{UDP: 1}, 0},
+			{&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7}, 0},
+		},
+
+		"session limit of unknown vrf": {on, {&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7, VrfID: 99}, retUnspecified}},
+		"workers":                      {on, {&nat44_ed.NatSetWorkers{WorkerMask: 1}, retFeatureDisabled}},
+		"fq options when enabled":      {on, {&nat44_ed.Nat44EdSetFqOptions{FrameQueueNelts: 32}, retAlreadyEnabled}},
+		"fq options before":            {{&nat44_ed.Nat44EdSetFqOptions{FrameQueueNelts: 32}, 0}},
+		"mss":                          {on, {&nat44_ed.NatSetMssClamping{MssValue: 1400, Enable: true}, 0}},
+
+		"role": {
+			on,
+			{role(true, in, 1), 0},
+			{role(true, in, 1), 0},
+			{role(true, out, 1), 0},
+			{role(true, 0, 1), 0},
+			{role(false, in, 1), 0},
+			{role(false, out, 1), 0},
+			{role(false, out, 1), retNoSuchEntry},
+		},
+		"role of unknown interface": {on, {role(true, in, 99), retInvalidSwIfIndex}, {role(false, in, none), retInvalidSwIfIndex}},
+		"wrong role removes too":    {on, {role(true, out, 1), 0}, {role(false, in, 1), 0}, {role(false, out, 1), retNoSuchEntry}},
+		"output": {
+			on,
+			{output(true, 1), 0},
+			{output(true, 1), retValueExist},
+			{role(true, in, 1), retValueExist},
+			{output(false, 1), 0},
+			{output(false, 1), retNoSuchEntry},
+			{role(true, in, 1), 0},
+			{output(true, 1), retValueExist},
+			{output(true, 99), retInvalidSwIfIndex},
+		},
+
+		"addresses": {
+			on,
+			{address(true, 0, 1, 3), 0},
+			{address(true, 0, 2, 2), retValueExist},
+			{address(true, twice, 2, 2), 0},
+			{address(false, twice, 2, 2), 0},
+			{address(false, twice, 2, 2), retNoSuchEntry},
+			{address(false, 0, 1, 3), 0},
+			{address(false, 0, 1, 1), retNoSuchEntry},
+			{address(true, 0, 9, 3), 0}, // an empty range is no error
+		},
+		"range stops without rollback": {
+			on,
+			{address(true, 0, 3, 3), 0},
+			{address(true, 0, 1, 5), retValueExist},
+			{address(false, 0, 1, 2), 0},
+			{address(false, 0, 4, 4), retNoSuchEntry},
+		},
+		"interface addr": {
+			on,
+			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, 0},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, retValueExist},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1, Flags: twice}, 0},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{SwIfIndex: 1}, 0},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{SwIfIndex: 1}, retNoSuchEntry},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 99}, retInvalidSwIfIndex},
+		},
+
+		"lb with one local":           {on, {lb(svc, 0, 10, a), retInvalidValue}},
+		"lb without locals":           {on, {lb(svc, 0, 10), retInvalidValue}},
+		"lb duplicate":                {on, row, {lb(svc, 0, 20, b, c), retValueExist}},
+		"lb with equal locals":        {on, {lb(svc, 0, 10, a, a), 0}},
+		"lb delete missing":           {on, {unrow(svc), retNoSuchEntry}},
+		"lb delete on simple":         {on, {simple(true, o2i, "a"), 0}, {unrow(at(simpleVIP, 80)), retInvalidValue}},
+		"lb over simple":              {on, {simple(true, o2i, "a"), 0}, {lb(at(simpleVIP, 80), 0, 1, a, b), retValueExist}},
+		"lb without out2in-only":      {on, {plain(), retNoSuchEntry}},
+		"lb without o2i, VIP in pool": {on, {&nat44_ed.Nat44AddDelAddressRange{IsAdd: true, VrfID: none, FirstIPAddress: vip.As4(), LastIPAddress: vip.As4()}, 0}, {plain(), 0}},
+		"lb twice deleted":            {on, row, {unrow(svc), 0}, {unrow(svc), retNoSuchEntry}},
+		"lb local": {
+			on,
+			row,
+			{local(true, svc, a, 1), retValueExist},
+			{local(true, svc, c, 1), 0},
+			{local(false, svc, at(outsider, 1), 1), retNoSuchEntry},
+			{local(false, svc, c, 1), 0},
+			{local(false, svc, a, 1), retUnspecified},
+			{local(true, at(otherVIP, 80), a, 1), retNoSuchEntry},
+			{local(false, at(otherVIP, 80), a, 1), retNoSuchEntry},
+		},
+		"lb local of simple": {on, {simple(true, o2i, "a"), 0}, {local(true, at(simpleVIP, 80), b, 1), retInvalidValue}},
+
+		"simple": {
+			on,
+			{simple(true, o2i, "a"), 0},
+			{simple(true, o2i, "a"), retValueExist},
+			{simple(true, o2i, "b"), retValueExist},
+			{simple(false, o2i, "a"), 0},
+			{simple(false, o2i, "a"), retNoSuchEntry},
+		},
+		"simple: one mapping per backend": {
+			on,
+			{simple(true, 0, "a"), 0},
+			{func() api.Message { r := simple(true, 0, "a"); r.ExternalPort = 81; return r }(), retValueExist},
+			{func() api.Message { r := simple(true, o2i, "a"); r.ExternalPort = 81; return r }(), 0},
+		},
+		"simple: twice-nat with address only": {on, {simple(true, twice|bare, "a"), retUnsupported}, {simple(true, self|bare, "a"), retUnsupported}, {simple(false, twice|bare, "a"), retUnsupported}},
+		"simple delete on lb":                 {on, {lb(at(simpleVIP, 80), 0, 1, a, b), 0}, {simple(false, o2i, "a"), 0}, {unrow(at(simpleVIP, 80)), 0}},
+		"simple with the first version": {on, {&nat44_ed.Nat44AddDelStaticMapping{
+			IsAdd: true, Flags: bare, ExternalIPAddress: simpleVIP.As4(), LocalIPAddress: backendA.As4(), ExternalSwIfIndex: noIf, VrfID: none,
+		}, 0}},
+		"interface bound": {
+			on,
+			{&nat44_ed.Nat44AddDelStaticMappingV2{IsAdd: true, LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, 0},
+			{&nat44_ed.Nat44AddDelStaticMappingV2{IsAdd: true, LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, retValueExist},
+			{&nat44_ed.Nat44AddDelStaticMappingV2{LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, 0},
+			{&nat44_ed.Nat44AddDelStaticMappingV2{LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, retNoSuchEntry},
+		},
+		"identity": {
+			on,
+			{identity(true, 0, 0), 0},
+			{identity(true, 0, 0), retValueExist},
+			{identity(true, 0, 5), 0},
+			{identity(false, 0, 7), retNoSuchEntry},
+			{identity(false, 0, 5), 0},
+			{identity(false, 0, none), 0},
+			{identity(false, 0, 0), retNoSuchEntry},
+			{identity(true, bare, 0), 0},
+		},
+		"sessions": {on, {&nat44_ed.Nat44DelSession{Address: backendA.As4(), Protocol: 6}, retNoSuchEntry}},
+		"vrf tables": {
+			on,
+			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3, IsAdd: true}, 0},
+			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3, IsAdd: true}, retValueExist},
+			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 3, VrfID: 4, IsAdd: true}, 0},
+			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 3, VrfID: 4, IsAdd: true}, retValueExist},
+			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 3, VrfID: 4}, 0},
+			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 3, VrfID: 4}, retNoSuchEntry},
+			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 8, VrfID: 4, IsAdd: true}, retNoSuchEntry},
+			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3}, 0},
+			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3}, retNoSuchEntry},
+		},
+	}
+	for name, steps := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := bareRig(t, Options{})
+			for i, s := range steps {
+				if got := r.call(s.req); got != s.want {
+					t.Fatalf("step %d %s: retval %d, want %d", i, s.req.GetMessageName(), got, s.want)
+				}
+			}
+		})
+	}
+}
