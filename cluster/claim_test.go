@@ -198,6 +198,15 @@ var claimCases = []claimCase{
 		nodes: me("u"), first: waits, last: holds, id: 4, verbs: []verb{verbAdopt}, stored: []string{"4 me u"},
 	},
 	{
+		name: "two IDs and no name record, memory decides",
+		store: func(m *model) {
+			m.record(testLayout, 9, "me", "u")
+			m.record(testLayout, 4, "me", "u")
+			m.drop(testLayout.name("me"))
+		},
+		self: identity{lastID: 9}, nodes: me("u"), first: waits, last: holds, id: 9, verbs: []verb{verbAdopt}, stored: []string{"9 me u"},
+	},
+	{
 		name: "a surplus ID turns up later",
 		store: func(m *model) {
 			m.record(testLayout, 9, "me", "u")

@@ -169,16 +169,19 @@ func (e *Embedded) close() error {
 	if e.streams != nil {
 		e.streams()
 	}
-	if e.server != nil {
-		errs = append(errs, stopServer(e.server, e.cfg.CloseTimeout))
+	if e.server == nil {
+		return errors.Join(append(errs, e.leave())...)
 	}
+	return errors.Join(append(errs, stopServer(e.server, e.cfg.CloseTimeout, e.leave))...)
+}
+
+// leave gives the directory up, after the server is over.
+func (e *Embedded) leave() error {
+	var err error
 	if e.cleanup != "" {
-		errs = append(errs, os.RemoveAll(e.cleanup))
+		err = os.RemoveAll(e.cleanup)
 	}
-	if !errors.Is(errors.Join(errs...), ErrCloseTimeout) {
-		errs = append(errs, e.lock.release()) // the directory of a server that is still stopping is not free
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, e.lock.release())
 }
 
 // startServer starts etcd and waits until it serves. Where etcd would panic or end the process, it returns ErrDamaged.
@@ -200,21 +203,21 @@ func startServer(cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, 
 	case <-deadline.C:
 		err = fmt.Errorf("not ready within %s", timeout)
 	}
-	return nil, errors.Join(err, stopServer(server, timeout))
+	return nil, errors.Join(err, stopServer(server, timeout, func() error { return nil }))
 }
 
-// stopServer waits for the end of the server, but not for ever.
-func stopServer(server *embed.Etcd, timeout time.Duration) error {
-	done := make(chan struct{})
+// stopServer stops the server, calls then, and waits for both, but not for ever.
+func stopServer(server *embed.Etcd, timeout time.Duration, then func() error) error {
+	done := make(chan error, 1)
 	go func() {
-		defer close(done)
 		server.Close()
+		done <- then()
 	}()
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return err
 	case <-deadline.C:
 		return fmt.Errorf("%w: %s", ErrCloseTimeout, timeout)
 	}

@@ -187,6 +187,33 @@ func TestEmbeddedCloseEndsWatches(t *testing.T) {
 	}
 }
 
+// TestEmbeddedCloseTimeout gives up the wait; the directory is free only when the server is done with it.
+func TestEmbeddedCloseTimeout(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etcd")
+	etcd, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, CloseTimeout: time.Nanosecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := etcd.Close(); !errors.Is(err, ErrCloseTimeout) {
+		t.Errorf("got %v, want ErrCloseTimeout", err)
+	}
+	if _, err := StartEmbedded(EmbeddedConfig{Dir: dir}); !errors.Is(err, ErrLocked) {
+		t.Errorf("start beside a server that is stopping: %v, want ErrLocked", err)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		next, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
+		if err == nil {
+			closeEtcd(t, next)
+			return
+		}
+		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
+			t.Fatalf("start after the server has stopped: %v", err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // TestNewClusterEveryTime shows that an etcd without its data is another cluster.
 func TestNewClusterEveryTime(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "etcd")

@@ -69,6 +69,18 @@ func TestListKeepsLastGood(t *testing.T) {
 	}
 }
 
+// TestUnknownKeys notes keys of a later version, and forgets them with their deletion.
+func TestUnknownKeys(t *testing.T) {
+	k := newKeyspace(testLayout)
+	odd := pair{key: testLayout.root() + "colour/a", value: []byte("blue"), mod: 2}
+	if touched := k.apply([]change{{pair: odd}}); len(touched) != 0 || !strings.Contains(k.trouble(), odd.key) {
+		t.Errorf("touched %v, trouble %q", touched, k.trouble())
+	}
+	if k.apply([]change{{pair: odd, deleted: true}}); k.trouble() != "" {
+		t.Errorf("trouble after the deletion: %q", k.trouble())
+	}
+}
+
 func TestTroubleIsShort(t *testing.T) {
 	m := newModel()
 	for id := uint32(1); id <= 9; id++ {

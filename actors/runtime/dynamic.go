@@ -36,10 +36,7 @@ type dynamic struct {
 }
 
 // retryWard ends the back-off or the quarantine of one child.
-type retryWard struct {
-	key   string
-	token uint64
-}
+type retryWard struct{ ward *ward }
 
 var (
 	_ supervisor = (*dynamic)(nil)
@@ -62,9 +59,7 @@ func (d *dynamic) Receive(c *Context, msg any) {
 	case *messages.Nudge:
 		d.nudge(c, m)
 	case *retryWard:
-		if w := d.wards[m.key]; w != nil && w.wanted && w.trouble != nil && w.trouble.retry.over(m.token) {
-			d.begin(c, w)
-		}
+		d.begin(c, m.ward)
 	}
 }
 
@@ -126,7 +121,6 @@ func (d *dynamic) nudge(c *Context, m *messages.Nudge) {
 	}
 	w.generation = max(w.generation, m.GetGeneration())
 	if t := w.trouble; t != nil && t.quarantined && m.GetGeneration() > t.generation {
-		t.retry.waiting = false
 		d.begin(c, w)
 	}
 }
@@ -136,7 +130,7 @@ func (d *dynamic) forgive(w *ward) {
 	if w.trouble == nil {
 		return
 	}
-	w.trouble.retry.waiting = false
+	w.trouble.retry.callOff()
 	if w.trouble.quarantined {
 		w.trouble.quarantined = false
 		d.quarantined--
@@ -146,9 +140,8 @@ func (d *dynamic) forgive(w *ward) {
 // begin starts or restarts a child that is wanted.
 func (d *dynamic) begin(c *Context, w *ward) {
 	d.forgive(w)
-	now := c.Now()
 	if w.trouble != nil {
-		w.trouble.retry.began(now)
+		w.trouble.retry.began(c.Now())
 	}
 	if w.box != nil {
 		w.box.restart()
@@ -179,7 +172,7 @@ func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
 	switch {
 	case w == nil || w.box != child || w.stopping: // it is stopping: a restart would only confuse it
 		c.shell.sys.report(child, f, decisionStop)
-	case w.trouble != nil && w.trouble.retry.waiting: // it failed twice before it was restarted
+	case w.trouble != nil && w.trouble.retry.waiting(): // it failed twice before it was restarted
 		c.shell.sys.report(child, f, decisionRestart)
 	default:
 		c.shell.sys.report(child, f, d.failed(c, w, f))
@@ -211,7 +204,7 @@ func (d *dynamic) gone(c *Context, w *ward, cause error) {
 	if errors.Is(cause, ErrDown) || errors.Is(cause, ErrShutdown) {
 		return // so does this supervisor
 	}
-	if w.trouble != nil && w.trouble.retry.waiting {
+	if w.trouble != nil && w.trouble.retry.waiting() {
 		return // it had failed before; the timer will start a new one
 	}
 	f := newFailure(cause, "", nil)
@@ -229,7 +222,7 @@ func (d *dynamic) failed(c *Context, w *ward, f *Failure) (decision string) {
 		}
 	}
 	t := w.troubles()
-	delay := t.retry.failed(d.policy, now, c.Rand())
+	delay := t.retry.failed(d.policy, c)
 	condition, decision := StateBackoff, decisionRestart
 	w.generation = max(w.generation, f.generation)
 	if n := t.failures.add(now, d.policy.QuarantineWindow); d.policy.QuarantineAfter > 0 && n >= d.policy.QuarantineAfter {
@@ -241,6 +234,6 @@ func (d *dynamic) failed(c *Context, w *ward, f *Failure) (decision string) {
 	if w.box != nil {
 		w.box.mark(condition, now.Add(delay))
 	}
-	c.After(delay, &retryWard{w.key, t.retry.token})
+	t.retry.wait(c, delay, &retryWard{w})
 	return decision
 }

@@ -177,6 +177,39 @@ func TestDynamicQuarantineEnds(t *testing.T) {
 	expectActors(t, sys, "sup")
 }
 
+// TestDynamicQuarantineTimersAreCalledOff: the timer of a quarantine that was lifted does not shorten the next one, nor that of another child of
+// the name.
+func TestDynamicQuarantineTimersAreCalledOff(t *testing.T) {
+	for name, lift := range map[string]any{"nudge": &messages.Nudge{Key: "a", Generation: 1}, "release": &messages.Release{Key: "a"}} {
+		t.Run(name, func(t *testing.T) {
+			var j journal
+			sim, sys := troupe(t, &j, Policy{QuarantineAfter: 1, QuarantineFor: time.Minute}, nil)
+			for range 2 {
+				tell(t, sim, sys, ensure("a"))
+				sys.Send(sys.PID("sup/a"), &boom{})
+				run(t, sim, 30*time.Second)
+				if text, err := sys.Inspect(t.Context(), "sup"); err != nil || !strings.Contains(text, `"quarantined":1,`) {
+					t.Fatalf("inspect: %s, %v", text, err)
+				}
+				if s := state(t, sys, "sup/a"); s.State != StateQuarantined {
+					t.Fatalf("a: %+v", s)
+				}
+				tell(t, sim, sys, lift)
+				if text, err := sys.Inspect(t.Context(), "sup"); err != nil || !strings.Contains(text, `"quarantined":0,`) {
+					t.Errorf("inspect after the quarantine: %s, %v", text, err)
+				}
+				lift = &messages.Release{Key: "a"}
+			}
+			tell(t, sim, sys, ensure("a"))
+			sys.Send(sys.PID("sup/a"), &boom{})
+			run(t, sim, 58*time.Second) // all earlier timers would have come by now
+			if s := state(t, sys, "sup/a"); s.State != StateQuarantined {
+				t.Errorf("a: %+v", s)
+			}
+		})
+	}
+}
+
 // TestDynamicSlowFailuresAreNoQuarantine: the quarantine counts in a window.
 func TestDynamicSlowFailuresAreNoQuarantine(t *testing.T) {
 	var j journal

@@ -142,7 +142,20 @@ func TestPostBeforeRegistration(t *testing.T) {
 	if box.runnable() || box.UserMessageCount() != 1 {
 		t.Error("a mailbox without an actor wants to run")
 	}
+	// Between the registration and Started, which protoactor posts next.
+	box = &Mailbox{sys: sys, invoker: idleInvoker{}}
+	box.PostUserMessage(&work{})
+	if box.runnable() {
+		t.Error("a user message is handled before Started")
+	}
+	box.PostSystemMessage(&actor.Started{})
+	if !box.runnable() {
+		t.Error("Started does not wake the mailbox")
+	}
 }
+
+// idleInvoker is an actor that does nothing.
+type idleInvoker struct{ actor.MessageInvoker }
 
 // TestSystemMessagesOvertake: a restart passes a thousand waiting messages and a closed gate, and the new incarnation gets them all.
 func TestSystemMessagesOvertake(t *testing.T) {

@@ -44,10 +44,7 @@ type step struct {
 }
 
 // proceed ends the back-off of one child.
-type proceed struct {
-	index int
-	token uint64
-}
+type proceed struct{ index int }
 
 var (
 	_ supervisor = (*ordered)(nil)
@@ -72,9 +69,8 @@ func (o *ordered) Receive(c *Context, msg any) {
 	case *messages.Ready:
 		o.childReady(c, m.GetIncarnation())
 	case *proceed:
-		if o.steps[m.index].retry.over(m.token) {
-			o.advance(c)
-		}
+		o.steps[m.index].retry.callOff()
+		o.advance(c)
 	}
 }
 
@@ -112,7 +108,7 @@ func (o *ordered) advance(c *Context) {
 		}
 		s := &o.steps[i]
 		independent := s.begun && o.children[i].Reaction != ReactRestart
-		if s.due && !s.retry.waiting && (ready || independent) {
+		if s.due && !s.retry.waiting() && (ready || independent) {
 			o.begin(c, i)
 		}
 		ready = ready && s.ready
@@ -153,7 +149,7 @@ func (o *ordered) begin(c *Context, i int) {
 // childFailed satisfies supervisor.
 func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
 	i := o.index(child.pid)
-	if i < 0 || o.steps[i].retry.waiting { // nobody's, or it failed twice before it was restarted
+	if i < 0 || o.steps[i].retry.waiting() { // nobody's, or it failed twice before it was restarted
 		c.shell.sys.report(child, f, decisionRestart)
 		return
 	}
@@ -197,8 +193,8 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	o.allUp = false
 	s := &o.steps[i]
 	s.due, s.ready = true, false
-	delay := s.retry.failed(o.policy, now, c.Rand())
-	c.After(delay, &proceed{i, s.retry.token})
+	delay := s.retry.failed(o.policy, c)
+	s.retry.wait(c, delay, &proceed{i})
 	if s.box != nil {
 		s.box.mark(StateBackoff, now.Add(delay))
 	}

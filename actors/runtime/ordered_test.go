@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -268,4 +270,55 @@ func TestOrderedFaultReports(t *testing.T) {
 	if f := faults[1]; f.GetActor() != "sup/a" || f.GetReason() != ErrStopped.Error() || f.GetDecision() != "restart" {
 		t.Errorf("fault: %v", f)
 	}
+}
+
+// eagerScheduler lets one mailbox work at the very instant it can, inside whatever its supervisor is doing: the worst that a concurrent dispatcher
+// could do.
+type eagerScheduler struct {
+	fifoScheduler
+	eager string
+}
+
+func (s *eagerScheduler) Ready(m *Mailbox) {
+	if m.Path() != s.eager {
+		s.fifoScheduler.Ready(m)
+		return
+	}
+	for m.Step() {
+	}
+}
+
+// TestOrderedRestartsBeforeItOpensTheGate: the old incarnation gets nothing of what was kept for the new one.
+func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
+	var j journal
+	eager := &eagerScheduler{}
+	sys := NewSystem(Options{Scheduler: eager, Clock: NewSim(SimOptions{})})
+	children := scripted(&j, "a")(Child{Name: "a"}, Child{Name: "b"})
+	root(t, sys, "sup", Ordered("sup", children, Policy{}))
+	eager.run()
+	sys.Send(sys.PID("sup/a"), &keyed{})
+	eager.run()
+	mailbox(t, sys, "sup/a").restart() // like after a failure, without the wait
+	mailbox(t, sys, "sup/b").gate(true)
+	sys.Send(sys.PID("sup/b"), &work{1})
+	sup := mailbox(t, sys, "sup").behaviour().(*ordered)
+	sup.steps[0].incarnation, sup.steps[0].ready, sup.steps[1].due, sup.steps[1].ready = 2, false, true, false
+	eager.run()
+	j.take()
+	eager.eager = "sup/b"
+	sys.Send(sys.PID("sup/a"), &keyed{})
+	eager.run()
+	expect(t, &j, "stop b 1", "start b 2", "b 2 gets 1")
+	if err := sys.Shutdown(canceled(t)); err == nil {
+		t.Error("nobody has worked")
+	}
+	eager.run()
+	if err := sys.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// behaviour looks into the actor.
+func (b *Mailbox) behaviour() Behaviour {
+	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*shell).behaviour
 }

@@ -108,6 +108,45 @@ func TestPitfallP04RestartAfterStop(t *testing.T) {
 	tell(t, sim, sys, &messages.Release{Key: "b"})
 	run(t, sim, time.Hour)
 	expect(t, &j, "start b 1", "stop b 1")
+	// Behind a stop that waits for children, which protoactor would turn into a restart.
+	tell(t, sim, sys, ensure("c"))
+	sys.guardian.once.Do(func() {}) // the end of a root is on purpose
+	sup := mailbox(t, sys, "sup")
+	sup.stop()
+	sup.restart()
+	sup.PostSystemMessage(&actor.Restart{})
+	settle(t, sim)
+	expectActors(t, sys)
+}
+
+// TestPitfallP04StaleFailure: a failure that arrives after the child was restarted for another reason does not restart it again.
+func TestPitfallP04StaleFailure(t *testing.T) {
+	for name, spec := range map[string]Spec{
+		"ordered": Ordered("sup", []Child{{Name: "a", Spec: probeSpec(probe{})}}, Policy{}),
+		"dynamic": Dynamic("sup", func(string) Spec { return probeSpec(probe{}) }, Policy{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var faults []string
+			sim, sys := simulated(t, 1, func(o *Options) {
+				o.OnFault = func(f *messages.Fault) { faults = append(faults, f.GetDecision()) }
+			})
+			root(t, sys, "sup", spec)
+			tell(t, sim, sys, ensure("a"))
+			child := mailbox(t, sys, "sup/a")
+			child.restart()
+			settle(t, sim)
+			mailbox(t, sys, "sup").PostSystemMessage(&actor.Failure{Who: child.pid, Reason: &Failure{Incarnation: 1}})
+			settle(t, sim)
+			if s := child.State(); s.Incarnation != 2 || len(faults) != 1 || faults[0] != decisionRestart {
+				t.Errorf("a: %+v, faults %v", s, faults)
+			}
+			mailbox(t, sys, "sup").PostSystemMessage(&actor.Failure{Who: actor.NewPID("nonhost", "sup/a"), Reason: &Failure{Incarnation: 2}})
+			settle(t, sim)
+			if s := child.State(); s.Incarnation != 2 {
+				t.Errorf("a failure of somebody else of that name: %+v", s)
+			}
+		})
+	}
 }
 
 // TestPitfallP05RespawnBeforeTerminated: a name is used again only after the end of its last actor was handled. See also

@@ -1,43 +1,45 @@
 package runtime
 
 import (
-	"math/rand/v2"
 	"time"
 )
 
-// retry is the back-off of one child. The timer itself is a message to the supervisor that carries the token; one that is not the latest, or
-// that comes after the back-off was called off, means nothing (pitfall P4).
+// retry is the back-off of one child: the message that ends it, and how long the next one will be. A cancelled timer of Context.After delivers
+// nothing, not even what waits in the mailbox already, so that a back-off that was called off has no consequences (pitfall P4).
 type retry struct {
 	attempts int       // failures in a row
 	since    time.Time // start of the present incarnation
-	token    uint64    // of the latest timer
-	waiting  bool      // the child must not be started
+	cancel   func()    // nil = the child does not have to wait
 }
 
 // began notes that an incarnation starts.
-func (r *retry) began(now time.Time) { r.since = now }
+func (r *retry) began(now time.Time) {
+	r.callOff()
+	r.since = now
+}
 
-// failed begins a back-off and returns its length.
-func (r *retry) failed(p Policy, now time.Time, random *rand.Rand) time.Duration {
-	if !r.since.IsZero() && now.Sub(r.since) >= p.HealthyAfter {
+// failed counts a failure and returns how long to wait.
+func (r *retry) failed(p Policy, c *Context) time.Duration {
+	if !r.since.IsZero() && c.Now().Sub(r.since) >= p.HealthyAfter {
 		r.attempts = 0
 	}
 	r.attempts++
-	r.wait()
-	return p.delay(r.attempts, random)
+	return p.delay(r.attempts, c.Rand())
 }
 
-// wait makes the next token.
-func (r *retry) wait() {
-	r.token++
-	r.waiting = true
+// wait makes the child wait until msg comes, or until the wait is called off.
+func (r *retry) wait(c *Context, d time.Duration, msg any) {
+	r.callOff()
+	r.cancel = c.After(d, msg)
 }
 
-// over ends the wait if the token is of its timer.
-func (r *retry) over(token uint64) bool {
-	if !r.waiting || r.token != token {
-		return false
+// callOff ends the wait.
+func (r *retry) callOff() {
+	if r.cancel != nil {
+		r.cancel()
+		r.cancel = nil
 	}
-	r.waiting = false
-	return true
 }
+
+// waiting reports whether the child must not be started yet.
+func (r *retry) waiting() bool { return r.cancel != nil }

@@ -58,7 +58,7 @@ func (d *dynamic) Inspect() any {
 	}
 	for _, key := range sortedKeys(d.wards) {
 		w := d.wards[key]
-		if w.trouble == nil || !w.trouble.retry.waiting || len(state.Troubled) == shownWards {
+		if w.trouble == nil || !w.trouble.retry.waiting() || len(state.Troubled) == shownWards {
 			continue
 		}
 		state.Troubled = append(state.Troubled, wardState{key, w.trouble.quarantined, true, w.trouble.retry.attempts, w.generation})
