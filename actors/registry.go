@@ -45,6 +45,9 @@ type registryTick struct{}
 // endpointsTick computes the local endpoints, a little after the first change of several.
 type endpointsTick struct{}
 
+// registryName is how the registry introduces itself in a Resync.
+const registryName = "registry"
+
 // endpointsDelay gathers changes of local endpoints: they only matter for the backend set.
 const endpointsDelay = 50 * time.Millisecond
 
@@ -61,6 +64,9 @@ func (r *registry) Start(c *runtime.Context) {
 	r.report(c, false, "no complete snapshot yet", 0)
 	r.pull(c)
 	r.askInterfaces(c)
+	for _, renderer := range r.deps.renderers() {
+		c.Send(c.PID(PathRenderer(renderer)), &messages.Resync{Sibling: registryName, Incarnation: c.Incarnation()})
+	}
 	c.After(r.deps.Timing.Retry, &registryTick{})
 	c.Ready()
 }
@@ -225,7 +231,7 @@ func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 
 // askInterfaces has the interface set repeated: it has the VPP addresses of this node.
 func (*registry) askInterfaces(c *runtime.Context) {
-	c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
+	c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: registryName, Incarnation: c.Incarnation()})
 }
 
 func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {

@@ -117,8 +117,12 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.set, r.globals = m, r.globals || r.set.GetGeneration() != m.GetGeneration() || r.set.GetBoot() != m.GetBoot()
 	case *messages.Verify:
 		r.verify = m.GetReason()
-	case *messages.Resync: // an earlier sibling has a new incarnation
-		r.ask(c)
+	case *messages.Resync: // an earlier sibling has a new incarnation, or the registry has
+		if m.GetSibling() == registryName {
+			r.rise(c)
+		} else {
+			r.ask(c)
+		}
 	case *readDone:
 		r.read(c, m)
 	case *applied:
@@ -365,13 +369,18 @@ func (r *renderer) refuse(c *runtime.Context, err error) {
 func (r *renderer) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
 	r.repeat(c)
-	registry := c.PID(PathRegistry)
 	switch {
 	case !r.began:
-		c.Send(registry, &messages.RenderUp{Renderer: r.name, Epoch: r.epoch})
+		r.rise(c)
 	case len(r.awaited) > 0:
-		c.Send(registry, &messages.Missing{Renderer: r.name, Epoch: r.epoch, Keys: missing(r.awaited, missingAtOne)})
+		c.Send(c.PID(PathRegistry), &messages.Missing{Renderer: r.name, Epoch: r.epoch, Keys: missing(r.awaited, missingAtOne)})
 	}
+}
+
+// rise tells the registry of this epoch. A restarted registry must know it, too, whether the epoch has begun or not: its Begin renews the
+// list of the services.
+func (r *renderer) rise(c *runtime.Context) {
+	c.Send(c.PID(PathRegistry), &messages.RenderUp{Renderer: r.name, Epoch: r.epoch})
 }
 
 // health says whether VPP holds what it should, and if not why.

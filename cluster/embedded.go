@@ -120,7 +120,7 @@ func (e *Embedded) start() error {
 	cfg.EnableGRPCGateway = false
 	cfg.UnsafeNoFsync = e.cfg.NoSync
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
-	cfg.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(endStreamsWith(ctx))}
+	_ = ctx
 	if e.server, err = startServer(cfg, e.cfg.StartTimeout); err != nil {
 		return err
 	}
