@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -271,7 +272,7 @@ func storedRecords(k *keyspace) []string {
 	var list []string
 	for id := uint32(1); id < 20; id++ {
 		if e := k.ids[id]; e.known && e.err == nil {
-			list = append(list, strings.Join([]string{strings.TrimPrefix(k.layout.id(id), k.layout.root()+"id/"), e.value.GetName(), e.value.GetUid()}, " "))
+			list = append(list, fmt.Sprintf("%d %s %s", id, e.value.GetName(), e.value.GetUid()))
 		}
 	}
 	return list
@@ -303,7 +304,9 @@ func TestLastGoodRecordKeepsTheClaim(t *testing.T) {
 func TestFenceIsLifted(t *testing.T) {
 	m := newModel()
 	m.record(testLayout, 4, "b", "x")
-	in := input{self: identity{name: "me", held: 4, confirmed: true}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(me("u"))}
+	in := input{
+		self: identity{name: "me", held: 4, confirmed: true}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(me("u")),
+	}
 	if d := decide(in); d.claim != fence || d.op != nil {
 		t.Fatalf("got %s with operation %v, want a fence that writes nothing", d.claim, d.op)
 	}

@@ -52,7 +52,7 @@ func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
 		TLS:                  tlsConfig,
-		Logger:               newZapLogger(cfg.Logger),
+		Logger:               newZapLogger(cfg.Logger, nil),
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: reconnectMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: reconnectMax},
 			MinConnectTimeout: or(cfg.DialTimeout, defaultDialTimeout),

@@ -9,11 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-	"google.golang.org/grpc"
+	"go.uber.org/zap"
 )
 
 const (
@@ -25,6 +26,8 @@ const (
 	socketName      = "etcd.sock"
 	// maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its NUL.
 	maxSocketPath = 107
+	// A member that is alone waits for nobody's heartbeat, so its election need not be patient: etcd's own second is most of its start.
+	embeddedTick, embeddedElection = 20, 100 // milliseconds; etcd wants at least five ticks
 )
 
 // EmbeddedConfig configures an etcd inside this process: one member, nobody else's peer, for a single node, a demo or a test.
@@ -52,26 +55,53 @@ type Embedded struct {
 	endpoint  string
 	lock      *dirLock
 	cleanup   string
-	streams   context.CancelFunc
+	closing   atomic.Bool
+	log       *zap.Logger
 	closeOnce sync.Once
 	closeErr  error
 }
 
-// StartEmbedded checks the data directory, starts etcd in it and waits until it serves. It fails with ErrLocked when another process
-// holds the directory and with ErrDamaged when etcd could not trust what is in it: etcd itself would wait for ever or end the process.
+// StartEmbedded is OpenEmbedded and Start in one; after an error nothing is left.
 func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
+	e, err := OpenEmbedded(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Start(context.Background()); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// OpenEmbedded takes the data directory for this process and checks what is in it; nothing runs yet. It fails with ErrLocked when another
+// process holds the directory and with ErrDamaged when etcd could not trust what is in it: etcd itself would wait for ever or end the
+// process.
+func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	cfg.StartTimeout = or(cfg.StartTimeout, defaultStartTimeout)
 	cfg.CloseTimeout = or(cfg.CloseTimeout, defaultCloseTimeout)
 	lock, err := lockDir(cfg.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("start embedded etcd in %s: %w", cfg.Dir, err)
+		return nil, fmt.Errorf("open embedded etcd in %s: %w", cfg.Dir, err)
 	}
 	e := &Embedded{cfg: cfg, lock: lock}
-	if err := e.start(); err != nil {
-		return nil, fmt.Errorf("start embedded etcd in %s: %w", cfg.Dir, errors.Join(err, e.Close()))
+	e.log = newZapLogger(cfg.Logger, &e.closing)
+	if err := checkData(e.data(), e.log); err != nil {
+		return nil, fmt.Errorf("open embedded etcd in %s: %w", cfg.Dir, errors.Join(err, e.Close()))
 	}
 	return e, nil
 }
+
+// Start starts etcd and waits until it serves, StartTimeout is over or ctx ends. It is called once, and Close after it has returned. Client,
+// Endpoints and Err have values only after a start that succeeded.
+func (e *Embedded) Start(ctx context.Context) error {
+	if err := e.start(ctx); err != nil {
+		return fmt.Errorf("start embedded etcd in %s: %w", e.cfg.Dir, err)
+	}
+	return nil
+}
+
+// data is where etcd keeps its data.
+func (e *Embedded) data() string { return filepath.Join(e.cfg.Dir, dataDirName) }
 
 // Client returns the client of this etcd, over the same socket that any other client uses. Close closes it.
 func (e *Embedded) Client() *clientv3.Client { return e.client }
@@ -83,28 +113,22 @@ func (e *Embedded) Endpoints() []string { return []string{e.endpoint} }
 // report here: it panics, because going on would break promises already made.
 func (e *Embedded) Err() <-chan error { return e.server.Err() }
 
-// Close stops etcd within CloseTimeout: open watches of other clients end at once, the data is on disk afterwards and the directory is
-// free. It can be called more than once.
+// Close stops etcd within CloseTimeout: requests and watches of other clients end, the data is on disk afterwards and the directory is free.
+// With ErrCloseTimeout the server goes on stopping, and gives the directory up at its end. It can be called more than once.
 func (e *Embedded) Close() error {
 	e.closeOnce.Do(func() { e.closeErr = e.close() })
 	return e.closeErr
 }
 
-func (e *Embedded) start() error {
+func (e *Embedded) start(ctx context.Context) error {
 	listen, err := e.listenURL()
 	if err != nil {
 		return err
 	}
-	log := newZapLogger(e.cfg.Logger)
-	data := filepath.Join(e.cfg.Dir, dataDirName)
-	if err := checkData(data, log); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	e.streams = cancel
 	cfg := embed.NewConfig()
 	cfg.Name = embeddedName
-	cfg.Dir = data
+	cfg.Dir = e.data()
+	cfg.TickMs, cfg.ElectionMs = embeddedTick, embeddedElection
 	cfg.ListenPeerUrls = nil
 	cfg.ListenClientUrls = []url.URL{listen}
 	cfg.AdvertiseClientUrls = []url.URL{listen}
@@ -119,9 +143,8 @@ func (e *Embedded) start() error {
 	cfg.AutoCompactionRetention = "1h"
 	cfg.EnableGRPCGateway = false
 	cfg.UnsafeNoFsync = e.cfg.NoSync
-	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
-	_ = ctx
-	if e.server, err = startServer(cfg, e.cfg.StartTimeout); err != nil {
+	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(e.log)
+	if e.server, err = startServer(ctx, cfg, e.cfg.StartTimeout); err != nil {
 		return err
 	}
 	e.endpoint = endpointOf(listen, e.server)
@@ -166,9 +189,7 @@ func (e *Embedded) close() error {
 	if e.client != nil {
 		errs = append(errs, e.client.Close())
 	}
-	if e.streams != nil {
-		e.streams()
-	}
+	e.closing.Store(true)
 	if e.server == nil {
 		return errors.Join(append(errs, e.leave())...)
 	}
@@ -185,7 +206,7 @@ func (e *Embedded) leave() error {
 }
 
 // startServer starts etcd and waits until it serves. Where etcd would panic or end the process, it returns ErrDamaged.
-func startServer(cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, err error) {
+func startServer(ctx context.Context, cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrDamaged, r)
@@ -200,6 +221,8 @@ func startServer(cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, 
 	case <-server.Server.ReadyNotify():
 		return server, nil
 	case err = <-server.Err():
+	case <-ctx.Done():
+		err = ctx.Err()
 	case <-deadline.C:
 		err = fmt.Errorf("not ready within %s", timeout)
 	}
@@ -222,23 +245,3 @@ func stopServer(server *embed.Etcd, timeout time.Duration, then func() error) er
 		return fmt.Errorf("%w: %s", ErrCloseTimeout, timeout)
 	}
 }
-
-// endStreamsWith ends every stream, watches above all, together with ctx. Without it a graceful stop waits its full seven seconds for
-// clients that do not think of leaving.
-func endStreamsWith(ctx context.Context) grpc.StreamServerInterceptor {
-	return func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		streamCtx, cancel := context.WithCancel(stream.Context())
-		defer cancel()
-		defer context.AfterFunc(ctx, cancel)()
-		return next(srv, boundStream{ServerStream: stream, ctx: streamCtx})
-	}
-}
-
-// boundStream is a stream with another context.
-type boundStream struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context satisfies grpc.ServerStream.
-func (s boundStream) Context() context.Context { return s.ctx }

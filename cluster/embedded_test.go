@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -89,6 +90,50 @@ func TestEmbeddedLocked(t *testing.T) {
 	}
 	_ = file.Close()
 	startEtcdIn(t, dir)
+}
+
+// TestEmbeddedAfterKill starts on what a killed etcd leaves: the files as they are while it runs, at moments when its log says less of what
+// is committed than its database.
+func TestEmbeddedAfterKill(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etcd")
+	etcd := startEtcdIn(t, dir)
+	for i := range 5 {
+		mustPut(t, etcd.Client(), fmt.Sprintf("/k%d", i), "v")
+		if i%2 == 0 { // the database is ahead of the log for certain
+			etcd.server.Server.Backend().ForceCommit()
+		}
+		killed := filepath.Join(t.TempDir(), "etcd")
+		if err := os.CopyFS(filepath.Join(killed, dataDirName), os.DirFS(filepath.Join(dir, dataDirName))); err != nil {
+			t.Fatal(err)
+		}
+		after, err := StartEmbedded(EmbeddedConfig{Dir: killed, NoSync: true})
+		if err != nil {
+			t.Fatalf("after a kill at write %d: %v", i, err)
+		}
+		if got := etcdKeys(t, after.Client())[fmt.Sprintf("/k%d", i)]; got != "v" {
+			t.Errorf("after a kill write %d has the value %q", i, got)
+		}
+		mustPut(t, after.Client(), "/more", "v")
+		closeEtcd(t, after)
+	}
+}
+
+// TestEmbeddedStopsWhileStarting ends starts at all moments; the directory is free afterwards.
+func TestEmbeddedStopsWhileStarting(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etcd")
+	for _, after := range []time.Duration{0, time.Millisecond, 10 * time.Millisecond, 30 * time.Millisecond, 60 * time.Millisecond} {
+		etcd, err := OpenEmbedded(EmbeddedConfig{Dir: dir, NoSync: true})
+		if err != nil {
+			t.Fatalf("stopped after %s: %v", after, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), after)
+		if err := etcd.Start(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stopped after %s: %v", after, err)
+		}
+		cancel()
+		closeEtcd(t, etcd)
+	}
+	mustPut(t, startEtcdIn(t, dir).Client(), "/k", "v")
 }
 
 func TestEmbeddedDamaged(t *testing.T) {

@@ -20,17 +20,25 @@ func TestDecidePublish(t *testing.T) {
 		reason    string
 		left      string // in the end
 	}{
-		"never asked":                 {store: stored(`"10.0.0.1/24"`), left: "[10.0.0.1/24]"},
-		"first time":                  {want: &[]string{"10.0.0.1/24"}, writes: true, published: true, left: "[10.0.0.1/24]"},
-		"the same":                    {store: stored(`"10.0.0.1/24"`), want: &[]string{"10.0.0.1/24"}, published: true, left: "[10.0.0.1/24]"},
-		"the same in another order":   {store: stored(`"10.0.0.2/24","10.0.0.1/24"`), want: &[]string{"10.0.0.1/24", "10.0.0.2/24"}, published: true, left: "[10.0.0.1/24 10.0.0.2/24]"},
-		"another prefix (N16)":        {store: stored(`"10.0.0.1/24"`), want: &[]string{"10.0.0.1/16"}, writes: true, published: true, left: "[10.0.0.1/16]"},
+		"never asked": {store: stored(`"10.0.0.1/24"`), left: "[10.0.0.1/24]"},
+		"first time":  {want: &[]string{"10.0.0.1/24"}, writes: true, published: true, left: "[10.0.0.1/24]"},
+		"the same":    {store: stored(`"10.0.0.1/24"`), want: &[]string{"10.0.0.1/24"}, published: true, left: "[10.0.0.1/24]"},
+		"the same in another order": {
+			store: stored(`"10.0.0.2/24","10.0.0.1/24"`), want: &[]string{"10.0.0.1/24", "10.0.0.2/24"}, published: true, left: "[10.0.0.1/24 10.0.0.2/24]",
+		},
+		"another prefix (N16)": {
+			store: stored(`"10.0.0.1/24"`), want: &[]string{"10.0.0.1/16"}, writes: true, published: true, left: "[10.0.0.1/16]",
+		},
 		"withdrawn":                   {store: stored(`"10.0.0.1/24"`), want: &[]string{}, writes: true, published: true, left: "[]"},
 		"nothing, and nothing stored": {want: &[]string{}, published: true, left: "[]"},
-		"repairs what is damaged":     {store: func(m *model) { m.set(testLayout.addresses("me"), "?") }, want: &[]string{"10.0.0.1/24"}, writes: true, published: true, left: "[10.0.0.1/24]"},
-		"withdraws what is damaged":   {store: func(m *model) { m.set(testLayout.addresses("me"), "?") }, want: &[]string{}, writes: true, published: true, left: "[]"},
-		"an empty record is no key":   {store: stored(``), want: &[]string{}, writes: true, published: true, left: "[]"},
-		"invalid entries":             {want: &[]string{"10.0.0.1/24", "10.0.0.9"}, writes: true, reason: "10.0.0.9", left: "[10.0.0.1/24]"},
+		"repairs what is damaged": {
+			store: func(m *model) { m.set(testLayout.addresses("me"), "?") }, want: &[]string{"10.0.0.1/24"}, writes: true, published: true, left: "[10.0.0.1/24]",
+		},
+		"withdraws what is damaged": {
+			store: func(m *model) { m.set(testLayout.addresses("me"), "?") }, want: &[]string{}, writes: true, published: true, left: "[]",
+		},
+		"an empty record is no key": {store: stored(``), want: &[]string{}, writes: true, published: true, left: "[]"},
+		"invalid entries":           {want: &[]string{"10.0.0.1/24", "10.0.0.9"}, writes: true, reason: "10.0.0.9", left: "[10.0.0.1/24]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()

@@ -20,7 +20,7 @@ func TestModelIsEtcd(t *testing.T) {
 		root := fmt.Sprintf("/model/%d/", round)
 		m := newModel()
 		keys := rapid.SampledFrom([]string{root + "a", root + "b", root + "c"})
-		real := func() map[string]string {
+		stored := func() map[string]string {
 			resp, err := client.Get(context.Background(), root, clientv3.WithPrefix())
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestModelIsEtcd(t *testing.T) {
 			for key, p := range m.pairs {
 				want[key] = string(p.value)
 			}
-			if diff := cmp.Diff(want, real()); diff != "" {
+			if diff := cmp.Diff(want, stored()); diff != "" {
 				t.Fatalf("keys (-model +etcd):\n%s", diff)
 			}
 			for _, key := range []string{root + "a", root + "b", root + "c"} {

@@ -144,7 +144,8 @@ func TestUpdatesCompose(t *testing.T) {
 		for _, name := range []string{"a", "b", "me"} {
 			if rapid.Bool().Draw(t, "has "+name) {
 				id := rapid.SampledFrom([]string{"0", "1", "2"}).Draw(t, "id")
-				s.Nodes[name] = peer(strings.Join([]string{name, id, word.Draw(t, "vpp"), word.Draw(t, "mgmt"), word.Draw(t, "cidr"), word.Draw(t, "uid")}, " "))
+				rest := []string{word.Draw(t, "vpp"), word.Draw(t, "mgmt"), word.Draw(t, "cidr"), word.Draw(t, "uid")}
+				s.Nodes[name] = peer(name + " " + id + " " + strings.Join(rest, " "))
 			}
 		}
 		return s

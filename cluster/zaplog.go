@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -11,16 +12,28 @@ import (
 
 // newZapLogger makes the logger that etcd demands write to slog. Everything arrives one level lower than etcd means it: nothing in etcd's
 // log is by itself an event of this agent, and what matters comes back as an error. Where etcd would end the process, it panics instead,
-// so that the caller can turn the end of a start into an error.
-func newZapLogger(log *slog.Logger) *zap.Logger {
+// so that the caller can turn the end of a start into an error. While closing is set (nil = never), when etcd reports as an error that its
+// listeners close, nothing is more than debugging.
+func newZapLogger(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return zap.New(slogCore{handler: log.Handler()}, zap.WithFatalHook(zapcore.WriteThenPanic))
+	return zap.New(slogCore{handler: log.Handler(), closing: closing}, zap.WithFatalHook(zapcore.WriteThenPanic))
 }
 
 // slogCore is a zapcore.Core on a slog.Handler.
-type slogCore struct{ handler slog.Handler }
+type slogCore struct {
+	handler slog.Handler
+	closing *atomic.Bool
+}
+
+// level maps a level as long as etcd is not closing.
+func (c slogCore) level(level zapcore.Level) slog.Level {
+	if c.closing != nil && c.closing.Load() {
+		return min(slogLevel(level), slog.LevelDebug)
+	}
+	return slogLevel(level)
+}
 
 // slogLevel maps the levels of zap, one step down.
 func slogLevel(level zapcore.Level) slog.Level {
@@ -40,12 +53,12 @@ func slogLevel(level zapcore.Level) slog.Level {
 
 // Enabled satisfies zapcore.LevelEnabler.
 func (c slogCore) Enabled(level zapcore.Level) bool {
-	return c.handler.Enabled(context.Background(), slogLevel(level))
+	return c.handler.Enabled(context.Background(), c.level(level))
 }
 
 // With satisfies zapcore.Core.
 func (c slogCore) With(fields []zapcore.Field) zapcore.Core {
-	return slogCore{handler: c.handler.WithAttrs(slogAttrs(fields))}
+	return slogCore{handler: c.handler.WithAttrs(slogAttrs(fields)), closing: c.closing}
 }
 
 // Check satisfies zapcore.Core.
@@ -58,7 +71,7 @@ func (c slogCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zap
 
 // Write satisfies zapcore.Core.
 func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	record := slog.NewRecord(or(entry.Time, time.Now()), slogLevel(entry.Level), "etcd: "+entry.Message, 0)
+	record := slog.NewRecord(or(entry.Time, time.Now()), c.level(entry.Level), "etcd: "+entry.Message, 0)
 	record.AddAttrs(slogAttrs(fields)...)
 	return c.handler.Handle(context.Background(), record)
 }

@@ -113,9 +113,13 @@ func (a *Agent) startActors(ctx context.Context) error {
 		return err
 	}
 	hints := make(chan struct{}, 1)
-	a.link = link.New(link.Config{
-		Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration(), OnEvent: func() { hint(hints) },
-	}, a.log.With("part", "link"))
+	linkConfig := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
+	if a.cfg.CleanupOnExit {
+		quiet := linkConfig
+		a.onClose("rows in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
+	}
+	linkConfig.OnEvent = func() { hint(hints) }
+	a.link = link.New(linkConfig, a.log.With("part", "link"))
 
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: source, Serving: serving, Link: a.link, InterfaceEvents: hints, NAT44: nat44Config(a.cfg),

@@ -137,7 +137,7 @@ func parseEvents(raw string) (EventQuery, error) {
 }
 
 // errActorPath means a path of an actor that cannot be one.
-var errActorPath = fmt.Errorf("%w: actor path: expected agent/...", errQuery)
+var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
 // splitActor takes the path behind /api/v1/actors/ apart: the actor, and "mailbox", "state", "failures", ":verb" or nothing.
 func splitActor(path string) (actor, what string, err error) {

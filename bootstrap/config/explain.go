@@ -105,7 +105,7 @@ func inline(value any) string {
 
 // ambiguous reports whether YAML would read a plain word as something else than a string.
 func ambiguous(v string) bool {
-	if strings.HasSuffix(v, ":") || strings.Trim(v, "0123456789+-.:_eExXabcdefABCDEFoO") == "" {
+	if strings.HasSuffix(v, ":") || strings.Trim(v, "0123456789+-.:_abcdefABCDEFoOxX") == "" {
 		return true
 	}
 	return slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off", "~", "y", "n"}, strings.ToLower(v))

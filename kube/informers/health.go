@@ -11,10 +11,11 @@ import (
 type health struct {
 	wake func()
 
-	mu      sync.Mutex
-	reasons map[string]string // of the kinds that are not watched, by resource
-	pending []verdict         // not taken yet, oldest first
-	last    verdict
+	mu       sync.Mutex
+	starting map[string]bool   // resources that were never watched, by name
+	reasons  map[string]string // why resources are not watched, by name
+	pending  []verdict         // not taken yet, oldest first
+	last     verdict
 }
 
 // verdict is what Sink.Health is told.
@@ -28,35 +29,44 @@ const maxPending = 8
 
 // newHealth returns the health of resources that are not watched yet.
 func newHealth(wake func(), plurals []string) *health {
-	h := &health{wake: wake, reasons: map[string]string{}}
+	h := &health{wake: wake, starting: map[string]bool{}, reasons: map[string]string{}}
 	for _, name := range plurals {
-		h.reasons[name] = "not watched yet"
+		h.starting[name] = true
 	}
-	h.last = h.verdict()
 	return h
 }
 
-// set notes that a resource is watched (reason "") or why it is not.
+// set notes that a resource is watched (reason "") or why it is not. That a resource is not watched yet, without a reason, is neither
+// good nor bad.
 func (h *health) set(resource, reason string) {
+	if h.note(resource, reason) {
+		h.wake()
+	}
+}
+
+// note is set; it says whether there is something to take.
+func (h *health) note(resource, reason string) bool {
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	if reason == "" {
 		delete(h.reasons, resource)
+		delete(h.starting, resource)
 	} else {
 		h.reasons[resource] = reason
 	}
+	if len(h.reasons) == 0 && len(h.starting) > 0 {
+		return false
+	}
 	now := h.verdict()
-	changed := now != h.last
-	if changed {
-		h.last = now
-		if len(h.pending) == maxPending {
-			h.pending = h.pending[:maxPending-1]
-		}
-		h.pending = append(h.pending, now)
+	if now == h.last {
+		return false
 	}
-	h.mu.Unlock()
-	if changed {
-		h.wake()
+	h.last = now
+	if len(h.pending) == maxPending {
+		h.pending = h.pending[:maxPending-1]
 	}
+	h.pending = append(h.pending, now)
+	return true
 }
 
 // verdict joins the reasons. The lock must be held.

@@ -58,27 +58,24 @@ func enable(on bool, flags nat44_ed.Nat44ConfigFlags) *nat44_ed.Nat44EdPluginEna
 	return &nat44_ed.Nat44EdPluginEnableDisable{Enable: on, Flags: flags}
 }
 
-func TestReturnCodes(t *testing.T) {
-	const (
-		twice = nat_types.NAT_IS_TWICE_NAT
-		self  = nat_types.NAT_IS_SELF_TWICE_NAT
-		o2i   = nat_types.NAT_IS_OUT2IN_ONLY
-		bare  = nat_types.NAT_IS_ADDR_ONLY
-		in    = nat_types.NAT_IS_INSIDE
-		out   = nat_types.NAT_IS_OUTSIDE
-	)
-	svc, a, b, c := at(vip, 80), at(backendA, 8080), at(backendB, 8080), at(backendB, 8081)
-	plain := func() *nat44_ed.Nat44AddDelLbStaticMapping {
-		row := lb(svc, 0, 10, a, b)
-		row.Flags = 0
-		return row
-	}
-	on := step{enable(true, 0), 0}
-	row := step{lb(svc, 0, 10, a, b), 0}
-	tests := map[string][]step{
-		"enable twice":                  {on, {enable(true, 0), retAlreadyEnabled}},
+// Flags of the tables below.
+const (
+	flagBare = nat_types.NAT_IS_ADDR_ONLY
+	flagO2I  = nat_types.NAT_IS_OUT2IN_ONLY
+	flagIn   = nat_types.NAT_IS_INSIDE
+	flagOut  = nat_types.NAT_IS_OUTSIDE
+)
+
+// turnOn enables the plugin.
+var turnOn = step{enable(true, 0), 0}
+
+// globalSteps are about the plugin as a whole, and about everything while it is off.
+func globalSteps() map[string][]step {
+	svc, a, b := at(vip, 80), at(backendA, 8080), at(backendB, 8080)
+	return map[string][]step{
+		"enable twice":                  {turnOn, {enable(true, 0), retAlreadyEnabled}},
 		"disable when disabled":         {{enable(false, 0), retAlreadyDisabled}},
-		"enable, disable, enable":       {on, {enable(false, 0), 0}, on},
+		"enable, disable, enable":       {turnOn, {enable(false, 0), 0}, turnOn},
 		"static mapping only":           {{enable(true, nat44_ed.NAT44_IS_STATIC_MAPPING_ONLY), retUnsupported}},
 		"connection tracking":           {{enable(true, nat44_ed.NAT44_IS_CONNECTION_TRACKING), retUnsupported}},
 		"endpoint dependent is ignored": {{enable(true, nat44_ed.NAT44_IS_ENDPOINT_DEPENDENT), 0}},
@@ -89,7 +86,7 @@ func TestReturnCodes(t *testing.T) {
 		"off: identity":       {{identity(true, 0, 0), retUnsupported}},
 		"off: add address":    {{address(true, 0, 1, 1), retUnsupported}},
 		"off: del address":    {{address(false, 0, 1, 1), retNoSuchEntry}},
-		"off: interface":      {{role(true, in, 1), retUnsupported}, {role(false, in, 1), retUnsupported}},
+		"off: interface":      {{role(true, flagIn, 1), retUnsupported}, {role(false, flagIn, 1), retUnsupported}},
 		"off: output":         {{output(true, 1), retUnsupported}, {output(false, 1), retUnsupported}},
 		"off: interface addr": {{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, retUnsupported}},
 		"off: del session":    {{&nat44_ed.Nat44DelSession{}, retUnsupported}},
@@ -99,76 +96,91 @@ func TestReturnCodes(t *testing.T) {
 			{&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7}, 0},
 		},
 
-		"session limit of unknown vrf": {on, {&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7, VrfID: 99}, retUnspecified}},
-		"workers":                      {on, {&nat44_ed.NatSetWorkers{WorkerMask: 1}, retFeatureDisabled}},
-		"fq options when enabled":      {on, {&nat44_ed.Nat44EdSetFqOptions{FrameQueueNelts: 32}, retAlreadyEnabled}},
+		"session limit of unknown vrf": {turnOn, {&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7, VrfID: 99}, retUnspecified}},
+		"workers":                      {turnOn, {&nat44_ed.NatSetWorkers{WorkerMask: 1}, retFeatureDisabled}},
+		"fq options when enabled":      {turnOn, {&nat44_ed.Nat44EdSetFqOptions{FrameQueueNelts: 32}, retAlreadyEnabled}},
 		"fq options before":            {{&nat44_ed.Nat44EdSetFqOptions{FrameQueueNelts: 32}, 0}},
-		"mss":                          {on, {&nat44_ed.NatSetMssClamping{MssValue: 1400, Enable: true}, 0}},
+		"mss":                          {turnOn, {&nat44_ed.NatSetMssClamping{MssValue: 1400, Enable: true}, 0}},
+	}
+}
 
+// interfaceSteps are about roles and addresses.
+func interfaceSteps() map[string][]step {
+	return map[string][]step{
 		"role": {
-			on,
-			{role(true, in, 1), 0},
-			{role(true, in, 1), 0},
-			{role(true, out, 1), 0},
+			turnOn,
+			{role(true, flagIn, 1), 0},
+			{role(true, flagIn, 1), 0},
+			{role(true, flagOut, 1), 0},
 			{role(true, 0, 1), 0},
-			{role(false, in, 1), 0},
-			{role(false, out, 1), 0},
-			{role(false, out, 1), retNoSuchEntry},
+			{role(false, flagIn, 1), 0},
+			{role(false, flagOut, 1), 0},
+			{role(false, flagOut, 1), retNoSuchEntry},
 		},
-		"role of unknown interface": {on, {role(true, in, 99), retInvalidSwIfIndex}, {role(false, in, none), retInvalidSwIfIndex}},
-		"wrong role removes too":    {on, {role(true, out, 1), 0}, {role(false, in, 1), 0}, {role(false, out, 1), retNoSuchEntry}},
+		"role of unknown interface": {turnOn, {role(true, flagIn, 99), retInvalidSwIfIndex}, {role(false, flagIn, none), retInvalidSwIfIndex}},
+		"wrong role removes too":    {turnOn, {role(true, flagOut, 1), 0}, {role(false, flagIn, 1), 0}, {role(false, flagOut, 1), retNoSuchEntry}},
 		"output": {
-			on,
+			turnOn,
 			{output(true, 1), 0},
 			{output(true, 1), retValueExist},
-			{role(true, in, 1), retValueExist},
+			{role(true, flagIn, 1), retValueExist},
 			{output(false, 1), 0},
 			{output(false, 1), retNoSuchEntry},
-			{role(true, in, 1), 0},
+			{role(true, flagIn, 1), 0},
 			{output(true, 1), retValueExist},
 			{output(true, 99), retInvalidSwIfIndex},
 		},
 
 		"addresses": {
-			on,
+			turnOn,
 			{address(true, 0, 1, 3), 0},
 			{address(true, 0, 2, 2), retValueExist},
-			{address(true, twice, 2, 2), 0},
-			{address(false, twice, 2, 2), 0},
-			{address(false, twice, 2, 2), retNoSuchEntry},
+			{address(true, twiceNAT, 2, 2), 0},
+			{address(false, twiceNAT, 2, 2), 0},
+			{address(false, twiceNAT, 2, 2), retNoSuchEntry},
 			{address(false, 0, 1, 3), 0},
 			{address(false, 0, 1, 1), retNoSuchEntry},
 			{address(true, 0, 9, 3), 0}, // an empty range is no error
 		},
 		"range stops without rollback": {
-			on,
+			turnOn,
 			{address(true, 0, 3, 3), 0},
 			{address(true, 0, 1, 5), retValueExist},
 			{address(false, 0, 1, 2), 0},
 			{address(false, 0, 4, 4), retNoSuchEntry},
 		},
 		"interface addr": {
-			on,
+			turnOn,
 			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, 0},
 			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1}, retValueExist},
-			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1, Flags: twice}, 0},
+			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 1, Flags: twiceNAT}, 0},
 			{&nat44_ed.Nat44AddDelInterfaceAddr{SwIfIndex: 1}, 0},
 			{&nat44_ed.Nat44AddDelInterfaceAddr{SwIfIndex: 1}, retNoSuchEntry},
 			{&nat44_ed.Nat44AddDelInterfaceAddr{IsAdd: true, SwIfIndex: 99}, retInvalidSwIfIndex},
 		},
+	}
+}
 
-		"lb with one local":           {on, {lb(svc, 0, 10, a), retInvalidValue}},
-		"lb without locals":           {on, {lb(svc, 0, 10), retInvalidValue}},
-		"lb duplicate":                {on, row, {lb(svc, 0, 20, b, c), retValueExist}},
-		"lb with equal locals":        {on, {lb(svc, 0, 10, a, a), 0}},
-		"lb delete missing":           {on, {unrow(svc), retNoSuchEntry}},
-		"lb delete on simple":         {on, {simple(true, o2i, "a"), 0}, {unrow(at(simpleVIP, 80)), retInvalidValue}},
-		"lb over simple":              {on, {simple(true, o2i, "a"), 0}, {lb(at(simpleVIP, 80), 0, 1, a, b), retValueExist}},
-		"lb without out2in-only":      {on, {plain(), retNoSuchEntry}},
-		"lb without o2i, VIP in pool": {on, {&nat44_ed.Nat44AddDelAddressRange{IsAdd: true, VrfID: none, FirstIPAddress: vip.As4(), LastIPAddress: vip.As4()}, 0}, {plain(), 0}},
-		"lb twice deleted":            {on, row, {unrow(svc), 0}, {unrow(svc), retNoSuchEntry}},
+// balancingSteps are about load-balancing mappings.
+func balancingSteps() map[string][]step {
+	svc, a, b, c := at(vip, 80), at(backendA, 8080), at(backendB, 8080), at(backendB, 8081)
+	row := step{lb(svc, 0, 10, a, b), 0}
+	plain := lb(svc, 0, 10, a, b)
+	plain.Flags = 0
+	vipInPool := &nat44_ed.Nat44AddDelAddressRange{IsAdd: true, VrfID: none, FirstIPAddress: vip.As4(), LastIPAddress: vip.As4()}
+	return map[string][]step{
+		"lb with one local":           {turnOn, {lb(svc, 0, 10, a), retInvalidValue}},
+		"lb without locals":           {turnOn, {lb(svc, 0, 10), retInvalidValue}},
+		"lb duplicate":                {turnOn, row, {lb(svc, 0, 20, b, c), retValueExist}},
+		"lb with equal locals":        {turnOn, {lb(svc, 0, 10, a, a), 0}},
+		"lb delete missing":           {turnOn, {unrow(svc), retNoSuchEntry}},
+		"lb delete on simple":         {turnOn, {simple(true, flagO2I, "a"), 0}, {unrow(at(simpleVIP, 80)), retInvalidValue}},
+		"lb over simple":              {turnOn, {simple(true, flagO2I, "a"), 0}, {lb(at(simpleVIP, 80), 0, 1, a, b), retValueExist}},
+		"lb without out2in-only":      {turnOn, {plain, retNoSuchEntry}},
+		"lb without o2i, VIP in pool": {turnOn, {vipInPool, 0}, {plain, 0}},
+		"lb twice deleted":            {turnOn, row, {unrow(svc), 0}, {unrow(svc), retNoSuchEntry}},
 		"lb local": {
-			on,
+			turnOn,
 			row,
 			{local(true, svc, a, 1), retValueExist},
 			{local(true, svc, c, 1), 0},
@@ -178,36 +190,42 @@ func TestReturnCodes(t *testing.T) {
 			{local(true, at(otherVIP, 80), a, 1), retNoSuchEntry},
 			{local(false, at(otherVIP, 80), a, 1), retNoSuchEntry},
 		},
-		"lb local of simple": {on, {simple(true, o2i, "a"), 0}, {local(true, at(simpleVIP, 80), b, 1), retInvalidValue}},
+		"lb local of simple": {turnOn, {simple(true, flagO2I, "a"), 0}, {local(true, at(simpleVIP, 80), b, 1), retInvalidValue}},
+	}
+}
 
+// mappingSteps are about simple and identity mappings, and the rest.
+func mappingSteps() map[string][]step {
+	a, b := at(backendA, 8080), at(backendB, 8080)
+	return map[string][]step{
 		"simple": {
-			on,
-			{simple(true, o2i, "a"), 0},
-			{simple(true, o2i, "a"), retValueExist},
-			{simple(true, o2i, "b"), retValueExist},
-			{simple(false, o2i, "a"), 0},
-			{simple(false, o2i, "a"), retNoSuchEntry},
+			turnOn,
+			{simple(true, flagO2I, "a"), 0},
+			{simple(true, flagO2I, "a"), retValueExist},
+			{simple(true, flagO2I, "b"), retValueExist},
+			{simple(false, flagO2I, "a"), 0},
+			{simple(false, flagO2I, "a"), retNoSuchEntry},
 		},
 		"simple: one mapping per backend": {
-			on,
+			turnOn,
 			{simple(true, 0, "a"), 0},
 			{func() api.Message { r := simple(true, 0, "a"); r.ExternalPort = 81; return r }(), retValueExist},
-			{func() api.Message { r := simple(true, o2i, "a"); r.ExternalPort = 81; return r }(), 0},
+			{func() api.Message { r := simple(true, flagO2I, "a"); r.ExternalPort = 81; return r }(), 0},
 		},
-		"simple: twice-nat with address only": {on, {simple(true, twice|bare, "a"), retUnsupported}, {simple(true, self|bare, "a"), retUnsupported}, {simple(false, twice|bare, "a"), retUnsupported}},
-		"simple delete on lb":                 {on, {lb(at(simpleVIP, 80), 0, 1, a, b), 0}, {simple(false, o2i, "a"), 0}, {unrow(at(simpleVIP, 80)), 0}},
-		"simple with the first version": {on, {&nat44_ed.Nat44AddDelStaticMapping{
-			IsAdd: true, Flags: bare, ExternalIPAddress: simpleVIP.As4(), LocalIPAddress: backendA.As4(), ExternalSwIfIndex: noIf, VrfID: none,
+		"simple: twice-nat with address only": {turnOn, {simple(true, twiceNAT|flagBare, "a"), retUnsupported}, {simple(true, selfTwice|flagBare, "a"), retUnsupported}, {simple(false, twiceNAT|flagBare, "a"), retUnsupported}},
+		"simple delete on lb":                 {turnOn, {lb(at(simpleVIP, 80), 0, 1, a, b), 0}, {simple(false, flagO2I, "a"), 0}, {unrow(at(simpleVIP, 80)), 0}},
+		"simple with the first version": {turnOn, {&nat44_ed.Nat44AddDelStaticMapping{
+			IsAdd: true, Flags: flagBare, ExternalIPAddress: simpleVIP.As4(), LocalIPAddress: backendA.As4(), ExternalSwIfIndex: noIf, VrfID: none,
 		}, 0}},
 		"interface bound": {
-			on,
+			turnOn,
 			{&nat44_ed.Nat44AddDelStaticMappingV2{IsAdd: true, LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, 0},
 			{&nat44_ed.Nat44AddDelStaticMappingV2{IsAdd: true, LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, retValueExist},
 			{&nat44_ed.Nat44AddDelStaticMappingV2{LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, 0},
 			{&nat44_ed.Nat44AddDelStaticMappingV2{LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 80, Protocol: 6, ExternalSwIfIndex: 1}, retNoSuchEntry},
 		},
 		"identity": {
-			on,
+			turnOn,
 			{identity(true, 0, 0), 0},
 			{identity(true, 0, 0), retValueExist},
 			{identity(true, 0, 5), 0},
@@ -215,11 +233,11 @@ func TestReturnCodes(t *testing.T) {
 			{identity(false, 0, 5), 0},
 			{identity(false, 0, none), 0},
 			{identity(false, 0, 0), retNoSuchEntry},
-			{identity(true, bare, 0), 0},
+			{identity(true, flagBare, 0), 0},
 		},
-		"sessions": {on, {&nat44_ed.Nat44DelSession{Address: backendA.As4(), Protocol: 6}, retNoSuchEntry}},
+		"sessions": {turnOn, {&nat44_ed.Nat44DelSession{Address: backendA.As4(), Protocol: 6}, retNoSuchEntry}},
 		"vrf tables": {
-			on,
+			turnOn,
 			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3, IsAdd: true}, 0},
 			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3, IsAdd: true}, retValueExist},
 			{&nat44_ed.Nat44EdAddDelVrfRoute{TableVrfID: 3, VrfID: 4, IsAdd: true}, 0},
@@ -231,15 +249,20 @@ func TestReturnCodes(t *testing.T) {
 			{&nat44_ed.Nat44EdAddDelVrfTable{TableVrfID: 3}, retNoSuchEntry},
 		},
 	}
-	for name, steps := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := bareRig(t, Options{})
-			for i, s := range steps {
-				if got := r.call(s.req); got != s.want {
-					t.Fatalf("step %d %s: retval %d, want %d", i, s.req.GetMessageName(), got, s.want)
+}
+
+func TestReturnCodes(t *testing.T) {
+	for _, steps := range []map[string][]step{globalSteps(), interfaceSteps(), balancingSteps(), mappingSteps()} {
+		for name, sequence := range steps {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := bareRig(t, Options{})
+				for i, s := range sequence {
+					if got := r.call(s.req); got != s.want {
+						t.Fatalf("step %d %s: retval %d, want %d", i, s.req.GetMessageName(), got, s.want)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

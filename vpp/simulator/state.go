@@ -47,6 +47,7 @@ func (m *model) describe() string {
 	section("interfaces", m.describeInterfaces())
 	section("neighbors", m.describeNeighbors())
 	section("routes", m.describeRoutes())
+	section("features", m.describeFeatures())
 	section("nat44", m.nat.describeConfig())
 	section("nat44 addresses", m.nat.describeAddresses())
 	section("nat44 interfaces", m.nat.describeRoles())
@@ -143,6 +144,24 @@ func (m *model) describePaths(r fibRoute) string {
 		parts = append(parts, "(nat)")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// describeFeatures lists the nodes that clients put on feature arcs; those
+// that follow from NAT roles are shown as roles.
+func (m *model) describeFeatures() []string {
+	var lines []string
+	for key, count := range m.features {
+		switch key.node {
+		case nodeIn2out, nodeOut2in, nodeClassify, nodeOutput:
+			continue
+		}
+		line := fmt.Sprintf("%s %s on %s", key.arc, key.node, m.nameOf(key.swIf))
+		if count > 1 {
+			line += fmt.Sprintf(" %d times", count)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func (n *nat44) describeConfig() []string {

@@ -1,0 +1,38 @@
+package config
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+func TestServing(t *testing.T) {
+	cfg, err := Services{ClusterCIDRs: []string{"10.1.2.3/16"}, ServiceCIDRs: []string{"fd00::/112"}, NodePortAddresses: []string{"all"}, MasqueradeAll: true}.Serving()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.ClusterCIDRs[0] != netip.MustParsePrefix("10.1.0.0/16") || cfg.ServiceCIDRs[0] != netip.MustParsePrefix("fd00::/112") ||
+		cfg.NodePortAddresses.String() != "all" || !cfg.MasqueradeAll {
+		t.Errorf("%+v", cfg)
+	}
+	if _, err := (Services{ServiceCIDRs: []string{"x"}}).Serving(); err == nil || !strings.HasPrefix(err.Error(), "services.serviceCIDRs[0]: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestRenderer(t *testing.T) {
+	n := Defaults().NAT44
+	n.LoopbackIP, n.SessionLimit = "10.1.1.254", 262144
+	cfg, err := n.Renderer("shop-a")
+	want := nat44.Config{
+		Node: "shop-a", TwiceNAT: netip.MustParseAddr("10.1.1.254"), Pads: true, SessionLimit: 262144, Timeouts: nat44.DefaultTimeouts(),
+	}
+	if diff := cmp.Diff(want, cfg, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
+		t.Errorf("%v, configuration (-want +got):\n%s", err, diff)
+	}
+}

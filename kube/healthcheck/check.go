@@ -1,0 +1,36 @@
+package healthcheck
+
+import (
+	"cmp"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Check is the health check of one service and family. A Check that was given to Servers.Set must not be modified any more.
+type Check struct {
+	// Service is its key, "namespace/name".
+	Service string
+	// UID of the Service, handed back in a Problem; may be "".
+	UID string
+	// Created is the creation time of the Service in Unix seconds; it decides who owns a contested address.
+	Created int64
+	// Health says where to listen and how many endpoints there are.
+	Health *messages.HealthCheck
+}
+
+// Checks returns the health checks of a service, one per family; none for a nil view. They share the messages of the view.
+func Checks(view *messages.ServiceView) []Check {
+	var checks []Check
+	for _, h := range view.GetHealthChecks() {
+		checks = append(checks, Check{Service: view.GetKey(), UID: view.GetUid(), Created: view.GetCreated(), Health: h})
+	}
+	return checks
+}
+
+// closed returns what a service answers on an address that is being closed: no endpoints here.
+func (c *Check) closed() *Check { return &Check{Service: c.Service, UID: c.UID} }
+
+// compareClaims orders services that claim one address; the smallest owns it.
+func compareClaims(a, b *Check) int {
+	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Service, b.Service))
+}

@@ -1,0 +1,92 @@
+package healthcheck
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// claim is one service at one address.
+type claim struct {
+	service, address string
+}
+
+// planned is who listens where.
+type planned struct {
+	owners map[netip.AddrPort]*Check
+	// refused are the claims that come to nothing, whatever the operating system says.
+	refused map[claim]Problem
+}
+
+// plan decides who owns which address. The result does not depend on the order of the checks.
+func plan(want []Check) planned {
+	p := planned{owners: map[netip.AddrPort]*Check{}, refused: map[claim]Problem{}}
+	each(want, func(check *Check, text string) {
+		addr, err := parseAddress(text)
+		if err != nil {
+			p.refused[claim{check.Service, text}] = problemOf(check, text, err)
+			return
+		}
+		if owner := p.owners[addr]; owner == nil || compareClaims(check, owner) < 0 {
+			p.owners[addr] = check
+		}
+	})
+	each(want, func(check *Check, text string) {
+		addr, err := parseAddress(text)
+		if err != nil {
+			return
+		}
+		if owner := p.owners[addr]; owner.Service != check.Service {
+			text = addr.String()
+			p.refused[claim{check.Service, text}] = problemOf(check, text, fmt.Errorf("%w, %s", ErrContested, owner.Service))
+		}
+	})
+	return p
+}
+
+// each visits every listen address of every check.
+func each(want []Check, visit func(check *Check, address string)) {
+	for i := range want {
+		for _, text := range want[i].Health.GetListenAddresses() {
+			visit(&want[i], text)
+		}
+	}
+}
+
+// parseAddress reads "ip:port". An IPv4 address that is written as an IPv6 one is the IPv4 address.
+func parseAddress(text string) (netip.AddrPort, error) {
+	addr, err := netip.ParseAddrPort(text)
+	if err != nil || addr.Port() == 0 {
+		return netip.AddrPort{}, fmt.Errorf("%w: %q", ErrAddress, text)
+	}
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port()), nil
+}
+
+// network names the family for net.Listen, so that a wildcard of one family never takes the port of the other.
+func network(addr netip.AddrPort) string {
+	if addr.Addr().Is4() {
+		return "tcp4"
+	}
+	return "tcp6"
+}
+
+// Problem says that a service has no health check on one of its addresses, or that this is over.
+type Problem struct {
+	// Service is its key, UID that of the object.
+	Service, UID string
+	// Port is spec.healthCheckNodePort.
+	Port uint32
+	// Address is "ip:port".
+	Address string
+	// Err is why; errors.Is finds ErrContested, ErrAddress or what the listening said. nil = it is over.
+	Err error
+	// Withdrawn is true when it is over because the service does not want the address any more; otherwise the address is served now.
+	Withdrawn bool
+}
+
+func problemOf(check *Check, address string, err error) Problem {
+	return Problem{Service: check.Service, UID: check.UID, Port: portOf(check.Health), Address: address, Err: err}
+}
+
+func portOf(h *messages.HealthCheck) uint32 { return h.GetPort() }

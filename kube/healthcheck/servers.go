@@ -1,0 +1,230 @@
+package healthcheck
+
+import (
+	"cmp"
+	"context"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Config of Servers. The zero value of a field means its default.
+type Config struct {
+	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not block. Default net.Listen.
+	Listen func(network, address string) (net.Listener, error)
+	// Healthy says whether the node keeps up with the cluster (serviceProxyHealthy in the answers). It is called for every request, from any
+	// goroutine, and must not block. Default: always true.
+	Healthy func() bool
+	// OnProblem is told once when an address of a service is not served, again when the reason changes, and when it is over. It is called from the
+	// goroutine of Run and must not block. Default: nobody is told; the log is.
+	OnProblem func(Problem)
+	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1 s and 30 s.
+	RetryMin, RetryMax time.Duration
+	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1 s.
+	CloseTimeout time.Duration
+	// Log gets what happens. Default slog.Default().
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.Listen == nil {
+		c.Listen = net.Listen
+	}
+	if c.Healthy == nil {
+		c.Healthy = func() bool { return true }
+	}
+	if c.OnProblem == nil {
+		c.OnProblem = func(Problem) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
+	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
+	c.CloseTimeout = cmp.Or(c.CloseTimeout, time.Second)
+	return c
+}
+
+// Servers are the HTTP servers of all health-check node ports of this node.
+type Servers struct {
+	cfg     Config
+	log     *slog.Logger
+	httpLog *log.Logger
+	wake    chan struct{} // holds one signal that want is new
+
+	mu     sync.Mutex
+	want   []Check
+	sets   uint64 // calls of Set so far
+	status Status
+
+	// Below: only the goroutine of Run, and those that it starts.
+	running sync.WaitGroup
+	died    chan death
+	ports   map[netip.AddrPort]*port
+	refused map[claim]Problem // of the present plan
+	told    map[claim]Problem // what OnProblem knows
+}
+
+// death is the end of one server.
+type death struct {
+	port   *port
+	server *http.Server
+	err    error
+}
+
+// New returns servers that listen nowhere.
+func New(cfg Config) *Servers {
+	cfg = cfg.withDefaults()
+	return &Servers{
+		cfg: cfg, log: cfg.Log, httpLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), wake: make(chan struct{}, 1),
+		died: make(chan death), ports: map[netip.AddrPort]*port{}, refused: map[claim]Problem{}, told: map[claim]Problem{},
+	}
+}
+
+// Set tells the complete list of health checks of this node; what is not in it is closed. Their order does not matter, and the same list
+// twice changes nothing. Set never blocks; the latest list wins. The list and what it refers to must not be modified any more.
+func (s *Servers) Set(want []Check) {
+	s.mu.Lock()
+	s.want = want
+	s.sets++
+	s.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default: // Run has not seen the last one yet
+	}
+}
+
+// Run serves until ctx ends, then closes everything and returns nil. It is called once.
+func (s *Servers) Run(ctx context.Context) error {
+	defer s.running.Wait()
+	defer s.closeAll()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+			s.apply(ctx)
+		case d := <-s.died:
+			s.bury(d)
+		case <-timer.C:
+			s.retry(ctx, time.Now())
+		}
+		s.report()
+		timer.Stop()
+		if next, any := s.nextRetry(); any {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// apply brings the listeners to the latest list. What is not wanted any more is closed first, because its port may be wanted elsewhere.
+func (s *Servers) apply(ctx context.Context) {
+	s.mu.Lock()
+	want, sets := s.want, s.sets
+	s.mu.Unlock()
+	planned := plan(want)
+	s.refused = planned.refused
+	for addr, p := range s.ports {
+		if planned.owners[addr] == nil {
+			s.close(p)
+			delete(s.ports, addr)
+		}
+	}
+	for addr, check := range planned.owners {
+		p := s.ports[addr]
+		if p != nil {
+			p.check.Store(check)
+			continue
+		}
+		p = &port{addr: addr, backoff: s.backoff()}
+		p.check.Store(check)
+		s.ports[addr] = p
+		s.open(ctx, p)
+	}
+	s.mu.Lock()
+	s.status.Applied = sets
+	s.mu.Unlock()
+}
+
+// backoff returns the delays of a new address.
+func (s *Servers) backoff() wait.Backoff {
+	return wait.Backoff{Duration: s.cfg.RetryMin, Factor: 2, Jitter: 0.2, Steps: 32, Cap: s.cfg.RetryMax}
+}
+
+// bury takes note of a server that ended. Unless it was closed here, its listener is broken and gets a successor.
+func (s *Servers) bury(d death) {
+	if d.port.server != d.server {
+		return
+	}
+	_ = d.port.listener.Close()
+	s.failed(d.port, d.err)
+}
+
+// retry opens what is due.
+func (s *Servers) retry(ctx context.Context, now time.Time) {
+	for _, p := range s.ports {
+		if p.server == nil && !p.retry.After(now) {
+			s.open(ctx, p)
+		}
+	}
+}
+
+// nextRetry returns when something is due.
+func (s *Servers) nextRetry() (next time.Time, any bool) {
+	for _, p := range s.ports {
+		if p.server == nil && (!any || p.retry.Before(next)) {
+			next, any = p.retry, true
+		}
+	}
+	return next, any
+}
+
+func (s *Servers) closeAll() {
+	for _, p := range s.ports {
+		s.close(p)
+	}
+	s.ports = map[netip.AddrPort]*port{}
+	s.publish()
+}
+
+// report tells what changed since the last report.
+func (s *Servers) report() {
+	now := make(map[claim]Problem, len(s.refused))
+	for c, p := range s.refused {
+		now[c] = p
+	}
+	served := map[claim]bool{}
+	for addr, p := range s.ports {
+		check := p.check.Load()
+		c := claim{check.Service, addr.String()}
+		if served[c] = p.server != nil; !served[c] {
+			now[c] = problemOf(check, c.address, p.err)
+		}
+	}
+	for _, c := range slices.SortedFunc(claims(s.told, now), compareClaim) {
+		before, was := s.told[c]
+		p, is := now[c]
+		switch {
+		case !is:
+			before.Err, before.Withdrawn = nil, !served[c]
+			s.log.Info("health check problem is over", "svc", c.service, "address", c.address, "withdrawn", before.Withdrawn)
+			s.cfg.OnProblem(before)
+		case !was || before.Err.Error() != p.Err.Error():
+			s.log.Warn("no health check", "svc", c.service, "address", c.address, "err", p.Err)
+			s.cfg.OnProblem(p)
+		}
+	}
+	s.told = now
+	s.publish()
+}

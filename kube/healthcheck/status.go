@@ -1,0 +1,77 @@
+package healthcheck
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Status is what the servers do at one moment.
+type Status struct {
+	// Applied counts the calls of Set that have taken effect; one that a later call has overtaken counts with it.
+	Applied uint64
+	// Ports are the addresses that some service owns, ordered.
+	Ports []PortStatus
+	// Problems are what OnProblem was told and is not over, ordered by service and address.
+	Problems []Problem
+}
+
+// PortStatus is one listen address.
+type PortStatus struct {
+	// Address is where somebody listens or should.
+	Address netip.AddrPort
+	// Service owns the address.
+	Service string
+	// LocalEndpoints is what it answers.
+	LocalEndpoints uint32
+	// Listening is false while the address cannot be opened.
+	Listening bool
+}
+
+// Status returns what the servers do. Any goroutine may ask.
+func (s *Servers) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// publish makes the present state visible. The slices are never touched again.
+func (s *Servers) publish() {
+	ports := make([]PortStatus, 0, len(s.ports))
+	for addr, p := range s.ports {
+		check := p.check.Load()
+		ports = append(ports, PortStatus{
+			Address: addr, Service: check.Service, LocalEndpoints: check.Health.GetLocalEndpoints(), Listening: p.server != nil,
+		})
+	}
+	slices.SortFunc(ports, func(a, b PortStatus) int { return a.Address.Compare(b.Address) })
+	var problems []Problem
+	for _, c := range slices.SortedFunc(maps.Keys(s.told), compareClaim) {
+		problems = append(problems, s.told[c])
+	}
+	s.mu.Lock()
+	s.status.Ports, s.status.Problems = ports, problems
+	s.mu.Unlock()
+}
+
+// claims visits the keys of both maps once.
+func claims(a, b map[claim]Problem) iter.Seq[claim] {
+	return func(yield func(claim) bool) {
+		for c := range a {
+			if !yield(c) {
+				return
+			}
+		}
+		for c := range b {
+			if _, seen := a[c]; !seen && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func compareClaim(a, b claim) int {
+	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
+}
