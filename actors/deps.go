@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -76,6 +77,9 @@ type Deps struct {
 	NodeName string
 	// Source says what Kubernetes wants.
 	Source kube.Source
+	// NewSource makes the source of a watch that was restarted; nil = Source is run again when its earlier run has returned, and must bear
+	// that: it must not go on from what it delivered to the dead watch. Most sources are run once.
+	NewSource func() kube.Source
 	// Serving are the settings of the service semantics.
 	Serving service.Config
 	// Link is the connection to VPP.
@@ -86,6 +90,9 @@ type Deps struct {
 	NAT44 nat44.Config
 	// NodeSync is nil where a node stands alone.
 	NodeSync NodeSync
+	// NewNodeSync makes the node sync of a nodes actor that was restarted; nil = NodeSync is run again when its earlier run has returned,
+	// and must bear that.
+	NewNodeSync func() NodeSync
 	// Readiness is where the healer publishes; never nil.
 	Readiness *Readiness
 	// Observer counts; nil = nobody does.
@@ -94,4 +101,23 @@ type Deps struct {
 	Timing Timing
 	// Log is never nil.
 	Log *slog.Logger
+
+	lanes struct{ source, nodes, link lane }
+	wrap  func(kind string, b runtime.Behaviour) runtime.Behaviour // set by tests
+}
+
+// source is the source for an incarnation of the watch.
+func (d *Deps) source(incarnation uint64) kube.Source {
+	if incarnation > 1 && d.NewSource != nil {
+		return d.NewSource()
+	}
+	return d.Source
+}
+
+// nodeSync is the node sync for an incarnation of the nodes actor.
+func (d *Deps) nodeSync(incarnation uint64) NodeSync {
+	if d.NodeSync != nil && incarnation > 1 && d.NewNodeSync != nil {
+		return d.NewNodeSync()
+	}
+	return d.NodeSync
 }

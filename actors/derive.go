@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -20,22 +19,31 @@ func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	return &messages.NodeContext{Node: self, Addresses: addresses}
 }
 
-// localEndpoints are the addresses of all endpoints on the node, ordered.
-func localEndpoints(inputs []*messages.ServiceInput, node string) []string {
-	found := map[string]bool{}
-	for _, in := range inputs {
-		if in.GetService() == nil {
-			continue
-		}
-		for _, slice := range in.GetSlices() {
-			for _, e := range slice.GetEndpoints() {
-				if e.GetNode() == node && e.GetAddress() != "" {
-					found[e.GetAddress()] = true
-				}
+// localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices without a service have none.
+func localEndpoints(in *messages.ServiceInput, node string) []string {
+	if in.GetService() == nil {
+		return nil
+	}
+	var found []string
+	for _, slice := range in.GetSlices() {
+		for _, e := range slice.GetEndpoints() {
+			if e.GetNode() == node && e.GetAddress() != "" {
+				found = append(found, e.GetAddress())
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// union joins lists into one that is ordered and has everything once.
+func union(lists map[string][]string) []string {
+	var all []string
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // hairpinAddress is the address that replaces the source of hairpin connections unless one is configured: the last one of the pod CIDR, or

@@ -37,7 +37,14 @@ func TestLocalEndpointsAreDerivedNotCounted(t *testing.T) {
 		{Service: service, Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.1"), on("n1", "")}}}},
 		{Slices: []*messages.EndpointSlice{{Endpoints: []*messages.Endpoint{on("n1", "10.1.1.7")}}}}, // slices without a service
 	}
-	if diff := cmp.Diff([]string{"10.1.1.1", "10.1.1.2"}, localEndpoints(inputs, "n1")); diff != "" {
+	lists := map[string][]string{}
+	for i, in := range inputs {
+		lists[string(rune('a'+i))] = localEndpoints(in, "n1")
+	}
+	if diff := cmp.Diff(map[string][]string{"a": {"10.1.1.2"}, "b": {"10.1.1.1"}, "c": nil}, lists); diff != "" {
+		t.Errorf("local endpoints by service (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"10.1.1.1", "10.1.1.2"}, union(lists)); diff != "" {
 		t.Errorf("local endpoints (-want +got):\n%s", diff)
 	}
 }

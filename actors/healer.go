@@ -9,11 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// healthStale is how long a part may be silent before it counts as not ready: parts repeat their health every healthRepeat.
-const (
-	healthRepeat = 2 * time.Second
-	healthStale  = 10 * time.Second
-)
+// healthStale is how long a part may be silent before it counts as not ready; parts repeat their health every healthRepeat.
+const healthStale = 5 * healthRepeat
 
 // healer knows which parts of the agent do what they should and publishes readiness.
 type healer struct {
@@ -114,26 +111,4 @@ func (r Report) Reasons() string {
 		}
 	}
 	return strings.Join(reasons, "; ")
-}
-
-// reporter repeats one part's health to the healer and is embedded by the parts.
-type reporter struct {
-	part string
-	last *messages.Health
-}
-
-// report sends the health of the part.
-func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
-	if ok {
-		reason = ""
-	}
-	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch}
-	r.repeat(c)
-}
-
-// repeat sends the last health again; parts call it from their slow timer, so that a restarted healer learns it.
-func (r *reporter) repeat(c *runtime.Context) {
-	if r.last != nil {
-		c.Send(c.PID(PathHealer), r.last)
-	}
 }

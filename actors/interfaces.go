@@ -15,13 +15,14 @@ import (
 // each time something may have changed it looks again and sends the complete set if it differs.
 type interfacesActor struct {
 	reporter
-	deps      *Deps
-	link      *messages.LinkState
-	pods      []*messages.Pod
-	endpoints *messages.LocalEndpoints
-	set       *messages.InterfaceSet
-	looking   bool // a discovery is under way
-	again     bool // something changed since it began
+	deps       *Deps
+	link       *messages.LinkState
+	pods       []*messages.Pod
+	endpoints  *messages.LocalEndpoints
+	set        *messages.InterfaceSet
+	generation uint64 // of the last set
+	looking    bool   // a discovery is under way
+	again      bool   // something changed since it began
 }
 
 // discovered is the result of one look at VPP.
@@ -34,6 +35,9 @@ type discovered struct {
 // interfaceHint says that VPP reported an interface event.
 type interfaceHint struct{}
 
+// setBits is how many sets one incarnation of the actor can tell of.
+const setBits = 40
+
 // interfacesTick makes the actor look again and repeat itself.
 type interfacesTick struct{}
 
@@ -41,14 +45,17 @@ func newInterfaces(d *Deps) runtime.Behaviour {
 	return &interfacesActor{reporter: reporter{part: "interfaces"}, deps: d, link: &messages.LinkState{}}
 }
 
-// Start satisfies runtime.Behaviour.
+// Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
 func (i *interfacesActor) Start(c *runtime.Context) {
+	i.generation = c.Incarnation() << setBits
 	if hints := i.deps.InterfaceEvents; hints != nil {
 		post := c.Post()
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
 	}
 	i.report(c, false, "VPP's interfaces are not known yet", 0)
 	i.askLink(c)
+	c.Send(c.PID(PathRegistry), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
+	i.keep(c)
 	c.After(i.deps.Timing.Rediscover, &interfacesTick{})
 	c.Ready()
 }
@@ -76,14 +83,7 @@ func (*interfacesActor) Stop(*runtime.Context) {}
 func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.LinkState:
-		news := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
-		i.link = m
-		if news {
-			i.look(c)
-		}
-		if !m.GetUp() {
-			i.report(c, false, "no connection to VPP", 0)
-		}
+		i.linkChanged(c, m)
 	case *messages.NodeChanged:
 		if !slices.EqualFunc(i.pods, m.GetInput().GetPods(), func(a, b *messages.Pod) bool { return proto.Equal(a, b) }) {
 			i.pods = m.GetInput().GetPods()
@@ -102,12 +102,29 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		}
 		i.tell(c)
 	case *interfacesTick:
-		i.repeat(c)
+		c.After(i.deps.Timing.Rediscover, &interfacesTick{})
 		i.look(c)
 		i.tell(c)
-		c.After(i.deps.Timing.Rediscover, &interfacesTick{})
 	case *discovered:
 		i.found(c, m)
+	case *healthBeat:
+		i.keep(c)
+		i.repeat(c)
+	}
+}
+
+// linkChanged looks at a VPP, or a connection to it, that was not known.
+func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState) {
+	if m.GetSession() < i.link.GetSession() {
+		return // overtaken
+	}
+	news := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
+	i.link = m
+	if news {
+		i.look(c)
+	}
+	if down := "no connection to VPP"; !m.GetUp() && i.last.GetReason() != down {
+		i.report(c, false, down, 0)
 	}
 }
 
@@ -134,8 +151,9 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	switch {
 	case m.session != i.link.GetSession(): // of an earlier VPP, worthless
 		i.again = true
-	case m.err != nil:
+	case m.err != nil && i.link.GetUp():
 		i.report(c, false, m.err.Error(), 0) // the slow timer looks again
+	case m.err != nil: // no wonder
 	default:
 		i.take(c, m.set)
 	}
@@ -146,14 +164,17 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 
 // take adopts a set and passes it on if it says something new.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
-	set.Generation = i.set.GetGeneration()
+	set.Generation = i.generation
 	if i.set == nil || !proto.Equal(i.set, set) {
-		set.Generation++
+		i.generation++
+		set.Generation = i.generation
 		i.set = set
 		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Cause: set.GetGeneration()})
 		i.tell(c)
 	}
-	i.report(c, true, "", 0)
+	if !i.last.GetOk() {
+		i.report(c, true, "", 0)
+	}
 }
 
 func (i *interfacesActor) tell(c *runtime.Context) {

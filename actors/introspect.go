@@ -45,7 +45,8 @@ type introspect struct {
 	services map[string]*messages.ServiceStatus
 	world    WorldPage
 	verified map[string]*messages.Verified
-	problems int
+	problems int // of services
+	counted  int // problems that the observer knows of
 }
 
 func newIntrospect(d *Deps) runtime.Behaviour {
@@ -68,6 +69,8 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.ServiceStatus:
 		i.status(m)
+	case *messages.Ensure:
+		i.drop(m)
 	case *messages.LinkState:
 		i.world.Link = m
 	case *messages.InterfaceSet:
@@ -76,6 +79,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		i.world.Cluster = m
 	case *messages.NodeChanged:
 		i.world.Node = m.GetInput()
+		i.countProblems()
 	case *messages.Verified:
 		i.verified[m.GetRenderer()] = m
 	case *StatusQuery:
@@ -90,15 +94,40 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 }
 
 func (i *introspect) status(m *messages.ServiceStatus) {
-	i.problems += len(m.GetErrors()) - len(i.services[m.GetKey()].GetErrors())
+	i.problems -= len(i.services[m.GetKey()].GetErrors())
 	if m.GetGone() {
-		i.problems -= len(m.GetErrors())
 		delete(i.services, m.GetKey())
 	} else {
 		i.services[m.GetKey()] = m
+		i.problems += len(m.GetErrors())
 	}
-	if i.deps.Observer != nil {
-		i.deps.Observer.InputErrors(i.problems)
+	i.countProblems()
+}
+
+// drop forgets the services that are not in a complete list: their actors may have ended without a last word.
+func (i *introspect) drop(m *messages.Ensure) {
+	if !m.GetComplete() {
+		return
+	}
+	exist := make(map[string]bool, len(m.GetKeys()))
+	for _, key := range m.GetKeys() {
+		exist[key] = true
+	}
+	for key, s := range i.services {
+		if !exist[key] {
+			i.problems -= len(s.GetErrors())
+			delete(i.services, key)
+		}
+	}
+	i.countProblems()
+}
+
+// countProblems tells the number of problems when it changes: those of services, and those of everything else, files that cannot be read
+// included.
+func (i *introspect) countProblems() {
+	if n := i.problems + len(i.world.Node.GetErrors()); i.deps.Observer != nil && n != i.counted {
+		i.counted = n
+		i.deps.Observer.InputErrors(n)
 	}
 }
 

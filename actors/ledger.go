@@ -13,9 +13,12 @@ import (
 // value of plain data with pure methods: it neither sends nor waits.
 type ledger struct {
 	accounts map[string]*account
+	leaving  map[string]bool // accounts of services that are gone
 	claims   *nat44.Claims
-	dirty    map[nat44.Key]bool
+	dirty    map[nat44.Key]bool // rows that may not be as wanted; true = it stands in the queue
+	queue    []nat44.Key        // rows to be looked at next; those that became clean meanwhile are still in it
 	failed   map[nat44.Key]*failure
+	first    *nat44.Key // smallest key of failed; nil = to be looked for
 	planned  nat44.Config
 }
 
@@ -37,8 +40,8 @@ type failure struct {
 
 func newLedger(config nat44.Config) *ledger {
 	return &ledger{
-		accounts: map[string]*account{}, claims: nat44.NewClaims(), dirty: map[nat44.Key]bool{}, failed: map[nat44.Key]*failure{},
-		planned: config,
+		accounts: map[string]*account{}, leaving: map[string]bool{}, claims: nat44.NewClaims(), dirty: map[nat44.Key]bool{},
+		failed: map[nat44.Key]*failure{}, planned: config,
 	}
 }
 
@@ -56,24 +59,26 @@ func (l *ledger) put(key string, generation, hash uint64, view *messages.Service
 
 // plan translates one view into rows and claims them.
 func (l *ledger) plan(key string, a *account) []string {
-	affected := map[string]bool{key: true}
+	others := map[string]bool{key: true}
 	for _, k := range l.claims.Of(key) {
-		l.affected(k, affected)
+		l.affected(k, others)
 	}
 	var changed []nat44.Key
 	if a.view == nil {
 		a.leaving, a.plan = append(a.leaving, l.claims.Of(key)...), nil
+		l.leaving[key] = true
 		changed = l.claims.Remove(key)
 	} else {
 		a.leaving = nil
+		delete(l.leaving, key)
 		a.plan = nat44.Plan(a.view, l.planned)
 		changed = l.claims.Set(key, a.view.GetCreated(), a.plan.Rows)
 	}
 	for _, k := range changed {
 		l.touch(k)
-		l.affected(k, affected)
+		l.affected(k, others)
 	}
-	return slices.Sorted(maps.Keys(affected))
+	return sortedKeys(others)
 }
 
 // affected adds the services that have a claim on a row.
@@ -86,24 +91,44 @@ func (l *ledger) affected(k nat44.Key, services map[string]bool) {
 // replan translates everything anew, because the settings changed.
 func (l *ledger) replan(config nat44.Config) {
 	l.planned = config
-	for _, key := range slices.Sorted(maps.Keys(l.accounts)) {
+	for _, key := range sortedKeys(l.accounts) {
 		l.plan(key, l.accounts[key])
 	}
 }
 
 // touch has a row looked at, and forgets that it failed: it is another row now.
 func (l *ledger) touch(k nat44.Key) {
-	l.dirty[k] = true
-	delete(l.failed, k)
+	l.forgive(k)
+	l.list(k)
 }
 
-// retired reports whether nothing of a service that is gone is left.
+// list puts a row into the queue.
+func (l *ledger) list(k nat44.Key) {
+	if !l.dirty[k] {
+		l.dirty[k] = true
+		l.queue = append(l.queue, k)
+	}
+}
+
+// unlist forgets which rows must be looked at, because all of them have been.
+func (l *ledger) unlist() {
+	l.dirty, l.queue = map[nat44.Key]bool{}, nil
+}
+
+// retired reports whether nothing of a service that is gone is left. A row that somebody else wants now is his.
 func (l *ledger) retired(a *account) bool {
-	return !slices.ContainsFunc(a.leaving, func(k nat44.Key) bool { return l.dirty[k] })
+	return !slices.ContainsFunc(a.leaving, func(k nat44.Key) bool {
+		_, dirty := l.dirty[k]
+		_, claimed := l.claims.Owner(k)
+		return dirty && !claimed
+	})
 }
 
 // close forgets a service that is gone.
-func (l *ledger) close(key string) { delete(l.accounts, key) }
+func (l *ledger) close(key string) {
+	delete(l.accounts, key)
+	delete(l.leaving, key)
+}
 
 // wanted is the row that VPP should hold under a key; nil = none.
 func (l *ledger) wanted(k nat44.Key) *nat44.Row {
@@ -113,16 +138,24 @@ func (l *ledger) wanted(k nat44.Key) *nat44.Row {
 	return nil
 }
 
-// batch picks rows to work on, in a fixed order, and leaves out those that failed a moment ago.
-func (l *ledger) batch(now time.Time, most int) []nat44.Key {
-	keys := make([]nat44.Key, 0, min(len(l.dirty), most))
-	for k := range l.dirty {
-		if f := l.failed[k]; f == nil || !f.until.After(now) {
+// batch takes rows out of the queue, in the order in which they came. The caller calls clean, list or fail for each, or leaves it dirty.
+func (l *ledger) batch(most int) []nat44.Key {
+	keys := make([]nat44.Key, 0, min(len(l.queue), most))
+	taken := 0
+	for _, k := range l.queue {
+		if len(keys) == most {
+			break
+		}
+		taken++
+		if l.dirty[k] {
+			l.dirty[k] = false
 			keys = append(keys, k)
 		}
 	}
-	slices.SortFunc(keys, nat44.Key.Compare)
-	return keys[:min(len(keys), most)]
+	if l.queue = l.queue[taken:]; len(l.queue) == 0 {
+		l.queue = nil // not to keep the array of a burst
+	}
+	return keys
 }
 
 // fail notes that VPP refused a row; it is tried again after a growing delay.
@@ -132,17 +165,40 @@ func (l *ledger) fail(k nat44.Key, err error, now time.Time, backoff time.Durati
 	if f == nil {
 		f = &failure{}
 		l.failed[k] = f
+		l.first = nil
 	}
 	delay := min(backoff<<min(f.tries, 10), longest)
 	f.err, f.until = err, now.Add(delay)
 	f.tries++
-	l.dirty[k] = true
+	l.dirty[k] = false
+}
+
+// retry puts the refused rows whose delay is over into the queue.
+func (l *ledger) retry(now time.Time) {
+	var due []nat44.Key
+	for k, f := range l.failed {
+		if !f.until.After(now) {
+			due = append(due, k)
+		}
+	}
+	slices.SortFunc(due, nat44.Key.Compare)
+	for _, k := range due {
+		l.list(k)
+	}
+}
+
+// forgive forgets that a row was refused.
+func (l *ledger) forgive(k nat44.Key) {
+	if l.failed[k] != nil {
+		delete(l.failed, k)
+		l.first = nil
+	}
 }
 
 // clean notes that a row is as wanted.
 func (l *ledger) clean(k nat44.Key) {
 	delete(l.dirty, k)
-	delete(l.failed, k)
+	l.forgive(k)
 }
 
 // pending counts rows that are being worked on; refused ones are not among them.
@@ -150,15 +206,18 @@ func (l *ledger) pending() int { return len(l.dirty) - len(l.failed) }
 
 // firstFailure is the failure to tell an operator about; it is the same one as long as nothing changes.
 func (l *ledger) firstFailure() (nat44.Key, error) {
-	keys := slices.SortedFunc(maps.Keys(l.failed), nat44.Key.Compare)
-	if len(keys) == 0 {
+	if len(l.failed) == 0 {
 		return nat44.Key{}, nil
 	}
-	return keys[0], l.failed[keys[0]].err
+	if l.first == nil {
+		k := slices.MinFunc(slices.Collect(maps.Keys(l.failed)), nat44.Key.Compare)
+		l.first = &k
+	}
+	return *l.first, l.failed[*l.first].err
 }
 
 // missing are the services of an epoch that have not spoken.
 func missing(awaited map[string]bool, most int) []string {
-	keys := slices.Sorted(maps.Keys(awaited))
+	keys := sortedKeys(awaited)
 	return keys[:min(len(keys), most)]
 }

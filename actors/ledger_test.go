@@ -67,16 +67,19 @@ func TestLedgerWaitsLongerAfterEachRefusal(t *testing.T) {
 	l, now := newLedger(testConfig()), time.Unix(1000, 0)
 	l.put("a/a", 1, 1, viewOf("a/a", 1, "10.0.0.1"))
 	k := keyOf("10.0.0.1")
+	l.batch(10)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		l.fail(k, errors.New("refused"), now, time.Second)
 		if got := l.failed[k].until.Sub(now); got != want*time.Second {
 			t.Errorf("refusal %d: waits %v, want %v", i+1, got, want*time.Second)
 		}
-		if got := l.batch(now, 10); len(got) != 0 {
+		l.retry(now)
+		if got := l.batch(10); len(got) != 0 {
 			t.Errorf("refusal %d: tried again at once", i+1)
 		}
 		now = l.failed[k].until
-		if got := l.batch(now, 10); len(got) != 1 {
+		l.retry(now)
+		if got := l.batch(10); len(got) != 1 {
 			t.Errorf("refusal %d: not tried again afterwards", i+1)
 		}
 	}

@@ -20,23 +20,29 @@ type linkActor struct {
 // linkEnded is posted when the connection loop ended, which it only does when the agent stops.
 type linkEnded struct{ err error }
 
-// linkTick repeats the state, so that a lost message is harmless.
-type linkTick struct{}
+// sessionBits is how many sessions one incarnation of the link can have.
+const sessionBits = 32
 
 func newLink(d *Deps) runtime.Behaviour {
 	return &linkActor{reporter: reporter{part: "link"}, deps: d, state: &messages.LinkState{Reason: "not connected yet"}}
 }
 
-// Start satisfies runtime.Behaviour.
+// Start satisfies runtime.Behaviour. A link counts the sessions of one run; ours never repeat, because whoever sees the number of a session
+// that he knows goes on to believe what he has read in it.
 func (l *linkActor) Start(c *runtime.Context) {
-	post, link := c.Post(), l.deps.Link
+	post, link, lane, base := c.Post(), l.deps.Link, l.deps.lanes.link, c.Incarnation()<<sessionBits
+	on := func(s *messages.LinkState) {
+		s.Session += base
+		post(s)
+	}
 	c.Go("link", func(ctx context.Context) {
-		if err := link.Run(ctx, func(s *messages.LinkState) { post(s) }); ctx.Err() == nil {
+		if ran, err := lane.run(ctx, func() error { return link.Run(ctx, on) }); ran && ctx.Err() == nil {
 			post(&linkEnded{err})
 		}
 	})
+	l.state.Session = base
 	l.report(c, false, l.state.GetReason(), 0)
-	c.After(healthRepeat, &linkTick{})
+	l.keep(c)
 	c.Ready() // able to work, whether VPP is there or not
 }
 
@@ -55,10 +61,10 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
 	case *messages.Resync: // somebody has just started
 		l.tell(c)
-	case *linkTick:
+	case *healthBeat:
+		l.keep(c)
 		l.repeat(c)
 		l.tell(c)
-		c.After(healthRepeat, &linkTick{})
 	}
 }
 

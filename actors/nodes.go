@@ -11,10 +11,11 @@ import (
 )
 
 // nodes keeps this node known in the cluster and knows its peers: it runs node sync, feeds it what Kubernetes and VPP say, and reports
-// what the cluster agreed on. Without an etcd it reports the nodes of Kubernetes alone.
+// what the cluster agreed on. Without an etcd it has nothing to do.
 type nodes struct {
 	reporter
 	deps      *Deps
+	sync      NodeSync // nil = this node stands alone
 	published []string
 	state     *messages.ClusterState
 }
@@ -22,23 +23,22 @@ type nodes struct {
 // nodesEnded is posted when node sync gave up.
 type nodesEnded struct{ err error }
 
-// nodesTick repeats health and state.
-type nodesTick struct{}
-
 func newNodes(d *Deps) runtime.Behaviour { return &nodes{reporter: reporter{part: "nodes"}, deps: d} }
 
 // Start satisfies runtime.Behaviour.
 func (n *nodes) Start(c *runtime.Context) {
-	if sync := n.deps.NodeSync; sync != nil {
-		post := c.Post()
+	if n.sync = n.deps.nodeSync(c.Incarnation()); n.sync != nil {
+		post, sync, lane := c.Post(), n.sync, n.deps.lanes.nodes
 		c.Go("nodesync", func(ctx context.Context) {
-			if err := sync.Run(ctx, func(s *messages.ClusterState) { post(s) }); ctx.Err() == nil {
+			out := func(s *messages.ClusterState) { post(s) }
+			if ran, err := lane.run(ctx, func() error { return sync.Run(ctx, out) }); ran && ctx.Err() == nil {
 				post(&nodesEnded{err})
 			}
 		})
 		n.report(c, false, "no node ID yet", 0)
+		c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: "nodes", Incarnation: c.Incarnation()})
 	}
-	c.After(healthRepeat, &nodesTick{})
+	n.keep(c)
 	c.Ready()
 }
 
@@ -49,8 +49,8 @@ func (*nodes) Stop(*runtime.Context) {}
 func (n *nodes) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.NodeChanged:
-		if n.deps.NodeSync != nil {
-			n.deps.NodeSync.SetNodes(m.GetInput())
+		if n.sync != nil {
+			n.sync.SetNodes(m.GetInput())
 		}
 	case *messages.InterfaceSet:
 		n.publish(m.GetNodeAddresses())
@@ -61,22 +61,22 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 			m.err = errors.New("it ended without an error")
 		}
 		c.Fail(fmt.Errorf("node sync failed: %w", m.err)) // the supervisor restarts us, with back-off
-	case *nodesTick:
+	case *healthBeat:
+		n.keep(c)
 		n.repeat(c)
 		if n.state != nil {
 			c.Send(c.PID(PathIntrospect), n.state)
 		}
-		c.After(healthRepeat, &nodesTick{})
 	}
 }
 
 // publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone for a moment withdraws nothing.
 func (n *nodes) publish(addresses []string) {
-	if n.deps.NodeSync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
+	if n.sync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
 		return
 	}
 	n.published = addresses
-	n.deps.NodeSync.Publish(addresses)
+	n.sync.Publish(addresses)
 }
 
 func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {

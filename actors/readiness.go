@@ -25,7 +25,7 @@ type Part struct {
 	Name string
 	// OK is true when the part does what it should.
 	OK bool
-	// Reason why not, one line; "" when OK.
+	// Reason why not, one line; with OK, a warning or nothing.
 	Reason string
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64

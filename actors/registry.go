@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -12,21 +11,29 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
+// generationBits is how many generations one incarnation of the registry can give out.
+const generationBits = 40
+
 // registry holds what the node should serve: the input of every service with a generation, and which services exist at all. It does no
 // I/O; a restarted registry pulls everything from the watch and hands it out again, which changes nothing for who already has it.
 type registry struct {
 	reporter
+	census
 	deps       *Deps
 	complete   bool // a complete snapshot has been taken
 	generation uint64
 	entries    map[string]*entry
-	sources    map[string]uint64 // generations of the source, for the comparison with its digest
+	open       map[string]*entry // those whose spec was not taken yet
+	members    []string          // keys of entries, ordered; nil = to be made again; shared with messages
 	node       *messages.NodeInput
+	nodeAt     uint64   // its mark
 	vpp        []string // VPP addresses of this node, "ip/len"
 	looked     bool     // VPP's interfaces are known, so vpp is what it is
 	context    *messages.NodeContext
-	epochs     map[string]uint64 // of renderers that are up
-	doubts     int               // digests in a row that differed
+	renderers  map[string]standing
+	epochs     map[string]uint64   // of renderers; shared with specs, so it is replaced and not modified
+	doubts     int                 // digests in a row that differed
+	hosted     map[string][]string // addresses of local endpoints by service, of those that have some
 	endpoints  *messages.LocalEndpoints
 	stale      bool // endpoints must be computed again
 }
@@ -34,40 +41,36 @@ type registry struct {
 // entry is one service.
 type entry struct {
 	spec   *messages.ServiceSpec
-	pulled bool // its actor exists: it has asked
-	acked  bool
-	sent   time.Time
+	pulled bool      // its actor exists: it has asked
+	tries  uint8     // how often this spec was sent
+	again  time.Time // when it is sent again
 }
 
 // registryTick repeats what was not acknowledged.
 type registryTick struct{}
 
-// endpointsTick computes the local endpoints, a little after the first change of several.
-type endpointsTick struct{}
-
-// registryName is how the registry introduces itself in a Resync.
-const registryName = "registry"
-
-// endpointsDelay gathers changes of local endpoints: they only matter for the backend set.
-const endpointsDelay = 50 * time.Millisecond
+// rollCall repeats who exists.
+type rollCall struct{}
 
 func newRegistry(d *Deps) runtime.Behaviour {
 	return &registry{
-		reporter: reporter{part: "registry"}, deps: d,
-		entries: map[string]*entry{}, sources: map[string]uint64{}, epochs: map[string]uint64{},
+		reporter: reporter{part: "registry"}, census: newCensus(), deps: d, entries: map[string]*entry{}, open: map[string]*entry{},
+		renderers: map[string]standing{}, hosted: map[string][]string{},
 	}
 }
 
-// Start satisfies runtime.Behaviour. Generations grow over restarts, too, because the clock does.
+// Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
 func (r *registry) Start(c *runtime.Context) {
-	r.generation = uint64(c.Now().UnixNano())
+	r.generation = (c.Incarnation()-1)<<generationBits + 1
 	r.report(c, false, "no complete snapshot yet", 0)
 	r.pull(c)
 	r.askInterfaces(c)
 	for _, renderer := range r.deps.renderers() {
-		c.Send(c.PID(PathRenderer(renderer)), &messages.Resync{Sibling: registryName, Incarnation: c.Incarnation()})
+		c.Send(c.PID(PathRenderer(renderer)), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	}
+	r.keep(c)
 	c.After(r.deps.Timing.Retry, &registryTick{})
+	c.After(r.deps.Timing.Audit, &rollCall{})
 	c.Ready()
 }
 
@@ -80,11 +83,11 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.Snapshot:
 		r.snapshot(c, m)
 	case *messages.ServiceChanged:
-		if r.complete { // before, the snapshot will bring it
-			r.changed(c, m.GetInput())
+		if in := m.GetInput(); r.hear(in.GetKey(), mark(m.GetRun(), in.GetGeneration()), exists(in)) && r.changed(c, in) {
+			c.Send(c.PID(PathServices), &messages.Ensure{Keys: []string{in.GetKey()}})
 		}
 	case *messages.NodeChanged:
-		r.nodeChanged(c, m.GetInput())
+		r.nodeChanged(c, m.GetInput(), m.GetRun())
 	case *messages.InterfaceSet:
 		r.interfacesChanged(c, m)
 	case *messages.Digest:
@@ -92,24 +95,29 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.PullSpec:
 		r.pulled(c, m.GetKey())
 	case *messages.Have:
-		if e := r.entries[m.GetKey()]; e != nil && m.GetGeneration() >= e.spec.GetGeneration() {
-			e.acked = true
+		if e := r.entries[m.GetKey()]; e != nil && m.GetGeneration() == e.spec.GetGeneration() {
+			delete(r.open, m.GetKey())
 		}
 	case *messages.Retired:
 		r.retired(c, m)
 	case *messages.RenderUp:
-		r.epochs[m.GetRenderer()] = m.GetEpoch()
-		r.begin(c, m.GetRenderer())
+		r.renderUp(c, m)
 	case *messages.Missing:
 		r.missing(c, m)
-	case *messages.Resync: // introspection was restarted
-		for _, key := range r.keys() {
-			c.Send(c.PID(PathService(key)), m)
-		}
+	case *messages.Resync:
+		r.resync(c, m)
 	case *registryTick:
 		r.tick(c)
+	case *rollCall:
+		c.After(r.deps.Timing.Audit, &rollCall{})
+		if r.complete {
+			r.callRoll(c)
+		}
 	case *endpointsTick:
 		r.computeEndpoints(c)
+	case *healthBeat:
+		r.keep(c)
+		r.repeat(c)
 	}
 }
 
@@ -117,58 +125,64 @@ func (r *registry) pull(c *runtime.Context) {
 	c.Send(c.PID(PathWatch), &messages.Pull{Incarnation: c.Incarnation()})
 }
 
-// snapshot replaces everything: what is not in it is gone.
+// snapshot replaces everything that it is not older than: what is not in it is gone.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	if !m.GetComplete() {
 		return
 	}
 	first := !r.complete
-	r.complete = true
 	if m.GetNode() != nil {
-		r.nodeChanged(c, m.GetNode())
+		r.nodeChanged(c, m.GetNode(), m.GetRun())
 	}
-	present := make(map[string]bool, len(m.GetServices()))
+	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
-		present[in.GetKey()] = true
-		r.changed(c, in)
-	}
-	for _, key := range slices.Sorted(maps.Keys(r.sources)) {
-		if !present[key] {
-			r.changed(c, &messages.ServiceInput{Key: key})
+		shown[in.GetKey()] = true
+		if r.hear(in.GetKey(), mark(m.GetRun(), in.GetGeneration()), exists(in)) {
+			r.changed(c, in)
 		}
 	}
-	c.Send(c.PID(PathServices), &messages.Ensure{Keys: r.keys(), Complete: true})
+	at := mark(m.GetRun(), m.GetGeneration())
+	for _, key := range r.absent(at, shown) {
+		r.enter(key, at, false)
+		r.changed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()})
+	}
+	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
+	r.callRoll(c)
 	if first {
 		r.report(c, true, "", 0)
+		r.computeEndpoints(c) // also when there are none: our predecessor may have told of some
 		r.beginAll(c)
 		record(c, &messages.Event{Kind: "resync", Text: fmt.Sprintf("snapshot of %d services taken", len(r.entries)), Cause: m.GetGeneration()})
 	}
 }
 
-// changed takes the latest input of one service.
-func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) {
+// callRoll tells who exists: spawner and introspection drop the others. It is repeated now and then, because both only hear of single
+// services otherwise.
+func (r *registry) callRoll(c *runtime.Context) {
+	everybody := &messages.Ensure{Keys: r.keys(), Complete: true}
+	c.Send(c.PID(PathServices), everybody)
+	c.Send(c.PID(PathIntrospect), everybody)
+}
+
+// changed takes the latest input of one service and reports whether it needs an actor that it did not need before.
+func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (created bool) {
 	key, gone := in.GetKey(), in.GetService() == nil
-	if gone && len(in.GetSlices()) == 0 {
-		delete(r.sources, key)
-	} else {
-		r.sources[key] = in.GetGeneration()
-	}
 	e := r.entries[key]
 	switch {
 	case e == nil && gone:
-		return // slices of a service that is not there
+		return false // slices of a service that is not there
 	case e == nil:
-		e = &entry{}
-		r.entries[key] = e
-		c.Send(c.PID(PathServices), &messages.Ensure{Keys: []string{key}})
+		e, created = &entry{}, true
+		r.entries[key], r.members = e, nil
 	case sameInput(e.spec.GetInput(), in):
-		return
+		return false
 	}
 	if gone {
 		in = &messages.ServiceInput{Key: key, Generation: in.GetGeneration()}
 	}
-	r.staleEndpoints(c)
+	r.host(c, in)
 	r.give(c, e, in)
+	return created
 }
 
 // sameInput reports whether the service would see no difference, whatever generation the source counts.
@@ -181,59 +195,20 @@ func sameInput(a, b *messages.ServiceInput) bool {
 		slices.EqualFunc(a.GetErrors(), b.GetErrors(), func(x, y *messages.ObjectError) bool { return proto.Equal(x, y) })
 }
 
-// give hands a new spec to the service; until the node is known it only keeps it.
-func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
-	r.generation++
-	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Epochs: maps.Clone(r.epochs)}
-	e.acked = false
-	r.send(c, e)
-}
-
-func (r *registry) send(c *runtime.Context, e *entry) {
-	e.sent = c.Now()
-	if r.context == nil {
-		return // nothing is local and nothing has an address before the node is known
-	}
-	if !e.pulled && c.Incarnation() == 1 {
-		return // its actor is being spawned and will ask; a restarted registry can not know who is there
-	}
-	c.Send(c.PID(PathService(e.spec.GetInput().GetKey())), e.spec)
-}
-
-func (r *registry) pulled(c *runtime.Context, key string) {
-	if e := r.entries[key]; e != nil {
-		e.pulled = true
-		if !maps.Equal(e.spec.GetEpochs(), r.epochs) {
-			e.spec = &messages.ServiceSpec{
-				Input: e.spec.GetInput(), Node: e.spec.GetNode(), Generation: e.spec.GetGeneration(), Epochs: maps.Clone(r.epochs),
-			}
-		}
-		r.send(c, e)
-	} else if r.complete {
-		c.Send(c.PID(PathServices), &messages.Release{Key: key})
-	}
-}
-
-func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
-	e := r.entries[m.GetKey()]
-	if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {
-		return // it is wanted again
-	}
-	delete(r.entries, m.GetKey())
-	c.Send(c.PID(PathServices), &messages.Release{Key: m.GetKey()})
-}
-
 // nodeChanged takes what Kubernetes says of the nodes.
-func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
-	r.node = in
-	r.updateContext(c)
+func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput, run uint64) {
+	if at := mark(run, in.GetGeneration()); at > r.nodeAt {
+		r.node, r.nodeAt = in, at
+		r.updateContext(c)
+	}
 }
 
 // askInterfaces has the interface set repeated: it has the VPP addresses of this node.
 func (*registry) askInterfaces(c *runtime.Context) {
-	c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: registryName, Incarnation: c.Incarnation()})
+	c.Send(c.PID(PathInterfaces), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 }
 
+// interfacesChanged takes the VPP addresses, and answers with what the interface set depends on: it comes now and then without a change.
 func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {
 	first := !r.looked
 	r.vpp, r.looked = set.GetNodeAddresses(), true
@@ -241,13 +216,7 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	if first {
 		r.beginAll(c)
 	}
-}
-
-// beginAll begins the epochs of all renderers that are up.
-func (r *registry) beginAll(c *runtime.Context) {
-	for _, renderer := range slices.Sorted(maps.Keys(r.epochs)) {
-		r.begin(c, renderer)
-	}
+	r.tellEndpoints(c)
 }
 
 // updateContext tells every service when something of the node changed that serving depends on.
@@ -259,58 +228,28 @@ func (r *registry) updateContext(c *runtime.Context) {
 	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
 		return
 	}
-	first := r.context == nil
-	next.Generation = r.context.GetGeneration() + 1
+	r.generation++
+	next.Generation = r.generation
 	r.context = next
-	r.staleEndpoints(c)
-	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
+	for _, key := range r.keys() {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
 	}
-	if first {
-		r.beginAll(c)
-		return
-	}
-	for _, renderer := range slices.Sorted(maps.Keys(r.epochs)) {
-		c.Send(c.PID(PathRenderer(renderer)), r.context)
-	}
+	r.beginAll(c)
 }
 
 // keys are the services whose actors must exist: also those that are gone and have not retired yet.
-func (r *registry) keys() []string { return slices.Sorted(maps.Keys(r.entries)) }
-
-// begin tells a renderer the services of its epoch, and the services to speak.
-func (r *registry) begin(c *runtime.Context, renderer string) {
-	if !r.complete || r.context == nil || !r.looked {
-		return // what the services say without the addresses of VPP must not lead to a deletion; RenderUp is repeated
+func (r *registry) keys() []string {
+	if r.members == nil {
+		r.members = sortedKeys(r.entries)
 	}
-	keys, epoch := r.keys(), r.epochs[renderer]
-	c.Send(c.PID(PathRenderer(renderer)), &messages.Begin{Epoch: epoch, Keys: keys, Node: r.context})
-	replay := &messages.Replay{Renderer: renderer, Epoch: epoch}
-	for _, key := range keys {
-		if r.entries[key].pulled || c.Incarnation() > 1 {
-			c.Send(c.PID(PathService(key)), replay)
-		}
-	}
-}
-
-// missing asks silent services again; one that has no actor any more is spawned.
-func (r *registry) missing(c *runtime.Context, m *messages.Missing) {
-	if r.epochs[m.GetRenderer()] != m.GetEpoch() {
-		return
-	}
-	c.Send(c.PID(PathServices), &messages.Ensure{Keys: m.GetKeys()})
-	for _, key := range m.GetKeys() {
-		if r.entries[key] != nil {
-			c.Send(c.PID(PathService(key)), &messages.Replay{Renderer: m.GetRenderer(), Epoch: m.GetEpoch()})
-		}
-	}
+	return r.members
 }
 
 // compare finds out whether something of the source was missed. One difference may be a message still under way, two are not.
 func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
-	ours := digestOf(r.sources, r.node)
-	if r.complete && ours.GetHash() == theirs.GetHash() && ours.GetServices() == theirs.GetServices() {
+	if r.complete && sameDigest(r.digest(r.nodeAt), theirs) {
 		r.doubts = 0
+		r.age()
 		return
 	}
 	if r.doubts++; r.doubts >= 2 {
@@ -320,47 +259,14 @@ func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
 	}
 }
 
-// tick repeats specs that were not taken. The actor may have been lost or quarantined: the spawner is told as well.
-func (r *registry) tick(c *runtime.Context) {
-	c.After(r.deps.Timing.Retry, &registryTick{})
-	r.repeat(c)
-	if !r.looked {
-		r.askInterfaces(c)
-	}
-	if !r.complete {
-		r.pull(c)
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(r.entries)) {
-		e := r.entries[key]
-		if e.acked || c.Now().Sub(e.sent) < r.deps.Timing.Retry {
-			continue
+// resync repeats what somebody who has just started needs of us.
+func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
+	switch m.GetSibling() {
+	case "introspect":
+		for _, key := range r.keys() {
+			c.Send(c.PID(PathService(key)), m)
 		}
-		c.Send(c.PID(PathServices), &messages.Ensure{Keys: []string{key}})
-		c.Send(c.PID(PathServices), &messages.Nudge{Key: key, Generation: e.spec.GetGeneration()})
-		r.send(c, e)
+	case "interfaces":
+		r.tellEndpoints(c)
 	}
-}
-
-// staleEndpoints has the local endpoints computed again soon.
-func (r *registry) staleEndpoints(c *runtime.Context) {
-	if !r.stale {
-		r.stale = true
-		c.After(endpointsDelay, &endpointsTick{})
-	}
-}
-
-// computeEndpoints derives the addresses of all endpoints on this node. It is computed, not counted: a pod that backs several services
-// stays a backend until the last of them drops it.
-func (r *registry) computeEndpoints(c *runtime.Context) {
-	r.stale = false
-	inputs := make([]*messages.ServiceInput, 0, len(r.entries))
-	for _, e := range r.entries {
-		inputs = append(inputs, e.spec.GetInput())
-	}
-	addresses := localEndpoints(inputs, r.deps.NodeName)
-	if r.endpoints == nil || !slices.Equal(addresses, r.endpoints.GetAddresses()) {
-		r.endpoints = &messages.LocalEndpoints{Addresses: addresses, Generation: r.endpoints.GetGeneration() + 1}
-	}
-	c.Send(c.PID(PathInterfaces), r.endpoints)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,29 +16,37 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// startBatch sends the operations for the rows on the list, settings and roles first.
+// startBatch sends the operations for the rows in the queue: settings and roles first, removals last. Rows that need none are passed over.
 func (r *renderer) startBatch(c *runtime.Context) {
-	w := &work{session: r.link.GetSession(), began: c.Now(), rows: map[nat44.Key]*nat44.Row{}}
+	w := &work{session: r.link.GetSession(), began: c.Now()}
 	if r.globals {
 		w.ops = nat44.DiffGlobals(r.have, r.globalsWanted())
+		r.globals = len(w.ops) > 0
 	}
-	quiet := map[nat44.Key]bool{}
-	for _, k := range r.batch(c.Now(), batchRows) {
-		want := r.wanted(k)
-		if want == nil && !r.passed() {
-			continue // barrier: somebody who has not spoken may want it
+	var quiet []nat44.Key
+	var removals []nat44.Op
+	for len(w.ops)+len(removals) < batchRows && len(r.queue) > 0 {
+		for _, k := range r.batch(batchRows - len(w.keys)) {
+			want := r.wanted(k)
+			ops := nat44.DiffRow(r.held(k), want)
+			switch {
+			case len(ops) == 0:
+				r.clean(k)
+				quiet = append(quiet, k)
+			case want != nil:
+				w.keys, w.ops = append(w.keys, k), append(w.ops, ops...)
+			case r.passed():
+				w.keys, removals = append(w.keys, k), append(removals, ops...)
+			default: // somebody who has not spoken may want it: it stays dirty, and is listed again when the barrier has been passed
+			}
 		}
-		ops := nat44.DiffRow(r.held(k), want)
-		if len(ops) == 0 {
-			r.clean(k)
-			quiet[k] = true
-			continue
-		}
-		w.keys, w.rows[k], w.ops = append(w.keys, k), want, append(w.ops, ops...)
 	}
-	r.globals = r.globals && len(w.ops) > 0
+	w.ops = append(w.ops, removals...)
 	r.answerAll(c, quiet)
 	if len(w.ops) == 0 {
+		if r.pending() == 0 && !r.full.IsZero() {
+			r.synced(c, r.full) // VPP held everything already
+		}
 		return
 	}
 	r.work = w
@@ -48,6 +57,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 // globalsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
 func (r *renderer) globalsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: r.planned.Globals(), Interfaces: map[uint32]bool{}}
+	want.Retired = r.hairpins
 	for _, i := range r.set.GetInterfaces() {
 		if i.GetFrontend() || i.GetBackend() {
 			want.Interfaces[i.GetSwIfIndex()] = true
@@ -56,77 +66,101 @@ func (r *renderer) globalsWanted() *nat44.Want {
 	return want
 }
 
+// outcome sums up what became of a batch.
+type outcome struct {
+	refused map[nat44.Key]error
+	global  error // of the last operation that is not about a row
+	failed  int
+	unknown int  // without an answer
+	unsent  int  // never left this process
+	doubt   bool // VPP holds something else than we thought
+}
+
 // applied books the results of a batch.
 func (r *renderer) applied(c *runtime.Context, m *applied) {
 	r.work = nil
 	if m.session != r.link.GetSession() || r.have == nil {
 		return // VPP was away meanwhile, everything is read again
 	}
-	refusedKeys := map[nat44.Key]error{}
-	var global error
-	failed, unknown := 0, 0
-	for i := range m.results {
-		res := &m.results[i]
-		switch {
-		case res.Err == nil && !res.Unknown:
-			r.have.Record(res.Op)
-		case res.Err == nil || errors.Is(res.Err, link.ErrUnknown) || errors.Is(res.Err, link.ErrNotSent):
-			unknown++
-		case !onRow(res.Op):
-			failed++
-			global = fmt.Errorf("%s: %w", res.Op.Describe(), res.Err)
-		default:
-			failed++
-			refusedKeys[res.Op.Key] = res.Err
-		}
-	}
-	r.count(c, m, failed, unknown)
-	r.journal(c, m, refusedKeys)
-	touched := map[nat44.Key]bool{}
+	o := r.book(m)
+	r.count(m, o)
+	r.journal(c, m, o.refused)
 	for _, k := range m.keys {
-		touched[k] = true
-		switch err := refusedKeys[k]; {
+		switch err := o.refused[k]; {
 		case err != nil:
 			r.fail(k, err, c.Now(), r.deps.Timing.Backoff)
-		case sameRow(m.rows[k], r.wanted(k)):
+		case len(nat44.DiffRow(r.held(k), r.wanted(k))) == 0:
 			r.clean(k)
+		default:
+			r.list(k)
 		}
 	}
 	switch {
-	case unknown > 0:
+	case o.unknown > 0:
 		r.have = nil // some of it may have happened: read back, never trust the cache
-	case len(refusedKeys) > 0:
-		r.verify = "VPP refused an operation" // it does not hold what we thought
-		r.delayed = c.Now().Add(r.deps.Timing.Backoff)
-	case global != nil:
-		r.verify = "VPP refused an operation"
-		r.refuse(c, global)
+	case o.unsent > 0:
+		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell, or nothing was wrong with it
+	case o.global != nil:
+		r.refuse(c, o.global)
 	default:
 		r.refused, r.refusal = nil, 0
 	}
-	r.answerAll(c, touched)
-}
-
-// answerAll tells every service with a claim on one of the rows where it stands.
-func (r *renderer) answerAll(c *runtime.Context, keys map[nat44.Key]bool) {
-	services := map[string]bool{}
-	for k := range keys {
-		r.affected(k, services)
-	}
-	for name, a := range r.accounts {
-		if a.view == nil {
-			services[name] = true
+	if o.doubt || o.failed > 0 {
+		r.verify, r.reread = "VPP refused an operation", c.Now()
+		if !o.doubt {
+			r.reread = c.Now().Add(r.deps.Timing.Backoff) // not after every one of many
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(services)) {
-		r.answer(c, name)
+	if r.full.IsZero() {
+		r.synced(c, m.began)
+	} else if r.pending() == 0 {
+		r.synced(c, r.full)
+	}
+	r.answerAll(c, m.keys)
+}
+
+// book enters what VPP has done into what it holds.
+func (r *renderer) book(m *applied) (o outcome) {
+	o.refused = map[nat44.Key]error{}
+	for i := range m.results {
+		res := &m.results[i]
+		if res.Err == nil {
+			r.have.Record(res.Op)
+			o.doubt = o.doubt || res.Unknown
+			continue
+		}
+		switch {
+		case errors.Is(res.Err, link.ErrUnknown):
+			o.unknown++
+			continue
+		case errors.Is(res.Err, link.ErrNotSent):
+			o.unsent++
+			continue
+		case onRow(res.Op):
+			o.refused[res.Op.Key] = res.Err
+		default:
+			o.global = fmt.Errorf("%s: %w", res.Op.Describe(), res.Err)
+		}
+		o.failed++
+		o.doubt = o.doubt || res.Unknown
+	}
+	return o
+}
+
+func (r *renderer) count(m *applied, o outcome) {
+	if r.deps.Observer != nil {
+		unknown := o.unknown + o.unsent
+		r.deps.Observer.Operations(r.name, len(m.results)-o.failed-unknown, o.failed, unknown)
 	}
 }
 
-func (r *renderer) count(c *runtime.Context, m *applied, failed, unknown int) {
-	if o := r.deps.Observer; o != nil {
-		o.Operations(r.name, len(m.results)-failed-unknown, failed, unknown)
-		o.Synced(r.name, c.Now().Sub(m.began), len(m.keys) == batchRows)
+// synced tells how long a pass took: a full one from the beginning of the read of VPP until nothing is left to do, an incremental one from
+// the beginning of its batch.
+func (r *renderer) synced(c *runtime.Context, began time.Time) {
+	full := !r.full.IsZero()
+	r.full = time.Time{}
+	if r.deps.Observer != nil {
+		r.deps.Observer.Synced(r.name, c.Now().Sub(began), full)
 	}
 }
 
@@ -146,9 +180,9 @@ func (r *renderer) journal(c *runtime.Context, m *applied, refused map[nat44.Key
 		}
 		e.Operations = append(e.Operations, op.Describe())
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(refused), nat44.Key.Compare) {
-		e.Error = fmt.Sprintf("%d rows refused, first %s: %v", len(refused), k, refused[k])
-		break
+	if len(refused) > 0 {
+		first := slices.MinFunc(slices.Collect(maps.Keys(refused)), nat44.Key.Compare)
+		e.Error = fmt.Sprintf("%d rows refused, first %s: %v", len(refused), first, refused[first])
 	}
 	record(c, e)
 }
@@ -163,10 +197,5 @@ func (r *renderer) generationOf(key string) uint64 {
 // onRow reports whether an operation is about one row, not about settings or roles.
 func onRow(op nat44.Op) bool { return op.Verb >= nat44.AddRow && op.Verb <= nat44.DelRow }
 
-// sameRow compares what a batch brought with what is wanted now.
-func sameRow(a, b *nat44.Row) bool {
-	return a == b || a != nil && b != nil && len(nat44.DiffRow(a, b)) == 0
-}
-
-// sameAck compares answers without regard to the generation they answer.
+// sameAck compares two answers.
 func sameAck(a, b *messages.RenderAck) bool { return proto.Equal(a, b) }

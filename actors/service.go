@@ -2,13 +2,10 @@ package actors
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -17,13 +14,15 @@ import (
 // It keeps nothing that it could not ask for again; after a crash it pulls its spec and repeats its Renders, which cost VPP nothing when
 // nothing changed.
 type serviceActor struct {
-	deps    *Deps
-	key     string
-	spec    *messages.ServiceSpec // nil until the registry has answered
-	view    *messages.ServiceView // nil when the service is gone
-	hash    uint64
-	renders map[string]*rendered // by renderer
-	waiting bool                 // a retry timer is running
+	deps     *Deps
+	key      string
+	spec     *messages.ServiceSpec // nil until the registry has answered
+	view     *messages.ServiceView // nil when the service is gone
+	hash     uint64
+	renders  map[string]*rendered // by renderer
+	triggers triggers
+	cancel   func() // of the retry timer; nil = none is running
+	tries    uint8  // how often it fired since there was news
 }
 
 // rendered is what one renderer knows of this service.
@@ -60,16 +59,13 @@ func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 	case *messages.RenderAck:
 		s.acknowledged(c, m)
 	case *messages.Replay:
-		if r := s.renders[m.GetRenderer()]; r != nil {
-			r.epoch, r.ack = m.GetEpoch(), nil
-			s.render(c, m.GetRenderer())
-		}
+		s.replay(c, m)
 	case *messages.Resync:
 		if s.spec != nil {
 			s.publish(c)
 		}
 	case *serviceRetry:
-		s.waiting = false
+		s.cancel = nil
 		s.retry(c)
 	}
 }
@@ -95,11 +91,14 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	}
 	before, first := s.hash, s.spec == nil
 	s.spec = spec
+	s.news()
 	s.resolve()
-	if !first && s.hash == before && s.settled() {
+	s.triggers.take(spec.GetInput(), first)
+	if !first && s.hash == before && !s.unsettled() {
+		s.triggers.drop()
 		return // nothing that this node serves has changed
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.renders)) {
+	for _, name := range s.deps.renderers() {
 		s.renders[name].ack = nil
 		s.render(c, name)
 	}
@@ -115,6 +114,17 @@ func (s *serviceActor) resolve() {
 	s.hash = service.Hash(s.view)
 }
 
+// replay speaks again for a new epoch; one that is overtaken means nothing.
+func (s *serviceActor) replay(c *runtime.Context, m *messages.Replay) {
+	r := s.renders[m.GetRenderer()]
+	if r == nil || m.GetEpoch() < r.epoch {
+		return
+	}
+	r.epoch, r.ack = m.GetEpoch(), nil
+	s.news()
+	s.render(c, m.GetRenderer())
+}
+
 // render sends the present view to one renderer.
 func (s *serviceActor) render(c *runtime.Context, renderer string) {
 	if s.spec == nil {
@@ -126,60 +136,93 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 	s.retryLater(c)
 }
 
+// acknowledged takes the answer of a renderer. An answer to an earlier word says nothing; one that is not about the present view means
+// that the renderer has lost it, for example because a registry that did not know of us has disowned us.
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	r := s.renders[ack.GetRenderer()]
 	if r == nil || s.spec == nil {
 		return
 	}
-	if ack.GetHash() != s.hash || (ack.GetState() == messages.RenderState_RENDER_RETIRED && s.view != nil) {
-		s.retryLater(c) // it speaks of something else than we want; the retry tells it again
+	switch {
+	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):
+		if ack.GetState() != r.ack.GetState() {
+			s.news()
+		}
+		r.ack = ack
+	case ack.GetGeneration() < s.spec.GetGeneration() && r.ack == nil:
+		return
+	default:
+		r.ack = nil
+	}
+	s.publish(c) // also when it is the same again: introspection may have missed the last one
+	if s.unsettled() {
+		s.retryLater(c)
 		return
 	}
-	changed := !proto.Equal(r.ack, ack)
-	r.ack = ack
-	if changed {
-		s.publish(c)
-	}
-	if s.view == nil && s.settled() {
-		c.Send(c.PID(PathRegistry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
-		s.retryLater(c)
+	s.triggers.report(s.deps.Observer, c.Now())
+	if s.view == nil {
+		s.retire(c)
 	}
 }
 
-// settled reports whether every renderer has answered for the present view.
-func (s *serviceActor) settled() bool {
+// retire tells the registry that nothing is left, until it has us stopped.
+func (s *serviceActor) retire(c *runtime.Context) {
+	c.Send(c.PID(PathRegistry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
+	s.retryLater(c)
+}
+
+// unsettled reports whether a renderer has not brought the present view into VPP, as far as we have been told.
+func (s *serviceActor) unsettled() bool {
 	for _, r := range s.renders {
-		if r.ack == nil || r.ack.GetState() == messages.RenderState_RENDER_PENDING {
-			return false
+		if !settled(r.ack) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
-// retry repeats whatever has not been answered.
+func settled(ack *messages.RenderAck) bool {
+	state := ack.GetState()
+	return state == messages.RenderState_RENDER_IN_SYNC || state == messages.RenderState_RENDER_RETIRED
+}
+
+// retry repeats whatever is not settled. A renderer tells by itself when something changes, so the question becomes rarer and rarer: it is
+// only there because an answer may be lost.
 func (s *serviceActor) retry(c *runtime.Context) {
 	if s.spec == nil {
 		s.pull(c)
 		s.retryLater(c)
 		return
 	}
-	for name, r := range s.renders {
-		if r.ack == nil {
+	for _, name := range s.deps.renderers() {
+		if !settled(s.renders[name].ack) {
 			s.render(c, name)
 		}
 	}
-	if s.view == nil && s.settled() {
-		c.Send(c.PID(PathRegistry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
-		s.retryLater(c)
+	if s.view == nil && !s.unsettled() {
+		s.retire(c)
 	}
 }
 
+// retryLater waits for one to two times the patience, which doubles; where in between depends on the service, so that not all of them come
+// at once.
 func (s *serviceActor) retryLater(c *runtime.Context) {
-	if s.waiting {
+	if s.cancel != nil {
 		return
 	}
-	s.waiting = true
-	c.After(s.deps.Timing.Retry+time.Duration(c.Rand().Int64N(int64(s.deps.Timing.Retry))), &serviceRetry{})
+	patience := s.deps.Timing.Retry << min(s.tries, mostDoublings)
+	spread := time.Duration(kube.DigestHash(s.key, uint64(s.tries)) % uint64(patience))
+	s.tries = min(s.tries+1, mostDoublings)
+	s.cancel = c.After(patience+spread, &serviceRetry{})
+}
+
+// news ends whatever is waited for, and the growth of the patience.
+func (s *serviceActor) news() {
+	s.tries = 0
+	if s.cancel != nil {
+		s.cancel()
+		s.cancel = nil
+	}
 }
 
 // publish tells introspection what this service looks like now.
@@ -189,10 +232,11 @@ func (s *serviceActor) publish(c *runtime.Context) {
 
 func (s *serviceActor) status(c *runtime.Context) *messages.ServiceStatus {
 	status := &messages.ServiceStatus{
-		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(), Gone: s.spec != nil && s.view == nil,
+		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(),
+		Gone:   s.spec != nil && s.view == nil && !s.unsettled(),
 		Errors: s.view.GetErrors(), // those of the input are among them
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.renders)) {
+	for _, name := range s.deps.renderers() {
 		if ack := s.renders[name].ack; ack != nil {
 			status.Renders = append(status.Renders, ack)
 		}

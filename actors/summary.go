@@ -19,11 +19,11 @@ func summary(set *messages.InterfaceSet) string {
 		}
 	}
 	return fmt.Sprintf("%d interfaces; frontends: %s; backends: %s",
-		len(set.GetInterfaces()), listed(frontends), listed(backends))
+		len(set.GetInterfaces()), shortened(frontends), shortened(backends))
 }
 
-// listed shortens a list for a line of text.
-func listed(names []string) string {
+// shortened shortens a list for a line of text.
+func shortened(names []string) string {
 	const most = 12
 	if len(names) == 0 {
 		return "none"

@@ -11,35 +11,45 @@ func (d *Deps) renderers() []string { return []string{"nat44"} }
 
 // Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
 func Tree(d *Deps) runtime.Spec {
-	d.Timing = d.Timing.withDefaults()
+	d.prepare()
 	dataplane := runtime.Ordered("dataplane", []runtime.Child{
-		{Name: "link", Spec: actorOf("link", func() runtime.Behaviour { return newLink(d) }), Reaction: runtime.ReactRestart},
-		{Name: "interfaces", Spec: actorOf("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
-		{Name: "nat44", Spec: actorOf("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
-		{Name: "audit", Spec: actorOf("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
+		{Name: "link", Spec: d.actor("link", func() runtime.Behaviour { return newLink(d) }), Reaction: runtime.ReactRestart},
+		{Name: "interfaces", Spec: d.actor("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
+		{Name: "nat44", Spec: d.actor("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
+		{Name: "audit", Spec: d.actor("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
 	}, workers())
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
-		return actorOf("service", func() runtime.Behaviour { return newService(d, key) })
+		return d.actor("service", func() runtime.Behaviour { return newService(d, key) })
 	}, servicePolicy())
 	world := runtime.Ordered("world", []runtime.Child{
-		{Name: "registry", Spec: actorOf("registry", func() runtime.Behaviour { return newRegistry(d) }), Reaction: runtime.ReactRestart},
-		{Name: "nodes", Spec: actorOf("nodes", func() runtime.Behaviour { return newNodes(d) }), Reaction: runtime.ReactNone},
+		{Name: "registry", Spec: d.actor("registry", func() runtime.Behaviour { return newRegistry(d) }), Reaction: runtime.ReactRestart},
+		{Name: "nodes", Spec: d.actor("nodes", func() runtime.Behaviour { return newNodes(d) }), Reaction: runtime.ReactNone},
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
-		{Name: "watch", Spec: actorOf("watch", func() runtime.Behaviour { return newWatch(d) }), Reaction: runtime.ReactResync},
+		{Name: "watch", Spec: d.actor("watch", func() runtime.Behaviour { return newWatch(d) }), Reaction: runtime.ReactResync},
 	}, workers())
 	// The first three only listen; they come up before anybody has something to tell them.
 	return runtime.Ordered("root", []runtime.Child{
-		{Name: "journal", Spec: actorOf("journal", newJournal), Reaction: runtime.ReactNone},
-		{Name: "introspect", Spec: actorOf("introspect", func() runtime.Behaviour { return newIntrospect(d) }), Reaction: runtime.ReactNone},
-		{Name: "healer", Spec: actorOf("healer", func() runtime.Behaviour { return &healer{deps: d} }), Reaction: runtime.ReactNone},
+		{Name: "journal", Spec: d.actor("journal", newJournal), Reaction: runtime.ReactNone},
+		{Name: "introspect", Spec: d.actor("introspect", func() runtime.Behaviour { return newIntrospect(d) }), Reaction: runtime.ReactNone},
+		{Name: "healer", Spec: d.actor("healer", func() runtime.Behaviour { return &healer{deps: d} }), Reaction: runtime.ReactNone},
 		{Name: "dataplane", Spec: dataplane, Reaction: runtime.ReactNone},
 		{Name: "world", Spec: world, Reaction: runtime.ReactNone},
 	}, rootPolicy())
 }
 
-func actorOf(kind string, make func() runtime.Behaviour) runtime.Spec {
-	return runtime.Spec{Kind: kind, New: make}
+// prepare completes what the bootstrap has left out.
+func (d *Deps) prepare() {
+	d.Timing = d.Timing.withDefaults()
+	d.lanes.source, d.lanes.nodes, d.lanes.link = newLane(), newLane(), newLane()
+}
+
+// actor makes the Spec of one of ours.
+func (d *Deps) actor(kind string, make func() runtime.Behaviour) runtime.Spec {
+	if d.wrap == nil {
+		return runtime.Spec{Kind: kind, New: make}
+	}
+	return runtime.Spec{Kind: kind, New: func() runtime.Behaviour { return d.wrap(kind, make()) }}
 }
 
 // workers is the policy of the two ordered groups: fast restarts, then patience.

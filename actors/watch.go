@@ -14,10 +14,14 @@ import (
 // nobody misses an event.
 type watch struct {
 	reporter
-	deps        *Deps
-	generations map[string]uint64 // of the services passed on
-	node        *messages.NodeInput
-	complete    bool
+	census   // of what was passed on
+	deps     *Deps
+	source   kube.Source
+	run      uint64 // this incarnation, as the others know it
+	node     *messages.NodeInput
+	complete bool
+	health   sourceHealth
+	doubts   int // looks in a row at which the source had delivered something else than we have got
 }
 
 // sourceHealth is what the source says of itself.
@@ -29,22 +33,27 @@ type sourceHealth struct {
 // sourceEnded is posted when the source gave up.
 type sourceEnded struct{ err error }
 
-// watchTick makes the watch repeat itself: digest and health.
+// watchTick makes the watch repeat itself.
 type watchTick struct{}
 
 func newWatch(d *Deps) runtime.Behaviour {
-	return &watch{reporter: reporter{part: "watch"}, deps: d, generations: map[string]uint64{}}
+	return &watch{reporter: reporter{part: "watch"}, census: newCensus(), deps: d, health: sourceHealth{ok: true}}
 }
 
 // Start satisfies runtime.Behaviour.
 func (w *watch) Start(c *runtime.Context) {
-	post, source := c.Post(), w.deps.Source
+	w.run, w.source = c.Incarnation(), w.deps.source(c.Incarnation())
+	post, source, lane, sink := c.Post(), w.source, w.deps.lanes.source, postSink{c.Post(), w.run}
 	c.Go("source", func(ctx context.Context) {
-		if err := source.Run(ctx, postSink(post)); ctx.Err() == nil {
+		if ran, err := lane.run(ctx, func() error { return source.Run(ctx, sink) }); ran && ctx.Err() == nil {
 			post(&sourceEnded{err})
 		}
 	})
-	w.report(c, false, "the first list is not complete", 0)
+	if c.Incarnation() > 1 {
+		source.Refresh() // one that is run again believes that its list has been delivered
+	}
+	w.tellHealth(c)
+	w.keep(c)
 	c.After(w.deps.Timing.Digest, &watchTick{})
 	c.Ready()
 }
@@ -54,99 +63,126 @@ func (*watch) Stop(*runtime.Context) {}
 
 // Receive satisfies runtime.Behaviour.
 func (w *watch) Receive(c *runtime.Context, msg any) {
-	registry := c.PID(PathRegistry)
 	switch m := msg.(type) {
 	case *messages.Snapshot:
 		w.snapshot(c, m)
 	case *messages.ServiceChanged:
-		w.service(m.GetInput())
-		c.Send(registry, m)
+		if w.changed(m.GetInput()) {
+			c.Send(c.PID(PathRegistry), m)
+		}
 	case *messages.NodeChanged:
-		w.nodeChanged(c, m.GetInput())
-		c.Send(registry, m)
+		if m.GetInput().GetGeneration() >= w.node.GetGeneration() {
+			w.node = m.GetInput()
+			w.tellNode(c)
+		}
 	case *messages.Pull:
-		w.deps.Source.Refresh()
-	case *messages.Resync: // a new registry asks by itself, this only makes it faster
-		w.deps.Source.Refresh()
+		w.source.Refresh()
+	case *messages.Resync: // of an earlier sibling
+		if m.GetSibling() == "nodes" && w.node != nil {
+			w.tellNode(c)
+		} else {
+			w.source.Refresh()
+		}
 	case *sourceHealth:
-		w.report(c, m.ok && w.complete, m.reason, 0)
+		w.health = *m
+		w.tellHealth(c)
 	case *sourceEnded:
 		if m.err == nil {
 			m.err = errors.New("it ended without an error")
 		}
 		c.Fail(fmt.Errorf("source failed: %w", m.err)) // the supervisor restarts us, with back-off
 	case *watchTick:
-		w.repeat(c)
-		w.digest(c)
 		c.After(w.deps.Timing.Digest, &watchTick{})
+		w.repeatSource(c)
+	case *healthBeat:
+		w.keep(c)
+		w.repeat(c)
 	}
 }
 
+// snapshot takes a complete list. What was said of a service after it is newer and stays.
 func (w *watch) snapshot(c *runtime.Context, m *messages.Snapshot) {
-	clear(w.generations)
+	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
-		w.service(in)
+		shown[in.GetKey()] = true
+		w.changed(in)
 	}
-	w.complete = m.GetComplete()
-	if w.complete {
-		w.report(c, true, "", 0)
+	at := mark(w.run, m.GetGeneration())
+	for _, key := range w.absent(at, shown) {
+		w.enter(key, at, false)
 	}
-	if m.GetNode() != nil {
-		w.nodeChanged(c, m.GetNode())
+	w.complete = w.complete || m.GetComplete()
+	w.tellHealth(c)
+	if m.GetNode() != nil && m.GetNode().GetGeneration() >= w.node.GetGeneration() {
+		w.node = m.GetNode()
+		w.tellNode(c)
 	}
-	c.Send(c.PID(PathRegistry), m)
+	c.Send(c.PID(PathRegistry), &messages.Snapshot{
+		Services: m.GetServices(), Node: m.GetNode(), Complete: m.GetComplete(), Generation: m.GetGeneration(), Run: w.run,
+	})
 }
 
-func (w *watch) service(in *messages.ServiceInput) {
-	if in.GetService() == nil && len(in.GetSlices()) == 0 {
-		delete(w.generations, in.GetKey())
-		return
+// changed notes the latest value of a service and reports whether it is news.
+func (w *watch) changed(in *messages.ServiceInput) bool {
+	return w.hear(in.GetKey(), mark(w.run, in.GetGeneration()), exists(in))
+}
+
+// exists reports whether an input says anything at all.
+func exists(in *messages.ServiceInput) bool { return in.GetService() != nil || len(in.GetSlices()) > 0 }
+
+// tellNode tells everybody who needs nodes and pods.
+func (w *watch) tellNode(c *runtime.Context) {
+	changed := &messages.NodeChanged{Input: w.node, Run: w.run}
+	for _, path := range []string{PathNodes, PathInterfaces, PathIntrospect, PathRegistry} {
+		c.Send(c.PID(path), changed)
 	}
-	w.generations[in.GetKey()] = in.GetGeneration()
 }
 
-// nodeChanged tells those who need nodes and pods without the registry's help.
-func (w *watch) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
-	w.node = in
-	changed := &messages.NodeChanged{Input: in}
-	c.Send(c.PID(PathNodes), changed)
-	c.Send(c.PID(PathInterfaces), changed)
-	c.Send(c.PID(PathIntrospect), changed)
+// tellHealth reports: the first list must be complete, and the source must see what happens.
+func (w *watch) tellHealth(c *runtime.Context) {
+	reason := w.health.reason
+	if reason == "" && !w.complete {
+		reason = "the first list is not complete"
+	}
+	w.report(c, w.health.ok && w.complete, reason, 0)
 }
 
-// digest lets the registry find out that it has missed something.
-func (w *watch) digest(c *runtime.Context) {
+// repeatSource lets the registry find out that it has missed something, and finds out whether we have.
+func (w *watch) repeatSource(c *runtime.Context) {
 	if !w.complete {
 		return
 	}
-	c.Send(c.PID(PathRegistry), digestOf(w.generations, w.node))
+	w.age()
+	c.Send(c.PID(PathRegistry), w.digest(mark(w.run, w.node.GetGeneration())))
 	if w.node != nil {
-		w.nodeChanged(c, w.node)
+		w.tellNode(c)
 	}
-}
-
-// digestOf summarises what somebody knows of the source.
-func digestOf(generations map[string]uint64, node *messages.NodeInput) *messages.Digest {
-	d := &messages.Digest{Services: uint64(len(generations)), NodeGeneration: node.GetGeneration()}
-	for key, generation := range generations {
-		d.Hash ^= kube.DigestHash(key, generation)
+	if d, ok := w.source.(kube.Digester); !ok || w.matches(d.Digest()) {
+		w.doubts = 0
+	} else if w.doubts++; w.doubts >= 2 { // one difference may be a message that still waits here
+		w.doubts = 0
+		w.source.Refresh()
 	}
-	return d
 }
 
 // postSink turns what a source says into messages to the watch.
-type postSink func(msg any)
+type postSink struct {
+	post func(msg any)
+	run  uint64
+}
 
 // ServiceChanged satisfies kube.Sink.
 func (p postSink) ServiceChanged(in *messages.ServiceInput) {
-	p(&messages.ServiceChanged{Input: in})
+	p.post(&messages.ServiceChanged{Input: in, Run: p.run})
 }
 
 // NodeChanged satisfies kube.Sink.
-func (p postSink) NodeChanged(in *messages.NodeInput) { p(&messages.NodeChanged{Input: in}) }
+func (p postSink) NodeChanged(in *messages.NodeInput) {
+	p.post(&messages.NodeChanged{Input: in, Run: p.run})
+}
 
 // Snapshot satisfies kube.Sink.
-func (p postSink) Snapshot(s *messages.Snapshot) { p(s) }
+func (p postSink) Snapshot(s *messages.Snapshot) { p.post(s) }
 
 // Health satisfies kube.Sink.
-func (p postSink) Health(ok bool, reason string) { p(&sourceHealth{ok, reason}) }
+func (p postSink) Health(ok bool, reason string) { p.post(&sourceHealth{ok, reason}) }

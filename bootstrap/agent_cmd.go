@@ -2,9 +2,12 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,17 +34,29 @@ func newAgentCommand(io streams) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, err := flags.LoadForStart()
 		if err != nil {
-			return usagef("%v", err)
+			return configError(err)
 		}
 		return runAgent(cmd.Context(), cfg, newLog(io.errs, cfg.Log.Format, cfg.Log.Level))
 	}
 	return cmd
 }
 
+// configError tells a command line that is wrong, which is one of usage, from a file that is.
+func configError(err error) error {
+	var all config.Errors
+	if errors.As(err, &all) && !slices.ContainsFunc(all, func(e *config.FieldError) bool { return e.Line > 0 || isFile(e.Source) }) {
+		return &usageError{err.Error()}
+	}
+	return err
+}
+
+// isFile reports whether the source of a problem is a file, not a flag or nothing at all.
+func isFile(source string) bool { return source != "" && !strings.HasPrefix(source, "--") }
+
 // runAgent works until ctx ends or the troupe cannot be kept running.
 func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	quiet(log)
-	a, err := agent.Start(ctx, cfg, log)
+	a, err := agent.Start(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -60,12 +75,16 @@ func quiet(log *slog.Logger) {
 	informers.BridgeKlog(log)
 }
 
-// newLog is the log of the process.
+// validLevel reports whether newLog knows the level.
+func validLevel(level string) bool {
+	var l slog.Level
+	return l.UnmarshalText([]byte(level)) == nil
+}
+
+// newLog is the log of the process; the level is a valid one.
 func newLog(to io.Writer, format, level string) *slog.Logger {
-	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		least = slog.LevelInfo // the configuration has been checked
-	}
+	least := slog.LevelInfo
+	_ = least.UnmarshalText([]byte(level)) // validLevel or the check of the configuration has seen it
 	options := &slog.HandlerOptions{Level: least}
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(to, options))
@@ -90,10 +109,13 @@ func newDemoCommand(io streams) *cobra.Command {
 		if *out == "yaml" {
 			return usagef("invalid argument \"yaml\" for -o: expected one of table, json")
 		}
+		if !validLevel(*level) {
+			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
+		}
 		options.JSON = *out == "json"
 		options.Log = newLog(io.errs, "text", *level)
 		quiet(options.Log)
-		if err := demo.Run(cmd.Context(), options); err != nil && cmd.Context().Err() == nil {
+		if err := demo.Run(cmd.Context(), options); err != nil {
 			return fmt.Errorf("demo: %w", err)
 		}
 		return nil

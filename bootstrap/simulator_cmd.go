@@ -3,8 +3,11 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +29,8 @@ programs connect to it as to a real one. It comes up empty; what a CNI would con
     via: 192.168.16.2
     interface: uplink0
 
-After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM.`
+After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it
+prints how many requests asked it for a change and how many rows its NAT has.`
 
 func newSimulatorCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -57,7 +61,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 }
 
 // runSimulator works until ctx ends.
-func runSimulator(ctx context.Context, io streams, log *slog.Logger, socket, file string) error {
+func runSimulator(ctx context.Context, to streams, log *slog.Logger, socket, file string) error {
 	topology := &topology{}
 	if file != "" {
 		content, err := os.ReadFile(file)
@@ -79,7 +83,22 @@ func runSimulator(ctx context.Context, io streams, log *slog.Logger, socket, fil
 	if err := vpp.Listen(socket); err != nil {
 		return fmt.Errorf("start the simulated VPP: %w", err)
 	}
-	fmt.Fprintf(io.out, "simulated VPP listens on %s\n", socket)
-	<-ctx.Done()
-	return vpp.Close()
+	fmt.Fprintf(to.out, "simulated VPP listens on %s\n", socket)
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR1)
+	defer signal.Stop(asked)
+	for {
+		select {
+		case <-asked:
+			printCounters(to.out, vpp)
+		case <-ctx.Done():
+			printCounters(to.out, vpp)
+			return vpp.Close()
+		}
+	}
+}
+
+// printCounters says what a test of an agent wants to know of VPP.
+func printCounters(out io.Writer, vpp *simulator.VPP) {
+	fmt.Fprintf(out, "mutating %d\nrows %d\n", vpp.Counters().Mutating(), len(vpp.Rows()))
 }

@@ -54,7 +54,8 @@ func TestSimulator(t *testing.T) {
 		code <- run(ctx, []string{"simulator", "--api-socket", socket, "--stats-socket", dir + "/stats.sock", "--topology", file}, streams{out: in, errs: &errs})
 		_ = in.Close()
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	if err != nil || line != "simulated VPP listens on "+socket+"\n" {
 		t.Fatalf("%q, %v: %s", line, err, errs.String())
 	}
@@ -65,6 +66,9 @@ func TestSimulator(t *testing.T) {
 		}
 	}
 	stop()
+	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "mutating 0\nrows 0\n" {
+		t.Errorf("at its end it says %q (%v), nobody has changed anything", rest, err)
+	}
 	if got := <-code; got != exitOK {
 		t.Errorf("exit code %d: %s", got, errs.String())
 	}

@@ -10,17 +10,15 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
 // authority signs certificates for one test.
@@ -87,19 +85,8 @@ func (a *authority) issue(t *testing.T, name string, serial int64) {
 	a.write(t, name+".key", "PRIVATE KEY", raw)
 }
 
-// secretKV is a server that answers every read, and remembers which certificate asked.
-type secretKV struct {
-	etcdserverpb.UnimplementedKVServer
-	asked chan string
-}
-
-// Range satisfies etcdserverpb.KVServer.
-func (s *secretKV) Range(context.Context, *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
-	return &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{}}, nil
-}
-
-// serveTLS runs a server that demands a certificate of the client.
-func serveTLS(t *testing.T, a *authority, kv *secretKV) string {
+// serveTLS puts a door in front of an etcd that only opens to a certificate of the authority, and tells which one it was.
+func serveTLS(t *testing.T, a *authority, etcd *Embedded, asked chan<- string) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(a.file("server.pem"), a.file("server.key"))
 	if err != nil {
@@ -107,28 +94,53 @@ func serveTLS(t *testing.T, a *authority, kv *secretKV) string {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
-	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots,
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots, NextProtos: []string{"h2"},
 		VerifyPeerCertificate: func(_ [][]byte, chains [][]*x509.Certificate) error {
-			kv.asked <- chains[0][0].SerialNumber.String()
+			asked <- chains[0][0].SerialNumber.String()
 			return nil
 		},
-	})))
-	etcdserverpb.RegisterKVServer(server, kv)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
+	var doors sync.WaitGroup
+	doors.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			doors.Go(func() { pass(t, conn, etcd) })
+		}
+	})
 	t.Cleanup(func() {
-		server.Stop()
-		<-done
+		_ = listener.Close()
+		doors.Wait()
 	})
 	return "https://" + listener.Addr().String()
+}
+
+// pass carries bytes between a client and etcd until either side ends.
+func pass(t *testing.T, client net.Conn, etcd *Embedded) {
+	network, address, _ := strings.Cut(etcd.Endpoints()[0], "://")
+	if network == "http" {
+		network = "tcp"
+	}
+	server, err := net.Dial(network, address)
+	if err != nil {
+		t.Errorf("dial etcd: %v", err)
+		_ = client.Close()
+		return
+	}
+	var ends sync.WaitGroup
+	for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+		ends.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			_, _ = client.Close(), server.Close()
+		})
+	}
+	ends.Wait()
 }
 
 // TestClientTLS talks to a server that checks certificates, and again, without a new client, after the certificate was replaced.
@@ -136,8 +148,8 @@ func TestClientTLS(t *testing.T) {
 	a := newAuthority(t)
 	a.issue(t, "server", 2)
 	a.issue(t, "client", 3)
-	kv := &secretKV{asked: make(chan string, 16)}
-	endpoint := serveTLS(t, a, kv)
+	etcd, asked := startEtcd(t), make(chan string, 16)
+	endpoint := serveTLS(t, a, etcd, asked)
 	cfg := ClientConfig{Endpoints: []string{endpoint}, CA: a.file("ca.pem"), Cert: a.file("client.pem"), Key: a.file("client.key")}
 	client, err := NewClient(cfg)
 	if err != nil {
@@ -148,18 +160,18 @@ func TestClientTLS(t *testing.T) {
 	if _, err := client.Get(ctx, "/k"); err != nil {
 		t.Fatalf("read over TLS: %v", err)
 	}
-	if got := <-kv.asked; got != "3" {
+	if got := <-asked; got != "3" {
 		t.Errorf("the server saw certificate %s", got)
 	}
 	a.issue(t, "client", 4)
-	moved := serveTLS(t, a, kv)
+	moved := serveTLS(t, a, etcd, asked)
 	client.SetEndpoints(moved)
 	for got := ""; got != "4"; {
 		if _, err := client.Get(ctx, "/k"); err != nil {
 			t.Fatalf("read after the rotation: %v", err)
 		}
 		select {
-		case got = <-kv.asked:
+		case got = <-asked:
 		default:
 		}
 	}

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -83,7 +81,7 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	}
 	pairs := make([]pair, len(resp.Kvs))
 	for i, kv := range resp.Kvs {
-		pairs[i] = pairOf(kv)
+		pairs[i] = pairOf(kv.Key, kv.Value, kv.ModRevision)
 	}
 	revision := resp.Header.GetRevision()
 	f.seen.Store(revision)
@@ -135,7 +133,7 @@ func watchError(resp clientv3.WatchResponse, ok bool) error {
 	switch err := resp.Err(); {
 	case !ok:
 		return fmt.Errorf("%w: closed by the client", errGap)
-	case errors.Is(err, rpctypes.ErrCompacted), resp.CompactRevision != 0:
+	case resp.CompactRevision != 0:
 		return fmt.Errorf("%w: compacted up to revision %d", errGap, resp.CompactRevision)
 	case err != nil:
 		return fmt.Errorf("watch: %w", err)
@@ -152,14 +150,14 @@ func (f *follower) pass(resp clientv3.WatchResponse) {
 	f.backoff.reset()
 	changes := make([]change, len(resp.Events))
 	for i, e := range resp.Events {
-		changes[i] = change{pair: pairOf(e.Kv), deleted: e.Type == clientv3.EventTypeDelete}
+		changes[i] = change{pair: pairOf(e.Kv.Key, e.Kv.Value, e.Kv.ModRevision), deleted: e.Type == clientv3.EventTypeDelete}
 	}
 	f.seen.Store(changes[len(changes)-1].mod)
 	f.send(changed{changes: changes})
 }
 
-func pairOf(kv *mvccpb.KeyValue) pair {
-	return pair{key: string(kv.GetKey()), value: kv.GetValue(), mod: kv.GetModRevision()}
+func pairOf(key, value []byte, mod int64) pair {
+	return pair{key: string(key), value: value, mod: mod}
 }
 
 // probe asks etcd for a sign of life until ctx ends. A watch alone is silent both when nothing happens and when nothing can happen: after

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -389,7 +388,7 @@ func (x brokenTxn) If(cs ...clientv3.Cmp) clientv3.Txn   { x.Txn = x.Txn.If(cs..
 func (x brokenTxn) Then(ops ...clientv3.Op) clientv3.Txn { x.Txn = x.Txn.Then(ops...); return x }
 func (x brokenTxn) Commit() (*clientv3.TxnResponse, error) {
 	if x.broken {
-		return nil, rpctypes.ErrNoSpace
+		return nil, errors.New("etcdserver: mvcc: database space exceeded")
 	}
 	return x.Txn.Commit()
 }

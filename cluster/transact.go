@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -25,7 +24,7 @@ func transact(ctx context.Context, kv clientv3.KV, op *operation) wrote {
 	if err != nil {
 		return wrote{op: op, err: fmt.Errorf("%s %s: %w", op.verb, op.about, err)}
 	}
-	return wrote{op: op, ok: resp.Succeeded && carriedOut(resp.Responses), revision: resp.Header.GetRevision()}
+	return wrote{op: op, ok: resp.Succeeded && carriedOut(resp), revision: resp.Header.GetRevision()}
 }
 
 func comparisons(guards []guard) []clientv3.Cmp {
@@ -54,7 +53,8 @@ func branchOps(branches []branch) []clientv3.Op {
 }
 
 // carriedOut tells whether any branch of the nest was taken.
-func carriedOut(responses []*etcdserverpb.ResponseOp) bool {
+func carriedOut(resp *clientv3.TxnResponse) bool {
+	responses := resp.Responses
 	for len(responses) == 1 {
 		nested := responses[0].GetResponseTxn()
 		if nested == nil || nested.GetSucceeded() {

@@ -137,6 +137,7 @@ func (s *Store) otherProblems() []*messages.ObjectError {
 	return sorted(out)
 }
 
+// sorted puts problems into a fixed order, so that the same problems are the same value.
 func sorted(problems []*messages.ObjectError) []*messages.ObjectError {
 	slices.SortStableFunc(problems, func(a, b *messages.ObjectError) int {
 		return cmp.Or(

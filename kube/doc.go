@@ -5,6 +5,7 @@
 //	kube/files      a source that reads YAML and JSON files of a watched directory
 //	kube/informers  a source that watches the API server
 //	kube/service    what a node serves: ServiceInput + NodeContext -> ServiceView, pure
+//	kube/kubetest   a Sink and objects for tests
 //
 // # Flow
 //

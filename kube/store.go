@@ -183,19 +183,22 @@ func (s *Store) touch(key string) *entry {
 	return e
 }
 
+// setService keeps the old message where the new one says the same: two copies would stay alive otherwise.
 func (s *Store) setService(service *messages.Service) {
 	e := s.touch(normalize.ServiceKey(service))
 	if e.service == nil || !equalMessage(e.service, service) {
-		e.service = service // an equal one would only keep two copies alive
+		e.service = service
 	}
 }
 
+// deleteService does not create an entry for a service that is not known.
 func (s *Store) deleteService(key string) {
 	if e := s.services[key]; e != nil && e.service != nil {
 		s.touch(key).service = nil
 	}
 }
 
+// setSlice puts the slice into its place in the order of names, after taking it away from another service.
 func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	key, owner := normalize.SliceKey(slice), normalize.SliceOwner(slice)
 	if s.owners[key] != owner {
@@ -216,6 +219,7 @@ func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	}
 }
 
+// deleteSlice takes a slice away from its service. Published values have their own list, so this one may be changed in place.
 func (s *Store) deleteSlice(key string) {
 	owner, known := s.owners[key]
 	if !known {

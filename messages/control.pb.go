@@ -351,7 +351,7 @@ func (x *Retired) GetGeneration() uint64 {
 	return 0
 }
 
-// registry -> services: these actors must exist (all of them, or one).
+// registry -> services: these actors must exist (all of them, or one). registry -> introspection: these services exist.
 type Ensure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Keys  []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
@@ -504,11 +504,14 @@ func (x *Release) GetKey() string {
 	return ""
 }
 
-// renderer -> registry: tell me everything. Repeated until Begin comes.
+// renderer -> registry: I work on this epoch; tell me what I do not know yet. Repeated for ever, so that a registry that was restarted,
+// or whose Begin was lost, learns of it.
 type RenderUp struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Renderer      string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
+	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Generation of the last Begin of this epoch that was taken; 0 = none, the services must speak again.
+	Begun         uint64 `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,12 +560,23 @@ func (x *RenderUp) GetEpoch() uint64 {
 	return 0
 }
 
-// registry -> renderer: the services of this epoch. Nothing an earlier run put into VPP may be deleted before each of them has spoken.
+func (x *RenderUp) GetBegun() uint64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+// registry -> renderer: the services of this epoch. Nothing an earlier run put into VPP may be deleted before each of them has spoken. A
+// later one of the same epoch renews the list and the node.
 type Begin struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Keys          []string               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
-	Node          *NodeContext           `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Ordered.
+	Keys []string     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	Node *NodeContext `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Of the registry at that time, never 0. A service that is not in keys and speaks of a smaller generation is gone.
+	Generation    uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +630,13 @@ func (x *Begin) GetNode() *NodeContext {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *Begin) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // registry -> service: render again for this epoch of this renderer.
@@ -1354,14 +1375,18 @@ const file_control_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\"\x1b\n" +
 	"\aRelease\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"<\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"R\n" +
 	"\bRenderUp\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"Z\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05begun\x18\x03 \x01(\x04R\x05begun\"z\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
-	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\":\n" +
+	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x04 \x01(\x04R\n" +
+	"generation\":\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"O\n" +

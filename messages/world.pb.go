@@ -1231,8 +1231,10 @@ func (x *NodeInput) GetGeneration() uint64 {
 
 // watch -> registry: the value of one service changed. A ServiceInput without a Service and without slices means: it is gone.
 type ServiceChanged struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Input         *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Input *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Incarnation of the watch that says it: generations of different runs of the source cannot be compared.
+	Run           uint64 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1274,10 +1276,19 @@ func (x *ServiceChanged) GetInput() *ServiceInput {
 	return nil
 }
 
+func (x *ServiceChanged) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
 // watch -> registry, nodes, interfaces: the value of the node's surroundings changed.
 type NodeChanged struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Input         *NodeInput             `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Input *NodeInput             `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
+	// Incarnation of the watch that says it.
+	Run           uint64 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1319,6 +1330,13 @@ func (x *NodeChanged) GetInput() *NodeInput {
 	return nil
 }
 
+func (x *NodeChanged) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
 // watch -> registry: everything, after a start, a relist or a Pull. Keys that are not in it are gone.
 type Snapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1327,7 +1345,9 @@ type Snapshot struct {
 	// True from the first complete list on; nothing is programmed before.
 	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Highest generation given out so far.
-	Generation    uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Incarnation of the watch that says it.
+	Run           uint64 `protobuf:"varint,5,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1386,6 +1406,13 @@ func (x *Snapshot) GetComplete() bool {
 func (x *Snapshot) GetGeneration() uint64 {
 	if x != nil {
 		return x.Generation
+	}
+	return 0
+}
+
+func (x *Snapshot) GetRun() uint64 {
+	if x != nil {
+		return x.Run
 	}
 	return 0
 }
@@ -1597,18 +1624,21 @@ const file_world_proto_rawDesc = "" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
-	"\x05value\x18\x02 \x01(\v2\f.troupe.NodeR\x05value:\x028\x01\"<\n" +
+	"\x05value\x18\x02 \x01(\v2\f.troupe.NodeR\x05value:\x028\x01\"N\n" +
 	"\x0eServiceChanged\x12*\n" +
-	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\"6\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"H\n" +
 	"\vNodeChanged\x12'\n" +
-	"\x05input\x18\x01 \x01(\v2\x11.troupe.NodeInputR\x05input\"\x9f\x01\n" +
+	"\x05input\x18\x01 \x01(\v2\x11.troupe.NodeInputR\x05input\x12\x10\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"\xb1\x01\n" +
 	"\bSnapshot\x120\n" +
 	"\bservices\x18\x01 \x03(\v2\x14.troupe.ServiceInputR\bservices\x12%\n" +
 	"\x04node\x18\x02 \x01(\v2\x11.troupe.NodeInputR\x04node\x12\x1a\n" +
 	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
-	"generation\"(\n" +
+	"generation\x12\x10\n" +
+	"\x03run\x18\x05 \x01(\x04R\x03run\"(\n" +
 	"\x04Pull\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"a\n" +
 	"\x06Digest\x12\x1a\n" +

@@ -6,20 +6,18 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
-
-// stopTimeout bounds each step of the shutdown.
-const stopTimeout = 5 * time.Second
 
 // ErrFatal says that the actors failed more often than the root tolerates; the process should end and be started again.
 var ErrFatal = errors.New("the troupe cannot be kept running")
@@ -30,76 +28,61 @@ type Agent struct {
 	log       *slog.Logger
 	system    *runtime.System
 	readiness *actors.Readiness
-	link      *link.Link
 	metrics   *metrics.Metrics
-	started   time.Time
-	fatal     chan string
+	fatal     chan error
 	closers   []closer       // in the order of their start
 	leaving   atomic.Bool    // Kubernetes is about to remove this node
 	simulated *simulator.VPP // nil with a real VPP
 	cni       *simulatedCNI  // nil with a real VPP
-	httpAddr  string         // where the read-only server really listens
+	http      *httpServers
+	counted   counted // what the last scrape knew of the services
 }
 
-// closer is one thing to be stopped.
-type closer struct {
-	name string
-	stop func(context.Context) error
-}
-
-// Start brings up an agent. On an error everything that was started is stopped again.
-func Start(ctx context.Context, cfg *config.Agent, log *slog.Logger) (*Agent, error) {
-	a := &Agent{
-		cfg: cfg, log: log, readiness: &actors.Readiness{}, started: time.Now(), fatal: make(chan string, 1), metrics: metrics.New(),
-	}
-	for _, step := range []func(context.Context) error{a.startActors, a.startServers} {
-		if err := step(ctx); err != nil {
+// Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
+// error everything that was started is stopped again.
+func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
+	a := &Agent{cfg: cfg, log: log, readiness: &actors.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New()}
+	for _, step := range []func() error{a.listen, a.startActors, a.serve} {
+		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
 	}
 	return a, nil
 }
 
-// Wait returns when ctx ends (nil) or the troupe has given up (ErrFatal).
+// Wait returns when ctx ends (nil), when the troupe has given up (ErrFatal), or when something died that only a new process brings back.
 func (a *Agent) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case reason := <-a.fatal:
-		return fmt.Errorf("%w: %s", ErrFatal, reason)
+	case err := <-a.fatal:
+		return err
 	}
 }
 
-// Close stops everything in reverse order. It works in every state and always ends.
-func (a *Agent) Close() error {
-	var errs []error
-	for i := len(a.closers) - 1; i >= 0; i-- {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
-		if err := a.closers[i].stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("stop %s: %w", a.closers[i].name, err))
-		}
-		cancel()
+// fail ends Wait with an error; the first one counts. It never blocks.
+func (a *Agent) fail(err error) {
+	select {
+	case a.fatal <- err:
+	default:
 	}
-	a.closers = nil
-	return errors.Join(errs...)
-}
-
-func (a *Agent) onClose(name string, stop func(context.Context) error) {
-	a.closers = append(a.closers, closer{name, stop})
-}
-
-// closeWith adapts an io.Closer, which knows no deadline.
-func closeWith(c io.Closer) func(context.Context) error {
-	return func(context.Context) error { return c.Close() }
 }
 
 // startActors builds the dependencies of the troupe and spawns it.
-func (a *Agent) startActors(ctx context.Context) error {
+func (a *Agent) startActors() error {
 	source, err := a.kubeSource()
 	if err != nil {
 		return err
 	}
-	sync, err := a.nodeSync(ctx)
+	serving, err := a.cfg.Services.Serving()
+	if err != nil {
+		return err
+	}
+	rendering, err := nat44Config(a.cfg)
+	if err != nil {
+		return err
+	}
+	sync, err := a.nodeSync()
 	if err != nil {
 		return err
 	}
@@ -107,46 +90,39 @@ func (a *Agent) startActors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source = &overheard{source, a.overhear}
-	serving, err := servingConfig(a.cfg)
-	if err != nil {
-		return err
-	}
 	hints := make(chan struct{}, 1)
-	linkConfig := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
-	if a.cfg.CleanupOnExit {
-		quiet := linkConfig
-		a.onClose("rows in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
-	}
-	linkConfig.OnEvent = func() { hint(hints) }
-	a.link = link.New(linkConfig, a.log.With("part", "link"))
-
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Source: source, Serving: serving, Link: a.link, InterfaceEvents: hints, NAT44: nat44Config(a.cfg),
-		NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log,
+		NodeName: a.cfg.NodeName, Source: &overheard{Source: source, ear: a}, Serving: serving, Link: a.newLink(socket, hints),
+		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),
 		},
 	}
 	a.system = runtime.NewSystem(runtime.Options{
-		Logger: a.log, OnFault: a.onFault, OnFatal: func(reason string) {
-			select {
-			case a.fatal <- reason:
-			default:
-			}
-		},
+		Logger: a.log, OnFault: a.onFault,
+		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	})
 	a.onClose("actors", a.system.Shutdown)
 	_, err = a.system.SpawnRoot(actors.RootName, actors.Tree(deps))
 	return err
 }
 
-// overhear keeps what the bootstrap itself needs of the nodes and pods.
-func (a *Agent) overhear(in *messages.NodeInput) {
-	a.leaving.Store(in.GetSelf().GetLeaving())
-	if a.cni != nil {
-		a.cni.changed(in)
+// newLink makes the connection to VPP, and the clean-up behind it where it is asked for.
+func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
+	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
+	if a.cfg.CleanupOnExit {
+		quiet := cfg
+		a.onClose("rows in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
+	}
+	cfg.OnEvent = func() { hint(hints) }
+	return link.New(cfg, a.log.With("part", "link"))
+}
+
+// onFault passes a failure to the journal; metrics read the mailboxes. It is called from supervisors and does not block.
+func (a *Agent) onFault(f *messages.Fault) {
+	if f.GetActor() != actors.PathJournal {
+		a.system.Send(a.system.PID(actors.PathJournal), f)
 	}
 }
 
@@ -156,4 +132,18 @@ func hint(hints chan<- struct{}) {
 	case hints <- struct{}{}:
 	default:
 	}
+}
+
+// HTTPAddress is where the read-only server listens, "host:port"; "" = nowhere.
+func (a *Agent) HTTPAddress() string { return a.http.address() }
+
+// Backend answers what the HTTP server answers, without HTTP.
+func (a *Agent) Backend() api.Backend { return backend{a} }
+
+// Metrics answers a scrape.
+func (a *Agent) Metrics() http.Handler { return http.HandlerFunc(a.scrape) }
+
+// closeWith adapts an io.Closer, which knows no deadline.
+func closeWith(c io.Closer) func(context.Context) error {
+	return func(context.Context) error { return c.Close() }
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -164,12 +165,8 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 
 // StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
-	reason := "asked for"
-	if request.Reason != "" {
-		reason += ": " + request.Reason
-	}
 	b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
-	b.system.Send(b.system.PID(actors.PathRenderer("nat44")), &messages.Verify{Reason: reason})
+	b.system.Send(b.system.PID(actors.PathRenderer("nat44")), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
 	return nil
 }
 

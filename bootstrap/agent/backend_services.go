@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -18,11 +20,27 @@ func (b backend) Services(ctx context.Context) ([]api.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]api.Service, len(page.Services))
-	for i, s := range page.Services {
-		out[i] = b.service(s)
+	return b.summaries(page.Services), nil
+}
+
+// summaries are one line about each service.
+func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
+	lost := b.lostVPP()
+	out := make([]api.Service, len(statuses))
+	for i, s := range statuses {
+		out[i] = b.service(s, lost)
 	}
-	return out, nil
+	return out
+}
+
+// lostVPP is why nothing can be said of what VPP holds; "" = it can.
+func (b backend) lostVPP() string {
+	for _, p := range b.readiness.Load().Parts {
+		if p.Name == "link" && !p.OK {
+			return "VPP is not connected: " + p.Reason
+		}
+	}
+	return ""
 }
 
 // Service satisfies api.Reader.
@@ -40,7 +58,7 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	}
 	s := page.Services[0]
 	detail := &api.ServiceDetail{
-		Service: b.service(s), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
+		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
 		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, rows.Wanted), InVPP: show.Rows(key, rows.Held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()),
 	}
@@ -53,8 +71,8 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	return detail, nil
 }
 
-// service is one line about a service.
-func (b backend) service(s *messages.ServiceStatus) api.Service {
+// service is one line about a service. While VPP is lost the last word of its renderers is worth nothing.
+func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
@@ -73,12 +91,21 @@ func (b backend) service(s *messages.ServiceStatus) api.Service {
 		}
 	}
 	if errs := s.GetErrors(); out.Error == "" && len(errs) > 0 {
-		out.Error = errs[0].GetField() + ": " + errs[0].GetMessage()
+		out.Error = problemText(errs[0])
+	}
+	if lost != "" && out.State != api.ServiceNotServed {
+		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
 	}
 	if actor, ok := b.system.Actor(actors.PathService(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
 	}
 	return out
+}
+
+// problemText is a problem of the input in one line: object, field, what is wrong.
+func problemText(e *messages.ObjectError) string {
+	parts := []string{strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // stateOf puts the worst word of the renderers first.

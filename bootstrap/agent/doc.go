@@ -2,13 +2,17 @@
 //
 // # Start
 //
-// embedded etcd, simulated VPP (each only where asked for), then the actors, then the HTTP servers. Nothing waits for a dependency that is
-// not there: the actors report it and go on trying.
+// First everything that can only fail at once is taken: the HTTP listeners, the configuration, the directory of an embedded etcd. An agent
+// that was started twice by mistake ends there and has touched nothing. Then the embedded etcd (in the background) and the simulated VPP,
+// each only where asked for, then the actors, then the answers of the HTTP servers. Nothing waits for a dependency that is not there: the
+// actors report it and go on trying.
 //
 // # Stop
 //
 // From the outside in: HTTP servers, actors (leaves first, each with its goroutines), then what they used. Every step has a deadline, and
 // the next one is taken in any case. VPP goes on forwarding, unless the configuration asks for clean-up.
 //
-// An Agent belongs to the goroutine that calls its Run; everything else of it may be used from any goroutine while Run is under way.
+// # Concurrency
+//
+// Start, Wait and Close of an Agent belong to one goroutine; everything else of it may be used from any goroutine between Start and Close.
 package agent

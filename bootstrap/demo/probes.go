@@ -37,11 +37,14 @@ type prober struct {
 	pod      client
 	node     client
 	outside  client
-	port     uint16
+	port     uint16 // of the last client; each connection has another one
 }
 
+// firstPort is the smallest port of a client, above every port of a service.
+const firstPort = 20000
+
 func newProber(a *agent.Agent, statuses []*messages.ServiceStatus) *prober {
-	p := &prober{vpp: a.Simulator(), statuses: statuses, port: 20000}
+	p := &prober{vpp: a.Simulator(), statuses: statuses, port: firstPort}
 	p.pod = client{from: "pod", in: a.PodInterface(), address: a.PodAddress()}
 	p.node = client{from: "node", in: agent.HostInterface, address: netip.MustParseAddr("172.30.0.2")}
 	p.outside = client{from: "outside", in: agent.UplinkInterface, address: netip.MustParseAddr("192.0.2.77")}
@@ -54,15 +57,20 @@ func (p *prober) all() []Probe {
 	for _, s := range p.statuses {
 		for _, f := range s.GetView().GetFrontends() {
 			for _, c := range p.clients(f) {
-				probes = append(probes, p.probe(c, s.GetKey(), f))
+				probes = append(probes, p.probe(c, s, f))
 			}
 		}
 	}
 	return probes
 }
 
-// clients are the places a row is for. Inside addresses are not tried from outside: the network does not route them.
+// clients are the places a row is for, without those that this node does not have.
 func (p *prober) clients(f *messages.Frontend) []client {
+	return slices.DeleteFunc(p.places(f), func(c client) bool { return !c.address.IsValid() })
+}
+
+// places are the places a row is for. Inside addresses are not tried from outside: the network does not route them.
+func (p *prober) places(f *messages.Frontend) []client {
 	switch {
 	case f.GetScope() == messages.Scope_SCOPE_CLUSTER:
 		return []client{p.pod, p.node}
@@ -76,19 +84,22 @@ func (p *prober) clients(f *messages.Frontend) []client {
 }
 
 // probe makes a number of connections and judges them.
-func (p *prober) probe(c client, key string, f *messages.Frontend) Probe {
+func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend) Probe {
 	out := Probe{
-		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: key, Want: service.ActionWord(f.GetAction()),
+		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: s.GetKey(), Want: service.ActionWord(f.GetAction()),
 		Shares: map[string]int{}, OK: true,
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(f.GetAddress()), uint16(f.GetPort()))
 	for range connections {
-		p.port++
+		p.port = max(p.port+1, firstPort) // it may wrap
 		v := p.vpp.Send(simulator.Packet{In: c.in, Src: netip.AddrPortFrom(c.address, p.port), Dst: to, Proto: uint8(f.GetProtocol())})
 		p.judge(&out, c, f, v)
 	}
+	if why := unexpressed(&out, s, f); why != "" {
+		out.OK, out.Why = true, why
+	}
 	if f.GetAction() == messages.Action_ACTION_FORWARD && out.OK {
-		judgeShares(&out, f)
+		judgeShares(&out, f, approximation(s, f))
 	}
 	return out
 }
@@ -121,18 +132,68 @@ func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.V
 	}
 }
 
-// judgeShares checks that every backend gets something, or with affinity that exactly one does. Clients of this node may be kept on it
-// where one row must serve them and remote clients alike.
-func judgeShares(out *Probe, f *messages.Frontend) {
+// judgeShares checks that every backend gets something, or with affinity that exactly one does. Where the renderer has said that it keeps
+// clients of this node on it, the backends on this node count.
+func judgeShares(out *Probe, f *messages.Frontend, approximated string) {
+	used, wanted := len(out.Shares), len(f.GetBackends())
 	switch {
-	case f.GetAffinitySeconds() > 0 && len(out.Shares) != 1:
-		out.OK, out.Why = false, "affinity, but "+strconv.Itoa(len(out.Shares))+" backends were used"
-	case f.GetAffinitySeconds() > 0:
-	case f.GetFrom() == messages.ClientClass_FROM_LOCAL && len(out.Shares) < len(f.GetBackends()):
-		out.Why = "approximated: local endpoints only"
-	case len(out.Shares) < len(f.GetBackends()):
-		out.OK, out.Why = false, fmt.Sprintf("only %d of %d backends were used", len(out.Shares), len(f.GetBackends()))
+	case f.GetAffinitySeconds() > 0 && used != 1:
+		out.OK, out.Why = false, "affinity, but "+strconv.Itoa(used)+" backends were used"
+	case f.GetAffinitySeconds() > 0 || used == wanted:
+	case f.GetFrom() == messages.ClientClass_FROM_LOCAL && approximated != "" && used == localBackends(f):
+		out.Why = approximated
+	default:
+		out.OK, out.Why = false, fmt.Sprintf("only %d of %d backends were used", used, wanted)
 	}
+}
+
+// approximation is what the renderers say they cannot express of a frontend, as "wanted, but rendered"; "" = nothing.
+func approximation(s *messages.ServiceStatus, f *messages.Frontend) string {
+	for _, r := range s.GetRenders() {
+		for _, a := range r.GetApproximations() {
+			if a.GetFrontend() == service.FrontendText(f) {
+				return a.GetWanted() + ", but " + a.GetRendered()
+			}
+		}
+	}
+	return ""
+}
+
+// unexpressed excuses a packet that was not taken for service traffic although it should have been refused or dropped, or because remote
+// clients should have been and one row serves all: outside the service networks a renderer without a row has no say. It must have said so
+// itself; VPP must have no row that it took the packet past. "" = no excuse.
+func unexpressed(out *Probe, s *messages.ServiceStatus, f *messages.Frontend) string {
+	if out.Got != none || f.GetScope() == messages.Scope_SCOPE_CLUSTER || hasRow(s, f) {
+		return ""
+	}
+	for _, other := range s.GetView().GetFrontends() {
+		if service.FrontendText(other) == out.To && other.GetAction() != messages.Action_ACTION_FORWARD {
+			return approximation(s, f)
+		}
+	}
+	return ""
+}
+
+// hasRow reports whether a renderer has a row for the frontend.
+func hasRow(s *messages.ServiceStatus, f *messages.Frontend) bool {
+	for _, r := range s.GetRenders() {
+		for _, row := range r.GetRows() {
+			if row.GetVip() == service.FrontendText(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func localBackends(f *messages.Frontend) int {
+	n := 0
+	for _, b := range f.GetBackends() {
+		if b.GetLocal() {
+			n++
+		}
+	}
+	return n
 }
 
 // gotWord translates a verdict. A packet that left untranslated was not taken for service traffic.

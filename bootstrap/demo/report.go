@@ -15,7 +15,7 @@ type Report struct {
 	// Services is the number of services of the cluster, InSync of those that VPP holds as they should be.
 	Services int `json:"services"`
 	InSync   int `json:"inSync"`
-	// Rows is the number of rows in VPP.
+	// Rows is the number of rows that VPP itself has, whoever made them.
 	Rows int `json:"rows"`
 	// InSyncAfter is the time from the start of the process until everything was in VPP.
 	InSyncAfter string `json:"inSyncAfter"`
@@ -79,8 +79,16 @@ type Drill struct {
 
 // judge fills in Failures and OK.
 func (r *Report) judge() {
+	r.Failures = nil
 	if r.InSync != r.Services {
 		r.Failures = append(r.Failures, fmt.Sprintf("%d of %d services are in sync", r.InSync, r.Services))
+	}
+	believed := 0
+	for _, s := range r.Table {
+		believed += s.Rows
+	}
+	if r.Rows != believed {
+		r.Failures = append(r.Failures, fmt.Sprintf("VPP has %d rows, the agent believes it has %d", r.Rows, believed))
 	}
 	for _, p := range r.Probes {
 		if !p.OK {
@@ -95,9 +103,18 @@ func (r *Report) judge() {
 	r.OK = len(r.Failures) == 0
 }
 
+// write prints the report.
+func (r *Report) write(out io.Writer, asJSON bool) error {
+	if asJSON {
+		return r.writeJSON(out)
+	}
+	return r.writeText(out)
+}
+
 // writeJSON prints the report as one document.
 func (r *Report) writeJSON(out io.Writer) error {
 	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false) // packets are written with ">"
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
@@ -105,15 +122,15 @@ func (r *Report) writeJSON(out io.Writer) error {
 // writeText prints the report for a person.
 func (r *Report) writeText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "SERVICE\tFRONTENDS\tROWS\tBACKENDS\tVPP\n")
+	fmt.Fprintf(w, "SERVICE\tFRONTENDS\tROWS\tBACKENDS\tSTATE\n")
 	for _, s := range r.Table {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", s.Service, short(s.Frontends), s.Rows, s.Backends, s.State)
 	}
-	fmt.Fprintf(w, "\nPROBE\tTO\tSERVICE\tRESULT\tSHARES\t\n")
+	fmt.Fprintf(w, "\nPROBE FROM\tTO\tSERVICE\tRESULT\tSHARES\tAS IT SHOULD BE\n")
 	for _, p := range r.Probes {
 		fmt.Fprintf(w, "%s %s\t%s\t%s\t%s%s\t%s\t%s\n", p.From, p.Client, p.To, p.Service, p.Got, translated(p), shares(p.Shares), mark(p.OK, p.Why))
 	}
-	fmt.Fprintf(w, "\nDRILL\tVPP WRITES\tVPP READS\tIN SYNC AGAIN AFTER\t\n")
+	fmt.Fprintf(w, "\nDRILL\tVPP WRITES\tVPP READS\tIN SYNC AGAIN AFTER\tAS IT SHOULD BE\n")
 	for _, d := range r.Drills {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", d.Fault, d.VPPWrites, d.VPPReads, d.Recovered, mark(d.OK, ""))
 	}
@@ -132,11 +149,11 @@ func (r *Report) writeText(out io.Writer) error {
 func mark(ok bool, why string) string {
 	switch {
 	case ok && why == "":
-		return "ok"
+		return "yes"
 	case ok:
-		return "ok (" + why + ")"
+		return "nearly: " + why
 	default:
-		return "FAILED " + why
+		return strings.TrimSpace("NO " + why)
 	}
 }
 

@@ -34,7 +34,7 @@ func newProxy() *proxy {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help})
 	}
 	syncBuckets := prometheus.ExponentialBuckets(0.001, 2, 15)
-	return &proxy{
+	p := &proxy{
 		sync:             histogram("sync_proxy_rules_duration_seconds", "Time to bring changes into VPP.", syncBuckets),
 		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare and repair everything.", syncBuckets),
 		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to bring only what changed into VPP.", syncBuckets),
@@ -50,6 +50,10 @@ func newProxy() *proxy {
 		healthz: counters("proxy_healthz_total", "Answers of /healthz by status.", "code"),
 		livez:   counters("proxy_livez_total", "Answers of /livez by status.", "code"),
 	}
+	for _, h := range []*prometheus.HistogramVec{p.sync, p.full, p.partial, p.programming} {
+		h.WithLabelValues(familyIPv4) // there from the start, with a count of 0: what has not happened yet is not unknown
+	}
+	return p
 }
 
 // programmingBuckets are kube-proxy's: fine up to a minute, coarse up to five.

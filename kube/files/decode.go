@@ -154,11 +154,13 @@ var versions = map[string]string{
 	normalize.KindEndpointSlice: "discovery.k8s.io/v1",
 }
 
+// isList says whether the value is a List whose items may be wanted; lists of other kinds count as one object.
 func isList(apiVersion, kind string) bool {
 	item, known := itemKinds[kind]
 	return known && (item == "" && apiVersion == "v1" || item != "" && apiVersion == versions[item])
 }
 
+// list decodes the items of a List. Those of a typed list may leave out what they are.
 func (d *decoder) list(v value, where place, depth int, kind string) {
 	items, err := v.items()
 	if err != nil {

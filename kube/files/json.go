@@ -51,8 +51,10 @@ func parseJSON(doc []byte) ([]value, error) {
 	}
 }
 
+// line satisfies value.
 func (v *jsonValue) line() int { return v.start }
 
+// json satisfies value.
 func (v *jsonValue) json() ([]byte, error) {
 	if len(v.raw) > maxObject {
 		return nil, errTooLarge
@@ -60,6 +62,7 @@ func (v *jsonValue) json() ([]byte, error) {
 	return v.raw, nil
 }
 
+// header satisfies value. The two fields are read raw, so that one of a wrong type is told from a missing one.
 func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	if len(v.raw) == 0 || v.raw[0] != '{' {
 		return "", "", errNoMapping
@@ -80,6 +83,7 @@ func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	return apiVersion, kind, nil
 }
 
+// names satisfies value.
 func (v *jsonValue) names() (namespace, name string) {
 	var object struct {
 		Metadata struct {
@@ -91,6 +95,7 @@ func (v *jsonValue) names() (namespace, name string) {
 	return object.Metadata.Namespace, object.Metadata.Name
 }
 
+// items satisfies value. It walks the tokens instead of decoding, because only that tells where an element stands.
 func (v *jsonValue) items() ([]value, error) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it

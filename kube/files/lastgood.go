@@ -51,6 +51,7 @@ func merge(into, from *normalize.Objects, skip func(object) bool) {
 	into.Pods = appendUnless(into.Pods, from.Pods, normalize.KindPod, normalize.PodKey, skip)
 }
 
+// appendUnless is merge for one kind.
 func appendUnless[M any](into, from []M, kind string, key func(M) string, skip func(object) bool) []M {
 	for _, m := range from {
 		if !skip(object{kind, key(m)}) {

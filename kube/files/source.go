@@ -36,6 +36,7 @@ type pace struct {
 	poll  time.Duration // between looks without an event
 }
 
+// health is what the sink was told last.
 type health struct {
 	known, ok bool
 	reason    string
@@ -146,6 +147,7 @@ func (s *Source) look(force bool) {
 	}
 }
 
+// snapshot delivers everything, once there is anything to deliver.
 func (s *Source) snapshot() {
 	if s.listed {
 		s.sink.Snapshot(s.store.Snapshot())

@@ -33,6 +33,7 @@ func splitWithin(r io.Reader, stream, document int, each func(document)) error {
 	return s.run()
 }
 
+// splitter is the state of split between two reads.
 type splitter struct {
 	in   *bufio.Reader
 	each func(document)
@@ -43,6 +44,7 @@ type splitter struct {
 	stream, document int // limits in bytes
 }
 
+// run reads to the end. A chunk is a line, or a part of one that is longer than the buffer; only the start of a line can separate.
 func (s *splitter) run() error {
 	s.doc.line = 1
 	for start := true; ; {
@@ -83,6 +85,7 @@ func separates(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
+// append adds to the document. Of one that is too long nothing more is kept, so memory stays within the limit.
 func (s *splitter) append(chunk []byte) {
 	if len(s.doc.text)+len(chunk) > s.document {
 		s.doc.long = true

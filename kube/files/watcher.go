@@ -16,6 +16,7 @@ type watcher struct {
 	watched os.FileInfo       // the directory that is watched; the path may lead to another one by now
 }
 
+// newWatcher returns a watcher that watches nothing yet; follow starts it.
 func newWatcher(dir string, log *slog.Logger) *watcher {
 	w := &watcher{dir: dir, log: log}
 	var err error
@@ -25,6 +26,7 @@ func newWatcher(dir string, log *slog.Logger) *watcher {
 	return w
 }
 
+// close ends the goroutine of fsnotify.
 func (w *watcher) close() {
 	if w.notify != nil {
 		if err := w.notify.Close(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"go.yaml.in/yaml/v3"
+	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
 // yamlValue is a value in a YAML document. Aliases are followed only while the value is made into JSON, within limits: a few bytes
@@ -34,8 +34,10 @@ func parseYAML(text []byte, budget *int) (v value, err error) {
 	return &yamlValue{node: node.Content[0], budget: budget}, nil
 }
 
+// line satisfies value.
 func (v *yamlValue) line() int { return v.node.Line }
 
+// header satisfies value.
 func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	mapping := resolve(v.node)
 	if mapping.Kind != yaml.MappingNode {
@@ -57,6 +59,7 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	return apiVersion, kind, nil
 }
 
+// names satisfies value.
 func (v *yamlValue) names() (namespace, name string) {
 	metadata := v.member(v.node, "metadata")
 	for key, into := range map[string]*string{"namespace": &namespace, "name": &name} {
@@ -67,6 +70,7 @@ func (v *yamlValue) names() (namespace, name string) {
 	return namespace, name
 }
 
+// items satisfies value. The elements share the budget of the stream.
 func (v *yamlValue) items() ([]value, error) {
 	list := v.member(v.node, "items")
 	if list == nil {
@@ -137,6 +141,7 @@ func (v *yamlValue) own(node *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
+// json satisfies value. What it costs is paid from the budget of the stream.
 func (v *yamlValue) json() ([]byte, error) {
 	limit := max(0, min(maxObject, *v.budget))
 	w := jsonWriter{left: limit}
@@ -152,6 +157,7 @@ type jsonWriter struct {
 	left int // steps: nodes visited and bytes written
 }
 
+// value writes any node; every node costs one step, so that a circle of empty ones ends too.
 func (w *jsonWriter) value(node *yaml.Node, depth int) error {
 	if node = resolve(node); depth > maxDepth {
 		return w.problem(node, errTooDeep)
@@ -170,10 +176,12 @@ func (w *jsonWriter) value(node *yaml.Node, depth int) error {
 	return w.problem(node, errNoContents)
 }
 
+// problem adds the line to an error.
 func (w *jsonWriter) problem(node *yaml.Node, err error) error {
 	return &lineError{line: node.Line, err: err}
 }
 
+// sequence writes a list.
 func (w *jsonWriter) sequence(node *yaml.Node, depth int) error {
 	w.out = append(w.out, '[')
 	for i, element := range node.Content {
@@ -188,6 +196,8 @@ func (w *jsonWriter) sequence(node *yaml.Node, depth int) error {
 	return nil
 }
 
+// mapping writes the members of a mapping, then what is merged into it and not overridden. Merges of merged mappings are not followed:
+// nobody writes them, and a chain of them would cost time without bound.
 func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
 	seen := make(map[string]bool, len(node.Content)/2)
@@ -292,6 +302,7 @@ func (w *jsonWriter) text(s string) error {
 	return err
 }
 
+// marshal writes a number or a truth value.
 func (w *jsonWriter) marshal(node *yaml.Node, v any) error {
 	out, err := json.Marshal(v)
 	if err != nil {

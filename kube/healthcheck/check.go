@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Check is the health check of one service and family. A Check that was given to Servers.Set must not be modified any more.
+// Check is the health check of one service and family.
 type Check struct {
 	// Service is its key, "namespace/name".
 	Service string
@@ -14,7 +14,7 @@ type Check struct {
 	UID string
 	// Created is the creation time of the Service in Unix seconds; it decides who owns a contested address.
 	Created int64
-	// Health says where to listen and how many endpoints there are.
+	// Health says where to listen and how many endpoints there are. It must not be modified once Servers.Set has it.
 	Health *messages.HealthCheck
 }
 
@@ -30,7 +30,11 @@ func Checks(view *messages.ServiceView) []Check {
 // closed returns what a service answers on an address that is being closed: no endpoints here.
 func (c *Check) closed() *Check { return &Check{Service: c.Service, UID: c.UID} }
 
-// compareClaims orders services that claim one address; the smallest owns it.
+// compareClaims orders services that claim one address; the smallest owns it. The rest of the order matters only for a service that claims an
+// address twice, which must not depend on the order of the list either.
 func compareClaims(a, b *Check) int {
-	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Service, b.Service))
+	return cmp.Or(
+		cmp.Compare(a.Created, b.Created), cmp.Compare(a.Service, b.Service),
+		cmp.Compare(b.Health.GetLocalEndpoints(), a.Health.GetLocalEndpoints()), cmp.Compare(a.UID, b.UID),
+	)
 }

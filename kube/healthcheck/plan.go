@@ -3,8 +3,6 @@ package healthcheck
 import (
 	"fmt"
 	"net/netip"
-
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // claim is one service at one address.
@@ -70,23 +68,3 @@ func network(addr netip.AddrPort) string {
 	}
 	return "tcp6"
 }
-
-// Problem says that a service has no health check on one of its addresses, or that this is over.
-type Problem struct {
-	// Service is its key, UID that of the object.
-	Service, UID string
-	// Port is spec.healthCheckNodePort.
-	Port uint32
-	// Address is "ip:port".
-	Address string
-	// Err is why; errors.Is finds ErrContested, ErrAddress or what the listening said. nil = it is over.
-	Err error
-	// Withdrawn is true when it is over because the service does not want the address any more; otherwise the address is served now.
-	Withdrawn bool
-}
-
-func problemOf(check *Check, address string, err error) Problem {
-	return Problem{Service: check.Service, UID: check.UID, Port: portOf(check.Health), Address: address, Err: err}
-}
-
-func portOf(h *messages.HealthCheck) uint32 { return h.GetPort() }

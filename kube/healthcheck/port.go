@@ -35,8 +35,9 @@ type port struct {
 // handler answers any request for any path, as kube-proxy does.
 func (p *port) handler(healthy func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		check := p.check.Load()
-		answer := service.HealthAnswer(check.Service, check.Health, healthy())
+		ok := healthy()
+		check := p.check.Load() // the latest word there is
+		answer := service.HealthAnswer(check.Service, check.Health, ok)
 		header := w.Header()
 		for name, values := range answer.Header {
 			header[name] = values
@@ -57,7 +58,7 @@ func (s *Servers) open(ctx context.Context, p *port) {
 		Handler: p.handler(s.cfg.Healthy), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: s.httpLog,
 	}
-	p.server, p.listener, p.err, p.retry = server, l, nil, time.Time{}
+	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, s.backoff()
 	s.log.Info("health check listens", "svc", p.check.Load().Service, "address", p.addr)
 	s.running.Go(func() {
 		err := server.Serve(l)
@@ -71,20 +72,25 @@ func (s *Servers) open(ctx context.Context, p *port) {
 // failed notes that an address is not served.
 func (s *Servers) failed(p *port, err error) {
 	delay := p.backoff.Step()
-	p.server, p.listener, p.err, p.retry = nil, nil, err, time.Now().Add(delay)
+	p.err, p.retry = err, time.Now().Add(delay)
 	s.log.Debug("health check does not listen", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
 }
 
-// close stops to listen at once; the connections are closed in the background, within the time limit.
+// close stops to listen at once; what the address still answers says that the service has nothing here.
 func (s *Servers) close(p *port) {
 	p.check.Store(p.check.Load().closed())
-	server, l := p.server, p.listener
-	p.server, p.listener = nil, nil
-	if server == nil {
-		return
+	if p.server != nil {
+		s.log.Info("health check closed", "svc", p.check.Load().Service, "address", p.addr)
+		s.release(p)
 	}
-	s.log.Info("health check closed", "svc", p.check.Load().Service, "address", p.addr)
-	_ = l.Close() // now, because somebody else may want the port in a moment; Shutdown closes it again
+}
+
+// release closes the listener now, because somebody else may want the port in a moment, and the connections in the background, within the
+// time limit.
+func (s *Servers) release(p *port) {
+	server := p.server
+	_ = p.listener.Close()
+	p.server, p.listener = nil, nil
 	s.running.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.cfg.CloseTimeout)
 		defer cancel()

@@ -67,6 +67,7 @@ type Servers struct {
 	// Below: only the goroutine of Run, and those that it starts.
 	running sync.WaitGroup
 	died    chan death
+	applied uint64 // calls of Set that ports is made from
 	ports   map[netip.AddrPort]*port
 	refused map[claim]Problem // of the present plan
 	told    map[claim]Problem // what OnProblem knows
@@ -89,8 +90,9 @@ func New(cfg Config) *Servers {
 }
 
 // Set tells the complete list of health checks of this node; what is not in it is closed. Their order does not matter, and the same list
-// twice changes nothing. Set never blocks; the latest list wins. The list and what it refers to must not be modified any more.
+// twice changes nothing. Set never blocks; the latest list wins. The messages that the list refers to must not be modified any more.
 func (s *Servers) Set(want []Check) {
+	want = slices.Clone(want) // handlers read it as long as it is the latest
 	s.mu.Lock()
 	s.want = want
 	s.sets++
@@ -122,7 +124,7 @@ func (s *Servers) Run(ctx context.Context) error {
 		}
 		s.report()
 		timer.Stop()
-		if next, any := s.nextRetry(); any {
+		if next, some := s.nextRetry(); some {
 			timer.Reset(time.Until(next))
 		}
 	}
@@ -131,7 +133,8 @@ func (s *Servers) Run(ctx context.Context) error {
 // apply brings the listeners to the latest list. What is not wanted any more is closed first, because its port may be wanted elsewhere.
 func (s *Servers) apply(ctx context.Context) {
 	s.mu.Lock()
-	want, sets := s.want, s.sets
+	want := s.want
+	s.applied = s.sets
 	s.mu.Unlock()
 	planned := plan(want)
 	s.refused = planned.refused
@@ -152,9 +155,6 @@ func (s *Servers) apply(ctx context.Context) {
 		s.ports[addr] = p
 		s.open(ctx, p)
 	}
-	s.mu.Lock()
-	s.status.Applied = sets
-	s.mu.Unlock()
 }
 
 // backoff returns the delays of a new address.
@@ -167,7 +167,7 @@ func (s *Servers) bury(d death) {
 	if d.port.server != d.server {
 		return
 	}
-	_ = d.port.listener.Close()
+	s.release(d.port)
 	s.failed(d.port, d.err)
 }
 
@@ -181,13 +181,13 @@ func (s *Servers) retry(ctx context.Context, now time.Time) {
 }
 
 // nextRetry returns when something is due.
-func (s *Servers) nextRetry() (next time.Time, any bool) {
+func (s *Servers) nextRetry() (next time.Time, some bool) {
 	for _, p := range s.ports {
-		if p.server == nil && (!any || p.retry.Before(next)) {
-			next, any = p.retry, true
+		if p.server == nil && (!some || p.retry.Before(next)) {
+			next, some = p.retry, true
 		}
 	}
-	return next, any
+	return next, some
 }
 
 func (s *Servers) closeAll() {
@@ -195,36 +195,5 @@ func (s *Servers) closeAll() {
 		s.close(p)
 	}
 	s.ports = map[netip.AddrPort]*port{}
-	s.publish()
-}
-
-// report tells what changed since the last report.
-func (s *Servers) report() {
-	now := make(map[claim]Problem, len(s.refused))
-	for c, p := range s.refused {
-		now[c] = p
-	}
-	served := map[claim]bool{}
-	for addr, p := range s.ports {
-		check := p.check.Load()
-		c := claim{check.Service, addr.String()}
-		if served[c] = p.server != nil; !served[c] {
-			now[c] = problemOf(check, c.address, p.err)
-		}
-	}
-	for _, c := range slices.SortedFunc(claims(s.told, now), compareClaim) {
-		before, was := s.told[c]
-		p, is := now[c]
-		switch {
-		case !is:
-			before.Err, before.Withdrawn = nil, !served[c]
-			s.log.Info("health check problem is over", "svc", c.service, "address", c.address, "withdrawn", before.Withdrawn)
-			s.cfg.OnProblem(before)
-		case !was || before.Err.Error() != p.Err.Error():
-			s.log.Warn("no health check", "svc", c.service, "address", c.address, "err", p.Err)
-			s.cfg.OnProblem(p)
-		}
-	}
-	s.told = now
 	s.publish()
 }

@@ -1,8 +1,6 @@
 package healthcheck
 
 import (
-	"cmp"
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
@@ -52,26 +50,6 @@ func (s *Servers) publish() {
 		problems = append(problems, s.told[c])
 	}
 	s.mu.Lock()
-	s.status.Ports, s.status.Problems = ports, problems
+	s.status = Status{Applied: s.applied, Ports: ports, Problems: problems}
 	s.mu.Unlock()
-}
-
-// claims visits the keys of both maps once.
-func claims(a, b map[claim]Problem) iter.Seq[claim] {
-	return func(yield func(claim) bool) {
-		for c := range a {
-			if !yield(c) {
-				return
-			}
-		}
-		for c := range b {
-			if _, seen := a[c]; !seen && !yield(c) {
-				return
-			}
-		}
-	}
-}
-
-func compareClaim(a, b claim) int {
-	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
 }

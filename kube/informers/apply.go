@@ -34,6 +34,7 @@ func (s *Source) apply() {
 	}
 }
 
+// applyService records a Service; nil, or one that this node is not to see, is a deletion.
 func (s *Source) applyService(key string, in *corev1.Service) {
 	out, problems := normalize.Service(sourceName, in)
 	if out == nil || !normalize.SelectedService(out) {
@@ -59,6 +60,7 @@ func (s *Source) applySlice(key string, in *discoveryv1.EndpointSlice, trigger s
 	s.store.SetSlice(out, problems)
 }
 
+// applyNode records a Node; nil is a deletion.
 func (s *Source) applyNode(key string, in *corev1.Node) {
 	out, problems := normalize.Node(sourceName, in)
 	if out == nil {
@@ -68,6 +70,7 @@ func (s *Source) applyNode(key string, in *corev1.Node) {
 	s.store.SetNode(out, problems)
 }
 
+// applyPod records a Pod; nil, one of another node or one that cannot be reached is a deletion.
 func (s *Source) applyPod(key string, in *corev1.Pod) {
 	out, problems := normalize.Pod(sourceName, in)
 	if out == nil || !normalize.SelectedPod(out, s.config.NodeName) {

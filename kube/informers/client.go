@@ -72,6 +72,7 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	return rc, nil
 }
 
+// baseConfig returns where the API server is and who asks.
 func baseConfig(config ClientConfig) (*rest.Config, error) {
 	if config.Kubeconfig != "" {
 		rc, err := clientcmd.BuildConfigFromFlags(config.Server, config.Kubeconfig)
@@ -79,6 +80,11 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 			return nil, fmt.Errorf("read kubeconfig %s: %w", config.Kubeconfig, err)
 		}
 		return rc, nil
+	}
+	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	if config.Server == "" && !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
+		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by kubeconfig "+
+			"or server address, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
 	}
 	rc, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
@@ -89,12 +95,6 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	if config.Server != "" {
 		rc.Host = config.Server
-		return rc, nil
-	}
-	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
-	if !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
-		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by kubeconfig "+
-			"or server address, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
 	}
 	return rc, nil
 }

@@ -194,6 +194,7 @@ func (s *Source) tellHealth() {
 	}
 }
 
+// tell tells the sink a verdict, unless it was told last.
 func (s *Source) tell(v verdict) {
 	if s.told != nil && *s.told == v {
 		return

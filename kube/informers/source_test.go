@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,16 +236,17 @@ func TestNothingBeforeEverythingIsListed(t *testing.T) {
 
 // TestServerDownAtTheStart: bad health with the reason, then everything.
 func TestServerDownAtTheStart(t *testing.T) {
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
-		return down, nil, errors.New("connection refused")
+		return down.Load(), nil, errors.New("connection refused")
 	}
 	run(t, []runtime.Object{service("web", "10.96.0.1")}, func(r *running) { r.client.PrependReactor("list", "nodes", refuse) }, func(r *running) {
 		view := r.settle()
 		if view.Snapshots != 0 || len(view.Healths) == 0 || view.Healthy() || !strings.Contains(view.Healths[0].Reason, "connection refused") {
 			t.Errorf("while the server is down: %+v", view)
 		}
-		down = false
+		down.Store(false)
 		time.Sleep(time.Minute) // of virtual time: longer than any backoff
 		view = r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
 		if !view.Healthy() {
@@ -254,15 +256,14 @@ func TestServerDownAtTheStart(t *testing.T) {
 }
 
 // deaf makes the first watch of a resource one that the server does not feed, and returns it. Later ones pass, unless refused.
-func deaf(c *fake.Clientset, resource string, refuse *error) *watch.FakeWatcher {
+func deaf(c *fake.Clientset, resource string, refuse *atomic.Bool) *watch.FakeWatcher {
 	w := watch.NewFakeWithOptions(watch.FakeOptions{})
-	first := true
+	var later atomic.Bool
 	c.PrependWatchReactor(resource, func(clienttesting.Action) (bool, watch.Interface, error) {
-		if first {
-			first = false
+		if !later.Swap(true) {
 			return true, w, nil
 		}
-		return *refuse != nil, nil, *refuse
+		return refuse.Load(), nil, errors.New("no route to host")
 	})
 	return w
 }
@@ -271,7 +272,7 @@ func deaf(c *fake.Clientset, resource string, refuse *error) *watch.FakeWatcher 
 // deletion as a tombstone, and until then everything stays.
 func TestWatchExpires(t *testing.T) {
 	var w *watch.FakeWatcher
-	var refuse error
+	var refuse atomic.Bool
 	start := []runtime.Object{service("goes", "10.96.0.1"), service("changes", "10.96.0.2"), service("stays", "10.96.0.3")}
 	run(t, start, func(r *running) { w = deaf(r.client, "services", &refuse) }, func(r *running) {
 		before := r.want(`a/changes=10.96.0.2; a/goes=10.96.0.1; a/stays=10.96.0.3; 0 nodes, self ""`)
@@ -304,10 +305,10 @@ func TestWatchExpires(t *testing.T) {
 // TestWatchBreaks: the server closes the watch and refuses another; the cache stays and answers.
 func TestWatchBreaks(t *testing.T) {
 	var w *watch.FakeWatcher
-	var refuse error
+	var refuse atomic.Bool
 	run(t, []runtime.Object{service("web", "10.96.0.1")}, func(r *running) { w = deaf(r.client, "services", &refuse) }, func(r *running) {
 		r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
-		refuse = errors.New("no route to host")
+		refuse.Store(true)
 		w.Stop()
 		time.Sleep(time.Minute)
 		view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
@@ -318,7 +319,7 @@ func TestWatchBreaks(t *testing.T) {
 		if view := r.settle(); view.Snapshots != 2 || len(view.Services) != 1 {
 			t.Errorf("snapshot during the outage: %+v", view)
 		}
-		refuse = nil
+		refuse.Store(false)
 		time.Sleep(time.Minute)
 		if view := r.settle(); !view.Healthy() {
 			t.Errorf("after the outage: %+v", view.Healths)

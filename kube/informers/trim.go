@@ -45,6 +45,7 @@ func only(in map[string]string, keys []string) map[string]string {
 	return out
 }
 
+// trimService leaves out the selector, target ports and everything that only the control plane reads.
 func trimService(in *corev1.Service) *corev1.Service {
 	out := &corev1.Service{
 		ObjectMeta: meta(&in.ObjectMeta, []string{normalize.LabelProxyName}, nil),
@@ -73,6 +74,7 @@ func trimService(in *corev1.Service) *corev1.Service {
 	return out
 }
 
+// trimSlice leaves out further addresses, topology and host names of endpoints: the bulk of what a cluster delivers.
 func trimSlice(in *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{
 		ObjectMeta: meta(&in.ObjectMeta,
@@ -89,6 +91,7 @@ func trimSlice(in *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return out
 }
 
+// trimEndpoint shares the strings that repeat in thousands of endpoints, and stores no condition that is the default.
 func trimEndpoint(in *discoveryv1.Endpoint) discoveryv1.Endpoint {
 	out := discoveryv1.Endpoint{Conditions: discoveryv1.EndpointConditions{
 		Ready:       unless(in.Conditions.Ready, true),
@@ -121,6 +124,8 @@ func unless(in *bool, meaning bool) *bool {
 	return in
 }
 
+// trimNode leaves out conditions, images and capacity, which change every few minutes. Addresses stay whole, so that the paths in errors
+// are those of the object.
 func trimNode(in *corev1.Node) *corev1.Node {
 	out := &corev1.Node{
 		ObjectMeta: meta(&in.ObjectMeta, []string{corev1.LabelTopologyZone}, nil),
@@ -133,6 +138,7 @@ func trimNode(in *corev1.Node) *corev1.Node {
 	return out
 }
 
+// trimPod leaves out containers, volumes and conditions.
 func trimPod(in *corev1.Pod) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: meta(&in.ObjectMeta, nil, nil),

@@ -94,13 +94,13 @@ func (r *resource) informer(client kubernetes.Interface, h *health) (cache.Share
 	}
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), r.object,
 		cache.SharedIndexInformerOptions{ObjectDescription: r.plural})
-	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
-		r.note(ctx, h, err)
-		cache.DefaultWatchErrorHandler(ctx, reflector, err)
+	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
+		r.note(ctx, h, err) // the worker logs it; the default handler would do so once more
 	})
 	return informer, errors.Join(err, informer.SetTransform(r.trim))
 }
 
+// selectors restricts a request to what this agent needs.
 func (r *resource) selectors(options *metav1.ListOptions) {
 	options.LabelSelector, options.FieldSelector = r.labels, r.fields
 }
@@ -132,6 +132,7 @@ func observe(w watch.Interface, failed func(watch.Event)) watch.Interface {
 	return o
 }
 
+// run passes events until the inner watch ends or nobody reads any more. client-go's own watch.Filter would hang in the second case.
 func (o *observed) run(failed func(watch.Event)) {
 	defer close(o.out)
 	for event := range o.Interface.ResultChan() {

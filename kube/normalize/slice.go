@@ -118,6 +118,7 @@ func endpoint(namespace, address string, in *discoveryv1.Endpoint) *messages.End
 	return out
 }
 
+// deref returns what p points to, or what nil means.
 func deref[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise

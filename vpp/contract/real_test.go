@@ -34,6 +34,7 @@ plugins {
   plugin default { disable }
   plugin nat_plugin.so { enable }
   plugin cnat_plugin.so { enable }
+  plugin acl_plugin.so { enable }
   plugin af_packet_plugin.so { enable }
   plugin ping_plugin.so { enable }
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -101,19 +102,25 @@ func (m *model) changeTable(req ip.IPTable, add bool) {
 }
 
 func ipRouteAddDel(c *call, req *ip.IPRouteAddDel) {
-	stats, retval := c.changeRoute(req.Route, req.IsAdd, req.IsMultipath)
+	stats, retval := c.changeRoute(req.Route, sourceAPI, req.IsAdd, req.IsMultipath)
 	c.reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
 }
 
 func ipRouteAddDelV2(c *call, req *ip.IPRouteAddDelV2) {
 	route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
-	stats, retval := c.changeRoute(route, req.IsAdd, req.IsMultipath)
+	source := fibSource(req.Route.Src)
+	if source == 0 {
+		source = sourceAPI
+	}
+	stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
 	c.reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 }
 
 // changeRoute does what an ip_route_add_del asks for and returns the index of
-// the route's counters.
-func (m *model) changeRoute(route ip.IPRoute, add, multipath bool) (uint32, int32) {
+// the route's counters. A route of a source that does not exist makes VPP read
+// behind the end of its table: it dies, or adds a drop that beats every other
+// source. The simulated one always dies.
+func (m *model) changeRoute(route ip.IPRoute, source fibSource, add, multipath bool) (uint32, int32) {
 	fam := familyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := m.fibIndex(fam, route.TableID)
 	if !ok {
@@ -136,13 +143,17 @@ func (m *model) changeRoute(route ip.IPRoute, add, multipath bool) (uint32, int3
 	}
 	t := m.tables[fam][index]
 	if multipath {
-		paths = mergePaths(t.paths(prefix, sourceAPI), paths, add)
+		paths = mergePaths(t.paths(prefix, source), paths, add)
 	}
 	if (!add && !multipath) || len(paths) == 0 {
-		t.remove(prefix, sourceAPI)
-		return 0, retOK
+		t.remove(prefix, source)
+		return none, retOK
 	}
-	return t.set(prefix, sourceAPI, paths).stats, retOK
+	if !m.sources.known(source) {
+		m.die(fmt.Sprintf("route %s of source %d, which does not exist", prefix, source))
+		return 0, retUnspecified
+	}
+	return t.set(prefix, source, paths).stats, retOK
 }
 
 // mergePaths adds paths to a route or takes them out of it.
@@ -304,7 +315,8 @@ func ipRouteV2Dump(c *call, req *ip.IPRouteV2Dump) {
 	c.eachRoute(req.Table, fibSource(req.Src), func(r ip.IPRouteV2) { c.reply(&ip.IPRouteV2Details{Route: r}) })
 }
 
-// eachRoute visits the routes of a table, those of one source unless it is 0.
+// eachRoute visits the routes of a table; unless source is 0, those that are
+// used because this source says so: what a better one hides is not visited.
 func (m *model) eachRoute(table ip.IPTable, source fibSource, each func(ip.IPRouteV2)) {
 	fam := familyBit(table.IsIP6)
 	index, ok := m.fibIndex(fam, table.TableID)
@@ -313,7 +325,7 @@ func (m *model) eachRoute(table ip.IPTable, source fibSource, each func(ip.IPRou
 	}
 	t := m.tables[fam][index]
 	for _, e := range t.sorted() {
-		if source == 0 || t.paths(e.prefix, source) != nil {
+		if source == 0 || e.best().source == source {
 			each(m.encodeRoute(fam, t, e))
 		}
 	}

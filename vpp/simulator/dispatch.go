@@ -34,6 +34,7 @@ func registerHandlers() registry {
 	registerMemclnt(r)
 	registerVpe(r)
 	registerInterface(r)
+	registerFIB(r)
 	registerIP(r)
 	registerNeighbor(r)
 	registerFeature(r)
@@ -43,6 +44,7 @@ func registerHandlers() registry {
 	registerNAT44Session(r)
 	registerNAT44VRF(r)
 	registerCNAT(r)
+	registerACL(r)
 	return r
 }
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fibSource is who put a route into the FIB. The one with the lowest value
-// wins; the numbers are those of VPP's fib_source_t where clients see them.
+// fibSource is who put a route into the FIB: the ids of fibSources. Those that
+// VPP itself uses are named here.
 type fibSource uint8
 
 const (
@@ -15,17 +15,8 @@ const (
 	sourceAPI       fibSource = 8
 	sourceAdjacency fibSource = 15
 	sourceDefault   fibSource = 20
-	sourceNAT       fibSource = 23 // "nat-low", allocated by the plugin
+	sourceNAT       fibSource = 24 // "nat-low", allocated by the plugin
 )
-
-// priority orders the sources: NAT's receive entries win over adjacencies'
-// absence only, everything but the built-in default beats them.
-func (s fibSource) priority() int {
-	if s == sourceNAT {
-		return int(sourceDefault) - 1
-	}
-	return int(s)
-}
 
 // pathKind is what a path does with a packet.
 type pathKind uint8
@@ -74,14 +65,15 @@ type fibTable struct {
 	name    string
 	ip6     bool
 	byAPI   bool // created explicitly: stays until deleted explicitly
+	sources *fibSources
 	entries map[netip.Prefix]*fibEntry
 	lengths [129]int // number of entries per prefix length
 	serial  uint32
 }
 
 // newFibTable returns a table with VPP's built-in entries.
-func newFibTable(id uint32, ip6 bool) *fibTable {
-	t := &fibTable{id: id, ip6: ip6, entries: make(map[netip.Prefix]*fibEntry)}
+func newFibTable(id uint32, ip6 bool, sources *fibSources) *fibTable {
+	t := &fibTable{id: id, ip6: ip6, sources: sources, entries: make(map[netip.Prefix]*fibEntry)}
 	drop := []fibPath{{kind: pathDrop, swIf: none, weight: 1}}
 	if ip6 {
 		t.set(netip.MustParsePrefix("::/0"), sourceDefault, drop)
@@ -116,9 +108,7 @@ func (t *fibTable) set(prefix netip.Prefix, source fibSource, paths []fibPath) *
 		}
 	}
 	e.routes = append(e.routes, fibRoute{source: source, paths: paths})
-	slices.SortStableFunc(e.routes, func(a, b fibRoute) int {
-		return a.source.priority() - b.source.priority()
-	})
+	t.sources.sort(e.routes)
 	return e
 }
 
@@ -206,7 +196,7 @@ func (m *model) findOrCreateFIB(fam int, tableID uint32) uint32 {
 	if i, ok := m.fibIndex(fam, tableID); ok {
 		return i
 	}
-	t := newFibTable(tableID, fam == 1)
+	t := newFibTable(tableID, fam == 1, m.sources)
 	for i, old := range m.tables[fam] {
 		if old == nil {
 			m.tables[fam][i] = t

@@ -279,7 +279,7 @@ func TestRouteDump(t *testing.T) {
 // TestLookupIsLongestMatch compares the table with a linear search.
 func TestLookupIsLongestMatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		table := newFibTable(0, false)
+		table := newFibTable(0, false, newFibSources())
 		var prefixes []netip.Prefix
 		addr := func(label string) netip.Addr {
 			return netip.AddrFrom4([4]byte{10, rapid.Uint8Range(0, 3).Draw(t, label), 0, rapid.Uint8Range(0, 7).Draw(t, label)})

@@ -96,6 +96,7 @@ func (m *model) deleteInterface(i *swInterface) {
 		m.delAddress(i, i.addrs[0])
 	}
 	m.nat.interfaceGone(i.index)
+	m.acls.interfaceGone(i.index)
 	for key := range m.neighbors {
 		if key.swIf == i.index {
 			m.delNeighbor(key)

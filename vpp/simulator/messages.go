@@ -25,8 +25,8 @@ import (
 // coreAPIs are the API packages whose messages the simulated VPP has, beside
 // those that Options.WithoutPlugins removes.
 var coreAPIs = []string{
-	"memclnt", "vlib", "vpe", "interface", "ip", "ip_neighbor", "feature",
-	"af_packet", "tapv2", "nat44_ed", "cnat",
+	"memclnt", "vlib", "vpe", "interface", "fib", "ip", "ip_neighbor", "feature",
+	"af_packet", "tapv2", "nat44_ed", "cnat", "acl",
 }
 
 // Fixed parts of the handshake: the client has to know the one of sockclnt_create before

@@ -17,7 +17,8 @@ type model struct {
 
 	interfaces pool[*swInterface]
 	byName     map[string]uint32 // interface index by name
-	tables     [2][]*fibTable    // by address family (ip4, ip6), then by FIB index
+	sources    *fibSources
+	tables     [2][]*fibTable // by address family (ip4, ip6), then by FIB index
 	neighbors  map[neighborKey]*neighbor
 	features   map[featureKey]int // how often a feature is on an arc
 
@@ -26,6 +27,7 @@ type model struct {
 
 	random vppRandom
 	nat    *nat44
+	acls   *acls
 	frozen bool // FillMappings: no row fits any more
 }
 
@@ -36,6 +38,7 @@ func newModel(opts Options) *model {
 		clock:       opts.Clock,
 		workers:     opts.NATWorkers,
 		byName:      make(map[string]uint32),
+		sources:     newFibSources(),
 		neighbors:   make(map[neighborKey]*neighbor),
 		features:    make(map[featureKey]int),
 		subscribers: make(map[uint32]uint32),
@@ -43,9 +46,10 @@ func newModel(opts Options) *model {
 		random:      vppRandom{seed: opts.Seed},
 	}
 	m.born = m.clock()
-	m.tables[0] = []*fibTable{newFibTable(0, false)}
-	m.tables[1] = []*fibTable{newFibTable(0, true)}
+	m.tables[0] = []*fibTable{newFibTable(0, false, m.sources)}
+	m.tables[1] = []*fibTable{newFibTable(0, true, m.sources)}
 	m.nat = newNAT44(m)
+	m.acls = newACLs()
 	m.addInterface(&swInterface{name: "local0", devType: "local"})
 	clear(m.pending)
 	return m

@@ -240,6 +240,10 @@ func (m *model) send(p Packet, v *Verdict) {
 
 // run is the graph: input feature, lookup, output feature, transmission.
 func (t *transit) run(v *Verdict) {
+	if !t.permits(t.InIndex, t.acls.of(t.InIndex).in) {
+		t.drop("denied by input ACL")
+		return
+	}
 	if !t.input() {
 		return
 	}
@@ -265,6 +269,10 @@ func (t *transit) run(v *Verdict) {
 		if !t.in2out() {
 			return
 		}
+	}
+	if !t.permits(h.swIf, t.acls.of(h.swIf).out) {
+		t.drop("denied by output ACL")
+		return
 	}
 	v.Action, v.OutIndex, v.NextHop = Delivered, h.swIf, h.nextHop
 	v.Out = t.iface(h.swIf).name

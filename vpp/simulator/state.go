@@ -48,6 +48,7 @@ func (m *model) describe() string {
 	section("neighbors", m.describeNeighbors())
 	section("routes", m.describeRoutes())
 	section("features", m.describeFeatures())
+	section("acls", m.describeACLs())
 	section("nat44", m.nat.describeConfig())
 	section("nat44 addresses", m.nat.describeAddresses())
 	section("nat44 interfaces", m.nat.describeRoles())

@@ -1,0 +1,202 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// What becomes of a packet: as the file says it, and what a dataplane does instead.
+const (
+	forward     = "forward"
+	reject      = "reject"
+	drop        = "drop"
+	untouched   = "none"        // it goes where the routes lead, unchanged
+	unreachable = "unreachable" // answered with an ICMP error, which is not "connection refused"
+	nothing     = "nothing"     // of rows: there is none
+)
+
+// Client classes, as the file has them.
+const (
+	classPod    = "pod"
+	classNode   = "node"
+	classRemote = "remote"
+)
+
+// target is a frontend taken apart.
+type target struct {
+	frontend string
+	at       netip.AddrPort
+	proto    uint8
+}
+
+func (r *run) target(frontend string) target {
+	r.Helper()
+	at, protocol, err := service.ParseFrontendText(frontend)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return target{frontend, at, uint8(protocol)}
+}
+
+// verdict is what Kubernetes asks for a packet.
+type verdict struct {
+	action    string
+	endpoints []string
+	// masquerade says whether the source is replaced, hairpin apart.
+	masquerade bool
+	// exact says that masquerade holds for hairpin, too.
+	exact    bool
+	affinity uint32
+	guarded  bool // dropped because of source ranges
+	optional bool
+	from     string
+	probe    string
+}
+
+// seen is what became of one connection.
+type seen struct {
+	action     string
+	endpoint   netip.AddrPort
+	masked     bool
+	verdict    simulator.Verdict
+	wrongPlace string
+}
+
+// class is the client class of a source address, by the rule of the file.
+func (r *run) class(src netip.Addr) string {
+	switch {
+	case slices.ContainsFunc(r.serving.ClusterCIDRs, func(p netip.Prefix) bool { return p.Contains(src) }):
+		return classPod
+	case r.places.nodes[src]:
+		return classNode
+	default:
+		return classRemote
+	}
+}
+
+// from is the word of rows for a client.
+func (r *run) from(src netip.Addr) string {
+	if r.class(src) == classRemote {
+		return "remote"
+	}
+	return "local"
+}
+
+// send opens a connection and says where it leads.
+func (r *run) send(src netip.Addr, to target) seen {
+	p := simulator.Packet{In: r.places.of(src), Src: netip.AddrPortFrom(src, r.clientPort()), Dst: to.at, Proto: to.proto}
+	v := r.vpp.Send(p)
+	s := seen{verdict: v, endpoint: v.Dst, masked: v.Src.Addr() != src}
+	switch {
+	case v.Action == simulator.Died:
+		r.Fatalf("%s: VPP died: %s", r.step, v)
+	case v.Action == simulator.Rejected:
+		s.action = unreachable
+	case v.Action == simulator.Dropped:
+		s.action = drop
+	case v.Dst != to.at:
+		s.action = forward
+		if !r.places.reached(v, v.Dst.Addr()) {
+			s.wrongPlace = fmt.Sprintf("%s leads to %s, but it is behind %s", v.Dst, v.Out, r.places.of(v.Dst.Addr()))
+		}
+	default:
+		s.action = untouched
+	}
+	return s
+}
+
+// most is how many connections are opened until every endpoint of n has got one. With equal shares one in e^40 runs needs more.
+func most(n int) int { return 40 * max(n, 1) }
+
+// probe opens connections from a client to a frontend until every wanted endpoint has got one, and compares each with what is wanted.
+func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
+	r.Helper()
+	var found []deviation
+	add := func(a aspect, wanted, got, detail string) {
+		d := deviation{
+			frontend: to.frontend, from: want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: want.guarded,
+			optional: want.optional, probe: want.probe,
+		}
+		if !slices.ContainsFunc(found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {
+			found = append(found, d)
+		}
+	}
+	missing := map[string]bool{}
+	for _, e := range want.endpoints {
+		missing[e] = true
+	}
+	sticky := want.affinity > 0
+	for range most(len(want.endpoints)) {
+		r.tally.count("connections opened", 1)
+		s := r.send(src, to)
+		if s.action != want.action {
+			add(aspectAction, want.action, s.action, s.verdict.String())
+			return found
+		}
+		if s.action != forward {
+			return found
+		}
+		r.compare(src, to, want, s, add)
+		delete(missing, s.endpoint.String())
+		if len(missing) == 0 || sticky {
+			break
+		}
+	}
+	if !sticky {
+		for e := range missing {
+			add(aspectStarved, "connections to "+e, nothing, fmt.Sprintf("after %d connections", most(len(want.endpoints))))
+		}
+	}
+	return found
+}
+
+// compare looks at one connection that was forwarded.
+func (r *run) compare(src netip.Addr, to target, want verdict, s seen, add func(a aspect, wanted, got, detail string)) {
+	endpoint := s.endpoint.Addr()
+	switch {
+	case !slices.Contains(want.endpoints, s.endpoint.String()):
+		add(aspectEndpoint, "one of "+strings.Join(want.endpoints, " "), s.endpoint.String(), s.verdict.String())
+	case s.wrongPlace != "":
+		add(aspectEndpoint, "at its place", "elsewhere", s.wrongPlace)
+	}
+	hairpin := src == endpoint && !want.exact
+	comesBack := r.places.here(src) || r.places.here(endpoint)
+	wanted := want.masquerade || hairpin
+	switch {
+	case s.masked && !wanted:
+		add(aspectMasquerade, "source kept", "source replaced", s.verdict.String())
+		return
+	case !s.masked && src == endpoint && wanted:
+		add(aspectMasquerade, "source replaced", "source kept", "the endpoint would answer itself: "+s.verdict.String())
+		return
+	case !s.masked && wanted && !comesBack:
+		// Less masquerading is right where the answer comes back through this node anyway.
+		add(aspectMasquerade, "source replaced", "source kept", "the answer goes past this node: "+s.verdict.String())
+		return
+	case s.masked && !r.places.nodes[s.verdict.Src.Addr()]:
+		add(aspectMasquerade, "an address of this node", s.verdict.Src.Addr().String(), s.verdict.String())
+	case !s.masked && !comesBack:
+		return // Kubernetes asks for this; the answer never comes here
+	}
+	back := r.vpp.Reply(s.verdict)
+	if s.verdict.Action == simulator.Local {
+		back = r.vpp.Send(r.answerOf(s.verdict))
+	}
+	if back.Src != to.at || back.Dst != s.verdict.Packet.Src || !r.places.reached(back, src) {
+		add(aspectAnswer, "back to the client as from the frontend", "elsewhere", back.String())
+	}
+}
+
+// answerOf is the answer of a process of this node, which enters VPP from the host.
+func (r *run) answerOf(v simulator.Verdict) simulator.Packet {
+	p := simulator.Packet{In: host, Src: v.Dst, Dst: v.Src, Proto: v.Packet.Proto}
+	if p.Proto == simulator.ProtoTCP {
+		p.Flags = simulator.SYN | simulator.ACK
+	}
+	return p
+}

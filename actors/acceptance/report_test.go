@@ -1,0 +1,181 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// report is one thing that the troupe says of one frontend: that it is served in another way than Kubernetes asks, or not at all. It allows
+// some deviations of this frontend, and it has to be true: without one of these deviations it is a false report.
+type report struct {
+	frontend string
+	kind     reportKind
+	// text is what was said, reason the short form of why for the summary.
+	text, reason string
+	// instead is what should happen to a packet that is not refused or dropped: one of the observed actions; "" = not said.
+	instead string
+	// real is set by the first deviation that the report allows.
+	real bool
+}
+
+// reportKind says which deviations a report allows.
+type reportKind uint8
+
+const (
+	unknownReport  reportKind = iota
+	notRendered               // no row at all
+	notRefused                // no refusal
+	notDropped                // no silence
+	likeEverybody             // clients of this node get what clients elsewhere get
+	forEverybody              // everybody gets what is for clients of this node
+	fromEverywhere            // source ranges are not guarded
+	affinityPerVIP            // affinity per frontend, with a longer time
+	unequalShares             // some endpoints get nothing for a while
+	someEndpoints             // not all endpoints have a place in the row
+	otherSource               // the source is not replaced, or cannot be
+)
+
+// reportsOf collects what the troupe says of frontends.
+func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
+	r.Helper()
+	var all []*report
+	for key, status := range statuses {
+		var errors []string
+		for _, e := range status.GetErrors() {
+			errors = append(errors, e.GetMessage())
+		}
+		for _, ack := range status.GetRenders() {
+			errors = append(errors, ack.GetError())
+			for _, c := range ack.GetConflicts() {
+				r.Errorf("%s: %s does not get %s, %s has it: no case has a conflict", r.step, key, c.GetFrontend(), c.GetOwner())
+			}
+			for _, a := range ack.GetApproximations() {
+				one := approximation(a)
+				if one.kind == unknownReport {
+					r.Errorf("%s: this test does not know what the approximation allows: %s", r.step, one.text)
+				}
+				all = append(all, one)
+			}
+		}
+		all = append(all, unrendered(status.GetView(), errors)...)
+	}
+	return all
+}
+
+// approximation reads what a renderer says. The texts are part of the interface: operators read them, and this is where their meaning is
+// kept true.
+func approximation(a *messages.Approximation) *report {
+	r := &report{
+		frontend: a.GetFrontend(), reason: a.GetWhy(),
+		text: fmt.Sprintf("%s: %s -> %s (%s)", a.GetFrontend(), a.GetWanted(), a.GetRendered(), a.GetWhy()),
+	}
+	switch {
+	case strings.HasPrefix(a.GetRendered(), "reject: host unreachable"):
+		r.instead = unreachable
+	case strings.HasPrefix(a.GetRendered(), "no row"):
+		r.instead = untouched
+	}
+	switch wanted := a.GetWanted(); {
+	case strings.HasPrefix(wanted, "reject"):
+		r.kind = notRefused
+	case wanted == "drop":
+		r.kind = notDropped
+	case strings.HasPrefix(wanted, "from local only: "):
+		r.kind = forEverybody
+	case strings.HasPrefix(wanted, "from local: "):
+		r.kind = likeEverybody
+	case strings.HasPrefix(wanted, "only clients from "):
+		r.kind = fromEverywhere
+	case strings.HasPrefix(wanted, "a client stays with its endpoint"):
+		r.kind = affinityPerVIP
+	case strings.HasPrefix(wanted, "equal shares"):
+		r.kind = unequalShares
+	case strings.HasSuffix(wanted, " endpoints"):
+		r.kind = someEndpoints
+	case strings.Contains(wanted, "source"):
+		r.kind = otherSource
+	}
+	return r
+}
+
+// unrendered finds out which frontends of a view the troupe says it does not serve. IPv6 and SCTP are said of the service, by naming at
+// least one of its frontends; the reason tells which were named.
+func unrendered(view *messages.ServiceView, errors []string) []*report {
+	var all []*report
+	seen := map[string]bool{}
+	for _, f := range view.GetFrontends() {
+		name := service.FrontendText(f)
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		cause, mark := causeOf(f)
+		if cause == "" {
+			continue
+		}
+		said := func(what string) bool {
+			return slices.ContainsFunc(errors, func(e string) bool { return strings.Contains(e, what) })
+		}
+		switch {
+		case said(name):
+			all = append(all, &report{frontend: name, kind: notRendered, text: name + " is not rendered", reason: "not rendered: " + cause})
+		case said(mark):
+			all = append(all, &report{
+				frontend: name, kind: notRendered, text: name + " is not rendered",
+				reason: "not rendered: " + cause + " (another frontend of the service is named)",
+			})
+		}
+	}
+	return all
+}
+
+// causeOf is why NAT44 cannot serve a frontend, and the words that say so; "" where it can.
+func causeOf(f *messages.Frontend) (cause, mark string) {
+	addr, err := netip.ParseAddr(f.GetAddress())
+	switch {
+	case err != nil:
+		return "", ""
+	case addr.Is6():
+		return "IPv6", "is IPv6 and NAT44 is IPv4 only"
+	case f.GetProtocol() == messages.Protocol_SCTP:
+		return "SCTP", "NAT44 translates TCP and UDP only"
+	default:
+		return "", ""
+	}
+}
+
+// allows says whether the report covers a deviation.
+func (r *report) allows(d deviation) bool {
+	if r.frontend != d.frontend {
+		return false
+	}
+	switch r.kind {
+	case notRendered:
+		return d.aspect == aspectRow && d.got == nothing || d.aspect == aspectAction && d.got != forward
+	case notRefused:
+		return d.aspect == aspectAction && d.want == reject && d.got == r.instead
+	case notDropped:
+		return d.aspect == aspectAction && d.want == drop && d.got == r.instead
+	case likeEverybody:
+		return d.from == "local" && slices.Contains([]aspect{aspectRow, aspectEndpoints, aspectAction, aspectEndpoint, aspectStarved}, d.aspect)
+	case forEverybody:
+		return d.from != "local" && d.aspect != aspectAnswer
+	case fromEverywhere:
+		return d.aspect == aspectAction && d.want == drop && d.got != drop && d.guarded
+	case affinityPerVIP:
+		return d.aspect == aspectShared || d.aspect == aspectOutlives
+	case unequalShares:
+		return d.aspect == aspectStarved
+	case someEndpoints:
+		return d.aspect == aspectEndpoints || d.aspect == aspectStarved
+	case otherSource:
+		return d.aspect == aspectMasquerade || d.aspect == aspectAnswer || d.aspect == aspectAction && d.want == forward && d.got == drop
+	default:
+		return false
+	}
+}

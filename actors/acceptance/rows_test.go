@@ -1,0 +1,94 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// row is one frontend as VPP holds it, translated back from the mapping.
+type row struct {
+	frontend string
+	// endpoints can get new connections: entries of weight 0 never do. Ordered, without duplicates.
+	endpoints []string
+	affinity  uint32
+	// text is the row as VPP shows it.
+	text string
+}
+
+// rowPattern takes a line of simulator.Rows apart.
+var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
+
+// rows reads the rows of ours in VPP. Anything else in VPP fails the test: nobody else writes there.
+func (n *node) rows() map[string]row {
+	n.Helper()
+	rows := map[string]row{}
+	for _, line := range n.vpp.Rows() {
+		r, err := parseRow(line)
+		if err != nil {
+			n.Fatalf("row %q: %v", line, err)
+		}
+		rows[r.frontend] = r
+	}
+	return rows
+}
+
+func parseRow(line string) (row, error) {
+	parts := rowPattern.FindStringSubmatch(line)
+	if parts == nil || !strings.HasPrefix(parts[5], "troupe/") {
+		return row{}, fmt.Errorf("not a row of ours")
+	}
+	vip, err := netip.ParseAddrPort(parts[1])
+	if err != nil {
+		return row{}, err
+	}
+	proto, err := strconv.ParseUint(parts[2], 10, 8)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{frontend: frontendText(vip.Addr(), vip.Port(), uint8(proto)), text: line}
+	for _, entry := range strings.Split(parts[3], ", ") {
+		endpoint, weight, found := strings.Cut(entry, " weight ")
+		if _, err := netip.ParseAddrPort(endpoint); err != nil || !found {
+			return row{}, fmt.Errorf("entry %q: %w", entry, err)
+		}
+		if weight != "0" {
+			r.endpoints = append(r.endpoints, endpoint)
+		}
+	}
+	slices.Sort(r.endpoints)
+	if len(slices.Compact(slices.Clone(r.endpoints))) != len(r.endpoints) {
+		return row{}, fmt.Errorf("an endpoint is entered twice")
+	}
+	words := strings.Fields(parts[4])
+	for i, word := range words {
+		if word == "affinity" {
+			seconds, err := strconv.ParseUint(words[i+1], 10, 32)
+			if err != nil {
+				return row{}, err
+			}
+			r.affinity = uint32(seconds)
+		}
+	}
+	return r, nil
+}
+
+func TestParseRow(t *testing.T) {
+	r, err := parseRow(`10.96.0.1:80/6 lb [10.1.1.3:80 weight 7, 10.1.1.2:80 weight 7, 192.0.2.1:1 weight 0] out2in-only self-twice-nat affinity 30 tag "troupe/x"`)
+	if err != nil || r.frontend != "10.96.0.1:80/TCP" || r.affinity != 30 || !slices.Equal(r.endpoints, []string{"10.1.1.2:80", "10.1.1.3:80"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, line := range []string{
+		`10.96.0.1:80/6 lb [10.1.1.3:80 weight 7] out2in-only tag "other"`,
+		`10.96.0.1:80/6 to 10.1.1.1:80 tag "troupe/x"`,
+		`10.96.0.1:80/6 lb [10.1.1.3:80 weight 7, 10.1.1.3:80 weight 7] tag "troupe/x"`,
+	} {
+		if _, err := parseRow(line); err == nil {
+			t.Errorf("read %s", line)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+func TestLaneLetsOneIn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, leave := newLane(), make(chan struct{})
+		go l.run(t.Context(), func() error { <-leave; return nil }) //nolint:errcheck // its results are not what matters
+		synctest.Wait()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if ran, err := l.run(gone, func() error { t.Error("two at a time"); return nil }); ran || err != nil {
+			t.Errorf("ran %t, %v", ran, err)
+		}
+		close(leave)
+		failed := errors.New("failed")
+		if ran, err := l.run(t.Context(), func() error { return failed }); !ran || !errors.Is(err, failed) {
+			t.Errorf("ran %t, %v", ran, err)
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+func (r *renderer) startRead(c *runtime.Context) {
+	reason := r.verify
+	if r.have == nil {
+		reason = "what VPP holds is not known"
+	}
+	r.verify = ""
+	w := &work{session: r.link.GetSession(), began: c.Now(), reason: reason}
+	r.work = w
+	post, caller, reject := c.Post(), r.deps.Link, r.planned.Reject
+	c.Go("read", func(ctx context.Context) {
+		state, err := nat44.Read(ctx, caller, reject...)
+		post(&readDone{w, state, err})
+	})
+}
+
+// read adopts what VPP holds and puts every row that may differ on the list.
+func (r *renderer) read(c *runtime.Context, m *readDone) {
+	r.work = nil
+	if m.session != r.link.GetSession() {
+		return
+	}
+	if m.err != nil {
+		r.readFailed(c, m)
+		return
+	}
+	r.refused, r.refusal = nil, 0
+	before := r.have
+	m.state.Inherit(before)
+	r.have, r.globals, r.swept = m.state, true, false
+	for _, k := range r.claims.SetForeign(m.state.Foreign) {
+		r.touch(k)
+	}
+	differences := r.compare()
+	if before != nil {
+		differences = r.drift(before)
+		r.damaged = r.damaged || differences > 0
+	} else {
+		r.full = m.began
+	}
+	record(c, &messages.Event{
+		Kind: "resync", Object: r.name,
+		Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
+	})
+	if before == nil || differences > 0 || r.retell {
+		for _, key := range sortedKeys(r.accounts) {
+			if r.retell {
+				r.accounts[key].acked = nil // it may have been lost
+			}
+			r.answer(c, key)
+		}
+	}
+	r.retell = false
+	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
+}
+
+// readFailed has VPP read again: after a while, or when it is back.
+func (r *renderer) readFailed(c *runtime.Context, m *readDone) {
+	if r.have != nil {
+		r.verify = m.reason
+	}
+	if lost(m.err) {
+		r.delayed = c.Now().Add(r.deps.Timing.Backoff)
+		return // the link will tell
+	}
+	r.refuse(c, fmt.Errorf("read VPP: %w", m.err))
+}
+
+// lost reports whether an error only says that the connection has ended.
+func lost(err error) bool {
+	return errors.Is(err, link.ErrDown) || errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrUnknown)
+}
+
+// compare lists every row that is not as wanted and returns their number. Rows that nobody wants wait for the barrier, unless their service
+// has said that it is gone.
+func (r *renderer) compare() int {
+	r.unlist()
+	keys := make([]nat44.Key, 0, len(r.have.Rows))
+	for k := range r.have.Rows {
+		if row, ok := r.claims.Row(k); !ok && r.passed() || ok && len(nat44.DiffRow(r.held(k), &row)) > 0 {
+			keys = append(keys, k)
+		}
+	}
+	for k := range r.claims.Rows() {
+		if _, held := r.have.Rows[k]; !held {
+			keys = append(keys, k)
+		}
+	}
+	for name := range r.leaving {
+		for _, k := range r.accounts[name].leaving {
+			if _, held := r.have.Rows[k]; held && r.wanted(k) == nil {
+				keys = append(keys, k)
+			}
+		}
+	}
+	slices.SortFunc(keys, nat44.Key.Compare)
+	for _, k := range keys {
+		if f := r.failed[k]; f != nil {
+			r.dirty[k] = false // its time has not come
+			continue
+		}
+		r.list(k)
+	}
+	for k := range r.failed {
+		if _, dirty := r.dirty[k]; !dirty {
+			r.forgive(k)
+		}
+	}
+	return len(r.dirty)
+}
+
+// drift counts the rows that VPP did not hold as we knew: somebody else has been there. What was refused for that reason is worth another
+// try at once.
+func (r *renderer) drift(before *nat44.State) int {
+	var changed []nat44.Key
+	for k, old := range before.Rows {
+		if now, held := r.have.Rows[k]; !held || !now.Equal(old) {
+			changed = append(changed, k)
+		}
+	}
+	for k := range r.have.Rows {
+		if _, held := before.Rows[k]; !held {
+			changed = append(changed, k)
+		}
+	}
+	slices.SortFunc(changed, nat44.Key.Compare)
+	for _, k := range changed {
+		if r.failed[k] != nil {
+			r.touch(k)
+		}
+	}
+	return len(changed)
+}
+
+// refuse waits a growing while before VPP is asked for anything again.
+func (r *renderer) refuse(c *runtime.Context, err error) {
+	const longest = 30 * time.Second
+	delay := min(r.deps.Timing.Backoff<<min(r.refusal, 10), longest)
+	r.refused, r.delayed = err, c.Now().Add(delay)
+	r.refusal++
+	c.Logger().Warn("VPP refused", "err", err, "retry", delay)
+	record(c, &messages.Event{Kind: "render", Object: r.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
+}

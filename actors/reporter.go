@@ -1,0 +1,36 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// healthRepeat is how often every part repeats its health, whether it has changed or not.
+const healthRepeat = 2 * time.Second
+
+// healthBeat makes a part repeat its health.
+type healthBeat struct{}
+
+// reporter tells the healer how one part is; the parts embed it. They call keep in Start, and keep and repeat for every healthBeat.
+type reporter struct {
+	part string
+	last *messages.Health
+}
+
+// report sends the health of the part; with ok, a reason is a warning.
+func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
+	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch}
+	r.repeat(c)
+}
+
+// repeat sends the last health again, so that a restarted healer learns it.
+func (r *reporter) repeat(c *runtime.Context) {
+	if r.last != nil {
+		c.Send(c.PID(PathHealer), r.last)
+	}
+}
+
+// keep has the next healthBeat come.
+func (*reporter) keep(c *runtime.Context) { c.After(healthRepeat, &healthBeat{}) }

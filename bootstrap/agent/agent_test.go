@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	etcd "github.com/troupe-vpp/troupe/cluster"
+)
+
+// TestStopInEveryState ends agents in the states that are hard to stop in; TestMain finds what they leave running.
+func TestStopInEveryState(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(t *testing.T, cfg *config.Agent)
+		reach  func(t *testing.T, a *Agent) // waits for the state
+	}{
+		"at once": {},
+		"while etcd starts": {reach: func(t *testing.T, a *Agent) {
+			eventually(t, "VPP is connected", func() bool { return partOK(a, "link") })
+		}},
+		"ready":        {reach: ready},
+		"with no etcd": {change: func(_ *testing.T, cfg *config.Agent) { cfg.Etcd.Mode = config.EtcdNone }, reach: ready},
+		"VPP is not there": {
+			change: func(t *testing.T, cfg *config.Agent) {
+				cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, filepath.Join(t.TempDir(), "none")
+			},
+			reach: func(t *testing.T, a *Agent) { reason(t, a, "link", "waiting for VPP") },
+		},
+		"VPP does not answer": {
+			change: func(t *testing.T, cfg *config.Agent) {
+				socket := filepath.Join(shortDir(t), "vpp")
+				l, err := net.Listen("unix", socket) // nobody accepts
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = l.Close() })
+				cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, socket
+			},
+			reach: func(t *testing.T, a *Agent) { reason(t, a, "link", "not connected yet") },
+		},
+		"VPP has died": {reach: func(t *testing.T, a *Agent) {
+			ready(t, a)
+			a.Simulator().Crash()
+			eventually(t, "not ready", func() bool { return !partOK(a, "link") })
+		}},
+		"etcd is not there": {
+			change: func(t *testing.T, cfg *config.Agent) {
+				cfg.Etcd.Mode, cfg.Etcd.Endpoints = config.EtcdExternal, []string{"http://" + dead(t)}
+			},
+			reach: func(t *testing.T, a *Agent) { reason(t, a, "nodes", "waiting for etcd") },
+		},
+		"the API server is not there": {
+			change: func(t *testing.T, cfg *config.Agent) {
+				cfg.Kubernetes.Source, cfg.Kubernetes.Kubeconfig = config.SourceKubernetes, kubeconfig(t, dead(t))
+			},
+			reach: func(t *testing.T, a *Agent) {
+				eventually(t, "VPP is connected", func() bool { return partOK(a, "link") })
+			},
+		},
+		"the files are not there": {
+			change: func(_ *testing.T, cfg *config.Agent) { cfg.Kubernetes.Source = "files:/nonexistent" },
+			reach:  func(t *testing.T, a *Agent) { reason(t, a, "watch", "list directory") },
+		},
+		"an actor is suspended": {reach: func(t *testing.T, a *Agent) {
+			ready(t, a)
+			if err := a.Backend().Command(t.Context(), actors.PathRegistry, "suspend"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"an actor is being restarted": {reach: func(t *testing.T, a *Agent) {
+			ready(t, a)
+			for _, path := range []string{actors.PathNodes, actors.PathRenderer("nat44"), actors.PathWatch} {
+				if err := a.Kill(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := everything(t)
+			if tt.change != nil {
+				tt.change(t, cfg)
+			}
+			a, err := Start(cfg, quiet())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.reach != nil {
+				tt.reach(t, a)
+			}
+			began := time.Now()
+			stop(t, a)
+			if took := time.Since(began); took > 2*stopTimeout {
+				t.Errorf("it took %s", took)
+			}
+			stop(t, a) // a second time does nothing
+			if _, err := os.Stat(cfg.API.ControlSocket); err == nil {
+				t.Error("the control socket is left behind")
+			}
+		})
+	}
+}
+
+func partOK(a *Agent, name string) bool { return a.partsOK()[name] }
+
+// reason waits until a part says why it is not well.
+func reason(t *testing.T, a *Agent, part, text string) {
+	t.Helper()
+	eventually(t, part+" says "+text, func() bool {
+		for _, p := range a.Backend().Readiness().Parts {
+			if p.Name == part && !p.OK && strings.Contains(p.Reason, text) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func kubeconfig(t *testing.T, address string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	text := "{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: 'http://" + address +
+		"'}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u, user: {}}]}"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestStartRefuses: what can be known to fail at once is an error of Start that names it, and nothing is left: the same configuration, mended,
+// starts.
+func TestStartRefuses(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		change func(cfg *config.Agent)
+		is     error
+		want   string
+	}{
+		"port in use":          {func(c *config.Agent) { c.API.HTTPAddress = busy.Addr().String() }, syscall.EADDRINUSE, "listen for HTTP: "},
+		"socket is a file":     {func(c *config.Agent) { c.API.ControlSocket = file }, nil, file + " exists and is not a socket"},
+		"no kubeconfig":        {func(c *config.Agent) { c.Kubernetes.Source, c.Kubernetes.Kubeconfig = "kubernetes", "/none" }, os.ErrNotExist, "connect to Kubernetes: "},
+		"bad service network":  {func(c *config.Agent) { c.Services.ServiceCIDRs = []string{"x"} }, nil, "services.serviceCIDRs[0]: "},
+		"bad loopback address": {func(c *config.Agent) { c.NAT44.LoopbackIP = "x" }, nil, "nat44.loopbackIP: "},
+		"no CA": {func(c *config.Agent) {
+			c.Etcd.Mode, c.Etcd.Endpoints, c.Etcd.CA = config.EtcdExternal, []string{"https://127.0.0.1:1"}, "/none"
+		}, os.ErrNotExist, "connect to etcd: read etcd CA: "},
+		"data directory is a file": {func(c *config.Agent) { c.Etcd.DataDir = file }, nil, "open embedded etcd in " + file},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := everything(t)
+			wrong := *cfg
+			tt.change(&wrong)
+			a, err := Start(&wrong, quiet())
+			if err == nil {
+				stop(t, a)
+				t.Fatal("it started")
+			}
+			if !strings.Contains(err.Error(), tt.want) || tt.is != nil && !errors.Is(err, tt.is) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want something with %q", err, tt.want)
+			}
+			run(t, cfg)
+		})
+	}
+}
+
+// TestSecondAgentTouchesNothing: an agent that was started twice by mistake ends before it connects to VPP.
+func TestSecondAgentTouchesNothing(t *testing.T) {
+	first := run(t, everything(t))
+	ready(t, first)
+	before := first.Simulator().Counters().String()
+	second := everything(t)
+	second.VPP.Mode, second.VPP.APISocket = config.VPPSocket, first.Simulator().Socket()
+	second.Etcd.DataDir = first.cfg.Etcd.DataDir
+	if _, err := Start(second, quiet()); !errors.Is(err, etcd.ErrLocked) {
+		t.Errorf("got %v, want ErrLocked", err)
+	}
+	if after := first.Simulator().Counters().String(); after != before {
+		t.Errorf("VPP was asked for something: before\n%safter\n%s", before, after)
+	}
+	if !first.Backend().Readiness().Ready {
+		t.Error("the first agent is not ready any more")
+	}
+}
+
+// TestRestartWritesNothing: an agent that finds everything as it should be changes nothing.
+func TestRestartWritesNothing(t *testing.T) {
+	first := run(t, everything(t))
+	ready(t, first)
+	vpp := first.Simulator()
+	// A second agent beside the first one, over the same VPP, is what a restarted one is for VPP.
+	for range 3 {
+		before, rows := vpp.Counters().Mutating(), vpp.Rows()
+		cfg := everything(t)
+		cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, vpp.Socket()
+		again, err := Start(cfg, quiet())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready(t, again)
+		diff, err := again.Backend().Diff(t.Context())
+		if err != nil || len(diff.Renderers[0].Operations) > 0 || diff.Renderers[0].Error != "" {
+			t.Errorf("diff %+v, %v", diff, err)
+		}
+		stop(t, again)
+		if writes := vpp.Counters().Mutating() - before; writes != 0 {
+			t.Errorf("%d writes", writes)
+		}
+		if after := vpp.Rows(); strings.Join(after, "\n") != strings.Join(rows, "\n") {
+			t.Errorf("rows are now\n%s", strings.Join(after, "\n"))
+		}
+	}
+}
+
+// TestWait ends with the context, or with the error of what died.
+func TestWait(t *testing.T) {
+	a := run(t, everything(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := a.Wait(ctx); err != nil {
+		t.Errorf("a context that ended: %v", err)
+	}
+	ready(t, a)
+	done := make(chan struct{})
+	hammer := make(chan struct{})
+	go func() {
+		defer close(hammer)
+		for { // the children of the root, whose patience is the last
+			for _, path := range []string{actors.PathJournal, actors.PathIntrospect, actors.PathHealer} {
+				_ = a.Kill(path) // it may be dead already
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	err := ended(t, a)
+	close(done)
+	<-hammer
+	if !errors.Is(err, ErrFatal) {
+		t.Errorf("got %v, want ErrFatal", err)
+	}
+	if err := a.Backend().Live(); err == nil {
+		t.Error("it says that it lives")
+	}
+}
+
+// TestEmbeddedEtcdFails: an etcd that cannot serve, found after the start, ends the agent with the reason: waiting would not help.
+func TestEmbeddedEtcdFails(t *testing.T) {
+	cfg := everything(t)
+	// etcd cannot listen where something else than a socket is.
+	if err := os.MkdirAll(filepath.Join(cfg.Etcd.DataDir, "etcd.sock", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Start(cfg, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, a)
+	if err := ended(t, a); err == nil || !strings.Contains(err.Error(), "start embedded etcd in "+cfg.Etcd.DataDir) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Errors of an embedded etcd that ended while the agent ran.
+var (
+	errEtcdEnded   = errors.New("the embedded etcd ended")
+	errUnexplained = errors.New("it did not say why")
+)
+
+// connect returns a client of etcd; it waits for one that is starting.
+type connect func(context.Context) (*clientv3.Client, error)
+
+// nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor may be restarted. It remembers what a
+// new one must know: what Kubernetes and VPP said last, and which ID this node holds. All methods are safe for concurrent use.
+type nodeSync struct {
+	connect connect
+	cfg     cluster.Config
+	log     *slog.Logger
+
+	mu        sync.Mutex
+	syncer    *cluster.Syncer // nil while none runs
+	nodes     *messages.NodeInput
+	told      bool // SetNodes was called: nil is a value, too
+	addresses []string
+}
+
+var _ actors.NodeSync = (*nodeSync)(nil)
+
+// nodeSync makes node sync, with an embedded etcd where asked for; nil where the node stands alone.
+func (a *Agent) nodeSync() (actors.NodeSync, error) {
+	var to connect
+	var err error
+	switch a.cfg.Etcd.Mode {
+	case config.EtcdNone:
+		return nil, nil //nolint:nilnil // no node sync is a legal choice
+	case config.EtcdEmbedded:
+		to, err = a.embeddedEtcd()
+	default:
+		to, err = a.externalEtcd()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &nodeSync{connect: to, log: a.log.With("part", "cluster"), cfg: cluster.Config{
+		Prefix: a.cfg.Etcd.Prefix, NodeName: a.cfg.NodeName, GracePeriod: a.cfg.Etcd.GracePeriod.Duration(),
+	}}, nil
+}
+
+// externalEtcd makes a client of the etcd that the configuration names. It connects by itself, whenever etcd is there.
+func (a *Agent) externalEtcd() (connect, error) {
+	client, err := cluster.NewClient(cluster.ClientConfig{
+		Endpoints: a.cfg.Etcd.Endpoints, CA: a.cfg.Etcd.CA, Cert: a.cfg.Etcd.Cert, Key: a.cfg.Etcd.Key, DialTimeout: 5 * time.Second,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd: %w", err)
+	}
+	a.onClose("etcd client", closeWith(client))
+	return func(context.Context) (*clientv3.Client, error) { return client, nil }, nil
+}
+
+// embeddedEtcd starts an etcd inside this process. Its directory is taken at once, so that a second agent by mistake stops before it touches
+// anything; its start, which may have to wait for a slow disk, delays nobody but node sync.
+func (a *Agent) embeddedEtcd() (connect, error) {
+	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
+		Dir: a.cfg.Etcd.DataDir, NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := etcd.Start(ctx); err != nil {
+			if ctx.Err() == nil {
+				a.fail(err)
+			}
+			return
+		}
+		close(ready)
+		select {
+		case <-ctx.Done():
+		case err := <-etcd.Err():
+			a.fail(fmt.Errorf("%w: %w", errEtcdEnded, cmp.Or(err, errUnexplained)))
+		}
+	}()
+	a.onClose("embedded etcd", func(deadline context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return etcd.Close()
+		case <-deadline.Done():
+			return deadline.Err()
+		}
+	})
+	return func(ctx context.Context) (*clientv3.Client, error) {
+		select {
+		case <-ready:
+			return etcd.Client(), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}, nil
+}
+
+// Run satisfies actors.NodeSync. It may be called again after it has returned.
+func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
+	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: "waiting for etcd"})
+	client, err := n.connect(ctx)
+	if err != nil {
+		return err
+	}
+	syncer := n.begin(client)
+	defer n.end()
+	return syncer.Run(ctx, func(state *messages.ClusterState) {
+		n.remember(state)
+		out(state)
+	})
+}
+
+// begin makes a syncer and tells it what the one before knew.
+func (n *nodeSync) begin(client *clientv3.Client) *cluster.Syncer {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.syncer = cluster.New(client, n.cfg, n.log)
+	if n.told {
+		n.syncer.SetNodes(n.nodes)
+	}
+	if n.addresses != nil {
+		n.syncer.Publish(n.addresses)
+	}
+	return n.syncer
+}
+
+func (n *nodeSync) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.syncer = nil
+}
+
+// remember keeps the ID that this node holds, for the next syncer.
+func (n *nodeSync) remember(state *messages.ClusterState) {
+	if state.GetClaim() != messages.ClaimState_CLAIM_HELD {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cfg.LastID, n.cfg.LastUID = state.GetId(), state.GetNodes()[state.GetSelf()].GetUid()
+}
+
+func (n *nodeSync) lastID() uint32 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cfg.LastID
+}
+
+// SetNodes satisfies actors.NodeSync.
+func (n *nodeSync) SetNodes(in *messages.NodeInput) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes, n.told = in, true
+	if n.syncer != nil {
+		n.syncer.SetNodes(in)
+	}
+}
+
+// Publish satisfies actors.NodeSync.
+func (n *nodeSync) Publish(addresses []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.addresses = addresses
+	if n.syncer != nil {
+		n.syncer.Publish(addresses)
+	}
+}

@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+)
+
+// scrapeTimeout bounds the question of a scrape for the services. An introspection that does not answer costs a scrape that long, and the
+// numbers stay those of the last one.
+const scrapeTimeout = 100 * time.Millisecond
+
+// counted is what the last scrape knew of the services.
+type counted struct {
+	byState atomic.Pointer[map[string]int]
+}
+
+// states satisfies metrics.Sources: services by state.
+func (c *counted) states() map[string]int {
+	if known := c.byState.Load(); known != nil {
+		return maps.Clone(*known)
+	}
+	return nil
+}
+
+// scrape answers /metrics: first it brings up to date what nobody tells the metrics by itself.
+func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
+	a.count(ctx)
+	cancel()
+	a.metrics.Handler().ServeHTTP(w, r)
+}
+
+// count counts the services.
+func (a *Agent) count(ctx context.Context) {
+	page, err := askFor[*actors.StatusPage](ctx, a, actors.PathIntrospect, &actors.StatusQuery{})
+	if err != nil {
+		return
+	}
+	byState := map[string]int{}
+	for _, state := range []api.ServiceState{
+		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServiceNotServed,
+	} {
+		byState[string(state)] = 0 // a state that nobody has is 0, not absent: alerts compare
+	}
+	var internal4, external4, internal6, external6 int
+	services := backend{a}.summaries(page.Services)
+	for i, s := range page.Services {
+		byState[string(services[i].State)]++
+		internal4 += int(s.GetView().GetNoLocalIpv4().GetInternal())
+		external4 += int(s.GetView().GetNoLocalIpv4().GetExternal())
+		internal6 += int(s.GetView().GetNoLocalIpv6().GetInternal())
+		external6 += int(s.GetView().GetNoLocalIpv6().GetExternal())
+	}
+	a.counted.byState.Store(&byState)
+	a.metrics.NoLocalEndpoints(false, internal4, external4)
+	a.metrics.NoLocalEndpoints(true, internal6, external6)
+	waiting := byState[string(api.ServicePending)] // a service waits together with its slices
+	a.metrics.Pending(waiting, waiting)
+}
+
+// actorNumbers are the books of all mailboxes, for a scrape.
+func (a *Agent) actorNumbers() []metrics.ActorNumbers {
+	states := a.system.Snapshot()
+	out := make([]metrics.ActorNumbers, len(states))
+	for i := range states {
+		s := &states[i]
+		out[i] = metrics.ActorNumbers{
+			Kind: s.Kind, State: string(s.State), Pending: uint64(s.User), Received: s.Posted, Coalesced: s.Coalesced, Restarts: s.Restarts,
+			Failures: s.Panics, BusySeconds: s.Busy.Seconds(),
+		}
+	}
+	return out
+}
+
+// partsOK is readiness, for a scrape.
+func (a *Agent) partsOK() map[string]bool {
+	parts := map[string]bool{}
+	for _, p := range a.readiness.Load().Parts {
+		parts[p.Name] = p.OK
+	}
+	return parts
+}

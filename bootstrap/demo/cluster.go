@@ -1,0 +1,51 @@
+package demo
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+	"github.com/troupe-vpp/troupe/deploy/demo"
+)
+
+// cluster finds the cluster of the options, or unpacks the built-in one below dir, and looks whether it has the node to play: an agent
+// would wait for both for ever.
+func (o *Options) cluster(dir string) error {
+	if o.Cluster == "" {
+		o.Cluster = filepath.Join(dir, "cluster")
+		if err := unpack(o.Cluster); err != nil {
+			return fmt.Errorf("unpack the cluster: %w", err)
+		}
+	}
+	objects, _, err := plan.Read([]string{o.Cluster}, nil)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCluster, err)
+	}
+	if _, _, err := plan.Build(objects, plan.Options{Node: o.NodeName}); err != nil {
+		return fmt.Errorf("%w: %w", ErrCluster, err)
+	}
+	return nil
+}
+
+// unpack writes the built-in cluster to a directory, where the agent finds it as it would find a mounted one.
+func unpack(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	entries, err := demo.Files.ReadDir(".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		content, err := fs.ReadFile(demo.Files, e.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, e.Name()), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package bootstrap
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/cluster"
+)
+
+// TestMain runs the tests, or, started under the name of the program, the program: the scripts below testdata/script start it as users do,
+// in processes of its own, without building it.
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){
+		"troupe": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// leakChecked are tests that must not leave goroutines.
+type leakChecked struct{ *testing.M }
+
+// Run satisfies testscript.TestingM.
+func (m leakChecked) Run() int {
+	code := m.M.Run()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// patience is how long a script waits for anything; everything that is waited for takes a small part of it.
+const patience = 30 * time.Second
+
+// TestScript runs the program at the level of its user. Besides the commands of testscript the scripts have those of scriptCommands; DEMO is
+// the directory of the demo's cluster.
+func TestScript(t *testing.T) {
+	demo, err := filepath.Abs("../deploy/demo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds:                scriptCommands(),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("DEMO", demo)
+			env.Values[processesKey{}] = &processes{byName: map[string]*process{}, etcds: map[string]*cluster.Embedded{}}
+			return nil
+		},
+	})
+}

@@ -1,0 +1,229 @@
+package events
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"pgregory.net/rapid"
+)
+
+// machine drives a book with a server step by step, without Run and without a clock: time is what it says.
+type machine struct {
+	*rapid.T
+	server *apiServer
+	writer *Writer
+	now    time.Time
+	total  map[string]int // observations that must be counted, by note
+}
+
+// newMachine takes a server over, empty: making one takes longer than what is done with it.
+func newMachine(t *rapid.T, server *apiServer) *machine {
+	server.answer(nil, nil)
+	server.expire(t)
+	m := &machine{T: t, server: server, now: begin, total: map[string]int{}}
+	m.restart()
+	return m
+}
+
+// restart is the end of an agent and the start of the next one, which takes some time.
+func (m *machine) restart() {
+	m.now = m.now.Add(time.Second)
+	m.writer = New(m.server, Config{NodeName: "n1", Interval: time.Millisecond, ObjectBurst: 1000, MaxTries: 1000, Window: 24 * time.Hour},
+		slog.New(slog.DiscardHandler))
+	m.writer.book = newBook(m.writer.cfg, m.now)
+}
+
+// observe records something that happened.
+func (m *machine) observe(note string) {
+	e := event(note)
+	m.writer.book.record(&e, m.now)
+	m.total[note]++
+}
+
+// find records a state that was found: it counts only if it is the first that is heard of it.
+func (m *machine) find(note string) {
+	e := event(note)
+	e.Standing = true
+	m.writer.book.record(&e, m.now)
+	if m.total[note] == 0 {
+		m.total[note] = 1
+	}
+}
+
+// write does what is due, if anything is.
+func (m *machine) write() bool {
+	s, _ := m.writer.book.next(m.now)
+	if s == nil {
+		return false
+	}
+	j := s.job()
+	r := m.writer.send(m.Context(), j)
+	m.writer.book.finish(j, &r, time.Second, m.now)
+	return true
+}
+
+// flush writes until nothing waits.
+func (m *machine) flush() {
+	m.server.answer(nil, nil)
+	for range 10000 {
+		if m.writer.book.queued == 0 {
+			return
+		}
+		if !m.write() {
+			m.now = m.now.Add(time.Second)
+		}
+	}
+	m.Fatal("it does not come to an end")
+}
+
+// check looks at what must always be true.
+func (m *machine) check() {
+	b, waiting := m.writer.book, 0
+	for id, s := range b.series {
+		if s.id != id {
+			m.Fatalf("%v is kept as %v", s.id, id)
+		}
+		if s.waiting {
+			waiting++
+		}
+	}
+	if b.queued != waiting || len(b.series) > b.cfg.MaxSeries {
+		m.Fatalf("%d of %d wait, the book says %d", waiting, len(b.series), b.queued)
+	}
+	for _, e := range m.server.events(m) {
+		if n := countOf(&e); n > m.total[e.Note] {
+			m.Fatalf("%s is counted %d times, it was observed %d times", e.Note, n, m.total[e.Note])
+		}
+	}
+}
+
+// TestEveryObservationIsCountedOnce, whatever the server does and however often the agent restarts in quiet times.
+func TestEveryObservationIsCountedOnce(t *testing.T) {
+	server := newAPIServer()
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMachine(t, server)
+		note := rapid.SampledFrom([]string{"a", "b", "c"})
+		draw := func(label string) func(string, string) error {
+			return func(string, string) error {
+				return rapid.SampledFrom([]error{nil, nil, errTest, apierrors.NewInternalError(errTest)}).Draw(t, label)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"observe": func(t *rapid.T) { m.observe(note.Draw(t, "note")) },
+			"find":    func(t *rapid.T) { m.find(note.Draw(t, "note")) },
+			"write":   func(*rapid.T) { m.server.answer(draw("before"), draw("after")); m.write() },
+			"pass": func(t *rapid.T) {
+				m.now = m.now.Add(time.Duration(rapid.IntRange(1, 100).Draw(t, "seconds")) * time.Second)
+			},
+			"restart": func(*rapid.T) { m.flush(); m.restart() },
+			"":        func(*rapid.T) { m.check() },
+		})
+		m.flush()
+		held := map[string]int{}
+		for _, e := range m.server.events(t) {
+			held[e.Note] = countOf(&e)
+		}
+		if len(held) != len(m.total) {
+			t.Fatalf("the server holds %v, observed was %v", held, m.total)
+		}
+		for n, want := range m.total {
+			if held[n] != want {
+				t.Fatalf("%s is counted %d times, it was observed %d times", n, held[n], want)
+			}
+		}
+	})
+}
+
+func TestBookBooksAreBalanced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBook(Config{MaxSeries: 5, ObjectBurst: 3}.withDefaults(), begin)
+		now, begun := begin, uint64(0)
+		for range rapid.IntRange(1, 100).Draw(t, "steps") {
+			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds")) * time.Second)
+			before := len(b.series)
+			e := on(fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "service")), fmt.Sprint(rapid.IntRange(0, 5).Draw(t, "note")))
+			id := identityOf(&e)
+			known := b.series[id] != nil
+			b.record(&e, now)
+			if !known && b.series[id] != nil {
+				begun++
+			}
+			if len(b.series) > 5 || len(b.series) < before {
+				t.Fatalf("%d events after %d", len(b.series), before)
+			}
+			if rapid.Bool().Draw(t, "written") {
+				if s, _ := b.next(now); s != nil {
+					j := s.job()
+					b.finish(j, &result{verdict: accepted}, 0, now)
+				}
+			}
+			if s := b.stats; s.Recorded != s.Repeated+s.Limited+s.Overflowed+begun {
+				t.Fatalf("%+v and %d new ones", s, begun)
+			}
+		}
+	})
+}
+
+func TestTheBookForgetsWhatIsQuiet(t *testing.T) {
+	b := newBook(Config{Window: time.Hour}.withDefaults(), begin)
+	for i := range 10 {
+		e := on(fmt.Sprint(i), "boom")
+		b.record(&e, begin)
+		s, _ := b.next(begin)
+		b.finish(s.job(), &result{verdict: accepted}, 0, begin)
+	}
+	if len(b.series) != 10 || len(b.objects) != 10 {
+		t.Fatalf("%d events on %d objects", len(b.series), len(b.objects))
+	}
+	if s, pause := b.next(begin.Add(61 * time.Minute)); s != nil || pause != time.Hour {
+		t.Errorf("due: %v, pause %v", s, pause)
+	}
+	if len(b.series) != 0 || len(b.objects) != 0 {
+		t.Errorf("%d events on %d objects are left", len(b.series), len(b.objects))
+	}
+}
+
+func TestTheQuietestMakesRoom(t *testing.T) {
+	b := newBook(Config{MaxSeries: 2}.withDefaults(), begin)
+	put := func(name string, second int) {
+		e := on(name, "boom")
+		b.record(&e, begin.Add(time.Duration(second)*time.Second))
+	}
+	write := func() {
+		now := begin.Add(time.Minute)
+		if s, _ := b.next(now); s != nil {
+			b.finish(s.job(), &result{verdict: accepted}, 0, now)
+		}
+	}
+	put("old", 0)
+	write()
+	put("young", 1)
+	write()
+	put("new", 62) // takes the place of old
+	put("newer", 63)
+	put("newest", 64) // no place: the others wait
+	for name, want := range map[string]bool{"old": false, "young": false, "new": true, "newer": true, "newest": false} {
+		e := on(name, "boom")
+		if got := b.series[identityOf(&e)] != nil; got != want {
+			t.Errorf("%s is known: %t", name, got)
+		}
+	}
+	if b.stats.Overflowed != 1 {
+		t.Errorf("stats %+v", b.stats)
+	}
+}
+
+func BenchmarkRecordInAStorm(b *testing.B) {
+	w := New(nil, Config{NodeName: "n1"}, slog.New(slog.DiscardHandler))
+	var events []Event
+	for i := range 10000 {
+		events = append(events, on(fmt.Sprint(i), "boom"))
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		w.Record(events[i%len(events)])
+	}
+}

@@ -1,0 +1,235 @@
+package events
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Bounds of what one status is worth: the status itself, which the agent shows, has everything.
+const (
+	mostPerReason = 5 // events
+	mostListed    = 8 // frontends in one note
+)
+
+// foreignOwner begins the owner of a conflict that is not a service: a row in VPP that is not ours (messages.Conflict of package nat44).
+const foreignOwner = "VPP: "
+
+// Diff returns the events that a status of a service is worth after the previous one: what is new in it, and what is over. A nil previous
+// status, or one without this renderer, means that nothing is known of the time before; what is wrong in the current one is Standing then. A
+// service that is gone, or has no object, is worth nothing.
+//
+// What a renderer has not finished (no ack, or a pending one) is taken for unknown and worth nothing. Therefore the previous status should be
+// what Settled returns, not the last one that was seen; a Tracker takes care of that.
+func Diff(previous, current *messages.ServiceStatus) []Event {
+	if current.GetGone() || current.GetView() == nil {
+		return nil
+	}
+	if previous.GetGone() || previous.GetView().GetUid() != current.GetView().GetUid() {
+		previous = nil // another object of the same name
+	}
+	d := differ{view: current.GetView(), object: ServiceObject(current.GetKey(), current.GetView().GetUid())}
+	d.standing = previous == nil
+	d.input(previous.GetErrors(), current.GetErrors())
+	for _, ack := range current.GetRenders() {
+		if settled(ack) {
+			before := ackOf(previous, ack.GetRenderer())
+			d.standing = before == nil
+			d.render(before, ack)
+		}
+	}
+	return d.events
+}
+
+// differ collects the events of one status.
+type differ struct {
+	view   *messages.ServiceView
+	object Object
+	// standing says that nothing is known of the time before.
+	standing bool
+	events   []Event
+}
+
+// warn adds something that is wrong.
+func (d *differ) warn(reason, action, note string, shared bool) {
+	d.events = append(d.events, Event{
+		Object: d.object, Type: Warning, Reason: reason, Action: action, Note: note, Standing: d.standing, Shared: shared,
+	})
+}
+
+// inform adds something that is right again.
+func (d *differ) inform(reason, action, note string) {
+	d.events = append(d.events, Event{Object: d.object, Type: Normal, Reason: reason, Action: action, Note: note})
+}
+
+// warnEach adds an event per note, but not too many of one reason.
+func (d *differ) warnEach(reason, action string, notes []string, shared bool) {
+	for i, note := range notes {
+		if rest := len(notes) - i; i == mostPerReason-1 && rest > 1 {
+			note = fmt.Sprintf("%s (and %d more)", note, rest-1)
+		} else if i == mostPerReason {
+			return
+		}
+		d.warn(reason, action, note, shared)
+	}
+}
+
+// input tells new problems of the input. All nodes read the same input.
+func (d *differ) input(previous, current []*messages.ObjectError) {
+	known := map[string]bool{}
+	for _, e := range previous {
+		known[problemText(e, d.object)] = true
+	}
+	var notes []string
+	for _, e := range current {
+		if text := problemText(e, d.object); !known[text] {
+			known[text] = true
+			notes = append(notes, text)
+		}
+	}
+	d.warnEach(ReasonInvalidInput, actionResolve, notes, true)
+}
+
+// problemText says which field of what is wrong; the object is named only where it is another one than the event is about.
+func problemText(e *messages.ObjectError, about Object) string {
+	var b strings.Builder
+	if e.GetKind() != about.Kind || e.GetObject() != about.Namespace+"/"+about.Name {
+		b.WriteString(strings.TrimSpace(e.GetKind()+" "+e.GetObject()) + ": ")
+	}
+	if e.GetField() != "" {
+		b.WriteString(e.GetField() + ": ")
+	}
+	return b.String() + e.GetMessage()
+}
+
+// render tells what became of the service in one renderer.
+func (d *differ) render(previous, current *messages.RenderAck) {
+	d.state(previous, current)
+	d.conflicts(previous.GetConflicts(), current.GetConflicts())
+	d.approximations(current.GetRenderer(), previous.GetApproximations(), current.GetApproximations())
+}
+
+// state tells errors and their end. An error with a state that is good means a part that the renderer has no means for (SCTP, IPv6), on
+// every node alike.
+func (d *differ) state(previous, current *messages.RenderAck) {
+	failed := current.GetState() == messages.RenderState_RENDER_FAILED
+	wrong := failed || current.GetError() != ""
+	wasWrong := previous.GetState() == messages.RenderState_RENDER_FAILED || previous.GetError() != ""
+	switch {
+	case wrong && (!wasWrong || previous.GetState() != current.GetState() || previous.GetError() != current.GetError()):
+		d.warn(ReasonFailedToRender, actionRender, current.GetRenderer()+": "+orUnknown(current.GetError()), !failed)
+	case wasWrong && !wrong && current.GetState() == messages.RenderState_RENDER_IN_SYNC:
+		d.inform(ReasonRendered, actionRender, current.GetRenderer()+": VPP holds everything that this service needs")
+	}
+}
+
+func orUnknown(text string) string {
+	if text == "" {
+		return "the reason is not known"
+	}
+	return text
+}
+
+// conflicts tells frontends that another service owns, one event per owner, and those that it owns no longer.
+func (d *differ) conflicts(previous, current []*messages.Conflict) {
+	before, now := byOwner(previous), byOwner(current)
+	var services, foreign []string
+	for _, owner := range ownersOf(current) {
+		lost := without(now[owner], before[owner])
+		if len(lost) == 0 {
+			continue
+		}
+		if name, is := strings.CutPrefix(owner, foreignOwner); is {
+			foreign = append(foreign, fmt.Sprintf("a row of VPP that is not ours (%s) has %s", name, list(lost)))
+		} else {
+			services = append(services, fmt.Sprintf("service %s, which is older or has the smaller name, has %s", owner, list(lost)))
+		}
+	}
+	d.warnEach(ReasonConflictingExternalIP, actionRender, services, true)
+	d.warnEach(ReasonConflictingExternalIP, actionRender, foreign, false)
+
+	contested := map[string]bool{}
+	for _, c := range current {
+		contested[c.GetFrontend()] = true
+	}
+	wanted := map[string]bool{}
+	for _, f := range d.view.GetFrontends() {
+		wanted[service.FrontendText(f)] = true
+	}
+	var won []string
+	for _, c := range previous {
+		if f := c.GetFrontend(); wanted[f] && !contested[f] && !slices.Contains(won, f) {
+			won = append(won, f)
+		}
+	}
+	if len(won) > 0 {
+		d.inform(ReasonRecovered, actionRender, "this service has "+list(won)+" now")
+	}
+}
+
+// byOwner groups the frontends of conflicts.
+func byOwner(conflicts []*messages.Conflict) map[string][]string {
+	out := map[string][]string{}
+	for _, c := range conflicts {
+		out[c.GetOwner()] = append(out[c.GetOwner()], c.GetFrontend())
+	}
+	return out
+}
+
+// ownersOf lists the owners, ordered.
+func ownersOf(conflicts []*messages.Conflict) []string {
+	var owners []string
+	for _, c := range conflicts {
+		owners = append(owners, c.GetOwner())
+	}
+	slices.Sort(owners)
+	return slices.Compact(owners)
+}
+
+// without returns what is in the first list only.
+func without(all, taken []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(taken, s) })
+}
+
+// list joins frontends, not too many of them.
+func list(frontends []string) string {
+	if n := len(frontends); n > mostListed {
+		return fmt.Sprintf("%s and %d more", strings.Join(frontends[:mostListed], ", "), n-mostListed)
+	}
+	return strings.Join(frontends, ", ")
+}
+
+// approximations tells what is not rendered exactly, each text once however many frontends it is true for.
+func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
+	known := map[string]bool{}
+	for _, a := range previous {
+		known[approximationText(a)] = true
+	}
+	frontends := map[string][]string{}
+	var order []string
+	for _, a := range current {
+		text := approximationText(a)
+		if known[text] {
+			continue
+		}
+		if frontends[text] == nil {
+			order = append(order, text)
+		}
+		frontends[text] = append(frontends[text], a.GetFrontend())
+	}
+	for i, text := range order {
+		order[i] = fmt.Sprintf("%s: %s: %s", renderer, list(frontends[text]), text)
+	}
+	d.warnEach(ReasonApproximated, actionRender, order, true)
+}
+
+func approximationText(a *messages.Approximation) string {
+	text := fmt.Sprintf("%s instead of %s", a.GetRendered(), a.GetWanted())
+	if a.GetWhy() != "" {
+		text += ": " + a.GetWhy()
+	}
+	return text
+}

@@ -1,0 +1,136 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Types of events.
+const (
+	// Normal events inform.
+	Normal = corev1.EventTypeNormal
+	// Warning events want somebody to look.
+	Warning = corev1.EventTypeWarning
+)
+
+// Reasons of events. They are part of what users depend on: alerts and scripts select by them.
+const (
+	// ReasonFailedToRender means that VPP does not hold what the service needs, or that the renderer has no means for a part of it.
+	ReasonFailedToRender = "FailedToRender"
+	// ReasonRendered means that VPP holds what the service needs, after it did not.
+	ReasonRendered = "Rendered"
+	// ReasonApproximated means that VPP serves the service, but not exactly as Kubernetes asks for.
+	ReasonApproximated = "Approximated"
+	// ReasonConflictingExternalIP means that another service owns an address and port that this one wants as well.
+	ReasonConflictingExternalIP = "ConflictingExternalIP"
+	// ReasonInvalidInput means that a field of the Service, or one of its slices, cannot be used.
+	ReasonInvalidInput = "InvalidInput"
+	// ReasonQuarantined means that the service made its actor fail again and again, and was put aside.
+	ReasonQuarantined = "Quarantined"
+	// ReasonRecovered means that a conflict, a quarantine or a health check that failed is over.
+	ReasonRecovered = "Recovered"
+	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. The word is that of kube-proxy.
+	ReasonHealthCheckFailed = "FailedToStartServiceHealthcheck"
+	// ReasonStarting means that the agent of a node has started. The word is that of kube-proxy.
+	ReasonStarting = "Starting"
+)
+
+// Actions: what was attempted.
+const (
+	actionStart   = "StartTroupe"
+	actionResolve = "Resolve" // make a view of the input
+	actionRender  = "Render"  // bring the view into VPP
+	actionListen  = "Listen"  // the word of kube-proxy
+	actionRun     = "Run"     // run the actor of the service
+)
+
+// Object is what an event is about.
+type Object struct {
+	// Kind is "Service" or "Node"; both belong to the API version v1.
+	Kind string
+	// Namespace is "" for a Node.
+	Namespace string
+	Name      string
+	// UID is that of the object: kubectl describe shows only events that carry it.
+	UID string
+}
+
+// ServiceObject returns the Service of a key "namespace/name".
+func ServiceObject(key, uid string) Object {
+	namespace, name, _ := strings.Cut(key, "/")
+	return Object{Kind: "Service", Namespace: namespace, Name: name, UID: uid}
+}
+
+// NodeObject returns a Node. Its UID in events is its name, as the kubelet and kube-proxy have it; kubectl describe looks for that.
+func NodeObject(name string) Object { return Object{Kind: "Node", Name: name, UID: name} }
+
+// String returns "Kind namespace/name" or "Kind name".
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// Event is something that happened to an object, or a state it was found in. Two events that are equal but for Standing are the same event
+// again.
+type Event struct {
+	// Object is what it is about.
+	Object Object
+	// Type is Normal or Warning.
+	Type string
+	// Reason is one of the constants of this package: CamelCase, for machines.
+	Reason string
+	// Action is what was attempted, CamelCase.
+	Action string
+	// Note is one line for people; what exceeds 1024 bytes is cut off.
+	Note string
+	// Standing says that nothing happened just now: the state was found like that, for example after a start. It is told only if it has not
+	// been told already.
+	Standing bool
+	// Shared says that every node of the cluster would tell the same; one of them does. Such an event has no count.
+	Shared bool
+}
+
+// Recorder takes events. Record never blocks and any goroutine may call it.
+type Recorder interface {
+	// Record tells an event, or drops it if there are too many.
+	Record(e Event)
+}
+
+// Started returns the event of an agent that starts.
+func Started(node string) Event {
+	return Event{Object: NodeObject(node), Type: Normal, Reason: ReasonStarting, Action: actionStart, Note: "troupe serves the services of node " + node}
+}
+
+// HealthCheck returns the event of a health-check node port of a service that cannot be listened on, in the words of kube-proxy, or, with
+// nil, of one that can be again.
+func HealthCheck(service Object, node string, port uint32, err error) Event {
+	e := Event{Object: service, Type: Warning, Reason: ReasonHealthCheckFailed, Action: actionListen}
+	key := service.Namespace + "/" + service.Name
+	if err == nil {
+		e.Type, e.Reason = Normal, ReasonRecovered
+		e.Note = fmt.Sprintf("node %s serves healthcheck %q on port %d again", node, key, port)
+		return e
+	}
+	e.Note = fmt.Sprintf("node %s failed to start healthcheck %q on port %d: %v", node, key, port, err)
+	return e
+}
+
+// Quarantined returns the event of a service whose actor was put aside; why is one line.
+func Quarantined(service Object, node, why string) Event {
+	return Event{
+		Object: service, Type: Warning, Reason: ReasonQuarantined, Action: actionRun,
+		Note: fmt.Sprintf("node %s does not follow changes of this service for now, what it served last stays: %s", node, why),
+	}
+}
+
+// Released returns the event of a service that works again after a quarantine.
+func Released(service Object, node string) Event {
+	return Event{
+		Object: service, Type: Normal, Reason: ReasonRecovered, Action: actionRun,
+		Note: fmt.Sprintf("node %s follows changes of this service again", node),
+	}
+}

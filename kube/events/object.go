@@ -1,0 +1,120 @@
+package events
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// controller is the reporting controller of all events.
+const controller = "troupe"
+
+// Limits of the API server (validation of events.k8s.io/v1), in bytes.
+const (
+	mostNote     = 1024
+	mostInstance = 128
+	mostName     = 253
+)
+
+// instanceName is the reporting instance of a node. One that is too long ends with a hash of all of it.
+func instanceName(node string) string {
+	name := controller + "-" + node
+	if len(name) <= mostInstance {
+		return name
+	}
+	hash := digest(name)
+	return name[:mostInstance-1-len(hash)] + "-" + hash
+}
+
+// namespaceOf is where an event about an object lives; what has no namespace has its events in "default".
+func namespaceOf(o *Object) string {
+	if o.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return o.Namespace
+}
+
+// objectName is the name of the API object of an event: that of what it is about, and a hash of all that makes it this event and no other
+// one. Everybody who tells the same event finds the same name.
+func objectName(id *identity, instance string) string {
+	if id.shared {
+		instance = ""
+	}
+	o := &id.object
+	hash := digest(o.Kind, o.Namespace, o.Name, o.UID, id.kind, id.reason, id.action, id.note, strconv.FormatBool(id.shared), instance)
+	head := o.Name[:min(len(o.Name), mostName-1-len(hash))]
+	name := strings.TrimRight(head, "-.") + "." + hash
+	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
+		return controller + "." + hash // an object whose name is no name of an event
+	}
+	return name
+}
+
+// digest is a short hash of texts.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, t := range texts {
+		_, _ = h.Write(strconv.AppendInt(nil, int64(len(t)), 10)) // so that "ab","c" is not "a","bc"
+		_, _ = h.Write([]byte(":" + t))
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// trim makes a note that the API server takes: valid text within the limit.
+func trim(note string) string {
+	note = strings.ToValidUTF8(note, "?")
+	if len(note) <= mostNote {
+		return note
+	}
+	const mark = "..."
+	end := mostNote - len(mark)
+	for !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return note[:end] + mark
+}
+
+// object makes the API object of an event that was observed so often.
+func (j *job) object(instance string, count int) *eventsv1.Event {
+	o := &j.id.object
+	e := &eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&j.id, instance), Namespace: namespaceOf(o)},
+		EventTime:           metav1.NewMicroTime(j.first),
+		ReportingController: controller,
+		ReportingInstance:   instance,
+		Action:              j.id.action,
+		Reason:              j.id.reason,
+		Regarding: corev1.ObjectReference{
+			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
+		},
+		Note: j.id.note,
+		Type: j.id.kind,
+	}
+	if count > 1 && !j.id.shared {
+		e.Series = seriesOf(count, j.last)
+	}
+	return e
+}
+
+func seriesOf(count int, last time.Time) *eventsv1.EventSeries {
+	return &eventsv1.EventSeries{Count: int32(min(count, 1<<30)), LastObservedTime: metav1.NewMicroTime(last)} //nolint:gosec // bounded
+}
+
+// seriesPatch is a merge patch that sets the count.
+func seriesPatch(count int, last time.Time) []byte {
+	patch, err := json.Marshal(map[string]any{"series": seriesOf(count, last)})
+	if err != nil {
+		return []byte("{}") // a number and a time always have a JSON form
+	}
+	return patch
+}

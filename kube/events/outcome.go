@@ -1,0 +1,57 @@
+package events
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+)
+
+// verdict says what an error of the API server means for an event.
+type verdict int
+
+const (
+	// accepted: no error.
+	accepted verdict = iota
+	// exists: an object of this name is there.
+	exists
+	// missing: the object, or its namespace, is not there.
+	missing
+	// refused: the server will never take it.
+	refused
+	// later: the server answered, but cannot take it now.
+	later
+	// silence: there was no answer; what the server did is not known.
+	silence
+)
+
+// judge classifies an error, and returns how long the server wants to be left alone; 0 = it did not say.
+func judge(err error) (verdict, time.Duration) {
+	if err == nil {
+		return accepted, 0
+	}
+	var construction *rest.RequestConstructionError
+	if errors.As(err, &construction) {
+		return refused, 0
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return silence, 0
+	}
+	var pause time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		pause = time.Duration(seconds) * time.Second
+	}
+	switch code := status.Status().Code; {
+	case apierrors.IsAlreadyExists(err):
+		return exists, 0
+	case code == http.StatusNotFound:
+		return missing, 0
+	case code == http.StatusUnauthorized, code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusTooManyRequests,
+		code >= http.StatusInternalServerError, code == 0:
+		return later, pause
+	}
+	return refused, 0
+}

@@ -1,0 +1,201 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+var (
+	eventResource = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	eventKind     = schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}
+)
+
+// apiServer is the fake clientset with what it lacks: the validation of events, namespaces that go, outages, requests that are carried out
+// without an answer.
+type apiServer struct {
+	*fake.Clientset
+	objects clienttesting.ObjectTracker // without managed fields, which nobody asks for here and which cost most of the time
+
+	mu       sync.Mutex
+	requests []string // "verb name", all that arrived
+	missing  map[string]bool
+	// before and after are asked about each request; an error of before keeps it from being carried out, one of after only its answer from
+	// being seen. They may sleep.
+	before, after func(verb, name string) error
+}
+
+func newAPIServer() *apiServer {
+	s := &apiServer{
+		Clientset: fake.NewClientset(), objects: clienttesting.NewObjectTracker(scheme.Scheme, scheme.Codecs.UniversalDecoder()),
+		missing: map[string]bool{},
+	}
+	s.PrependReactor("*", "events", s.react)
+	return s
+}
+
+func (s *apiServer) react(action clienttesting.Action) (bool, runtime.Object, error) {
+	name := ""
+	var problems []string
+	switch a := action.(type) {
+	case clienttesting.CreateAction:
+		e := a.GetObject().(*eventsv1.Event) //nolint:forcetypeassert // nothing else is created
+		name, problems = e.Name, invalid(e, a.GetNamespace())
+	case clienttesting.PatchAction:
+		name = a.GetName()
+	default: // the test looks
+		return clienttesting.ObjectReaction(s.objects)(action)
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, action.GetVerb()+" "+name)
+	before, after, gone := s.before, s.after, s.missing[action.GetNamespace()]
+	s.mu.Unlock()
+	if before != nil {
+		if err := before(action.GetVerb(), name); err != nil {
+			return true, nil, err
+		}
+	}
+	if len(problems) > 0 {
+		return true, nil, apierrors.NewInvalid(eventKind, name, nil)
+	}
+	if gone {
+		return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, action.GetNamespace())
+	}
+	handled, object, err := clienttesting.ObjectReaction(s.objects)(action)
+	if after != nil {
+		if lost := after(action.GetVerb(), name); lost != nil {
+			return true, nil, lost
+		}
+	}
+	return handled, object, err
+}
+
+// invalid is what the API server checks when an event is created (ValidateEventCreate of the core API).
+func invalid(e *eventsv1.Event, namespace string) (problems []string) {
+	check := func(ok bool, what string) {
+		if !ok {
+			problems = append(problems, what)
+		}
+	}
+	check(len(validation.NameIsDNSSubdomain(e.Name, false)) == 0, "name")
+	check(!e.EventTime.IsZero(), "eventTime")
+	check(e.Type == "Normal" || e.Type == "Warning", "type")
+	check(e.Namespace == namespace && (e.Namespace == e.Regarding.Namespace || e.Regarding.Namespace == "" && e.Namespace == "default"), "namespace")
+	check(len(utilvalidation.IsQualifiedName(e.ReportingController)) == 0, "reportingController")
+	check(e.ReportingInstance != "" && len(e.ReportingInstance) <= 128, "reportingInstance")
+	check(e.Action != "" && len(e.Action) <= 128, "action")
+	check(e.Reason != "" && len(e.Reason) <= 128, "reason")
+	check(len(e.Note) <= 1024, "note")
+	check(e.Series == nil || e.Series.Count >= 2 && !e.Series.LastObservedTime.IsZero(), "series")
+	return problems
+}
+
+// fail makes every request fail with this error before it is carried out; nil ends that.
+func (s *apiServer) fail(err error) {
+	s.answer(func(string, string) error { return err }, nil)
+}
+
+// answer sets what is asked about each request.
+func (s *apiServer) answer(before, after func(verb, name string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before, s.after = before, after
+}
+
+// count is how many requests arrived.
+func (s *apiServer) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
+// verbs lists the requests that arrived, without the names.
+func (s *apiServer) verbs() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for _, r := range s.requests {
+		verb, _, _ := strings.Cut(r, " ")
+		out = append(out, verb)
+	}
+	return strings.Join(out, " ")
+}
+
+// events returns what the server holds.
+func (s *apiServer) events(t interface{ Fatal(...any) }) []eventsv1.Event {
+	list, err := s.EventsV1().Events("").List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// lines renders what the server holds: "namespace/object reason note xCOUNT", ordered.
+func (s *apiServer) lines(t interface{ Fatal(...any) }) []string {
+	var out []string
+	for _, e := range s.events(t) {
+		out = append(out, fmt.Sprintf("%s/%s %s %s x%d", e.Namespace, e.Regarding.Name, e.Reason, e.Note, countOf(&e)))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// expire removes everything, as the time to live does.
+func (s *apiServer) expire(t interface{ Fatal(...any) }) {
+	for _, e := range s.events(t) {
+		if err := s.objects.Delete(eventResource, e.Namespace, e.Name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestTheFakeServerRefusesWhatTheRealOneRefuses(t *testing.T) {
+	good := func() *eventsv1.Event {
+		e := event("boom")
+		return (&job{id: identityOf(&e), first: begin, last: begin}).object("troupe-n1", 2)
+	}
+	if problems := invalid(good(), "default"); len(problems) > 0 {
+		t.Fatalf("a good event: %v", problems)
+	}
+	for want, change := range map[string]func(*eventsv1.Event){
+		"name":                func(e *eventsv1.Event) { e.Name = "A" },
+		"eventTime":           func(e *eventsv1.Event) { e.EventTime = metav1.MicroTime{} },
+		"type":                func(e *eventsv1.Event) { e.Type = "Error" },
+		"namespace":           func(e *eventsv1.Event) { e.Regarding.Namespace = "other" },
+		"reportingController": func(e *eventsv1.Event) { e.ReportingController = "" },
+		"reportingInstance":   func(e *eventsv1.Event) { e.ReportingInstance = strings.Repeat("a", 129) },
+		"action":              func(e *eventsv1.Event) { e.Action = "" },
+		"reason":              func(e *eventsv1.Event) { e.Reason = "" },
+		"note":                func(e *eventsv1.Event) { e.Note = strings.Repeat("a", 1025) },
+		"series":              func(e *eventsv1.Event) { e.Series.Count = 1 },
+	} {
+		e := good()
+		change(e)
+		if got := invalid(e, "default"); !slices.Equal(got, []string{want}) {
+			t.Errorf("%s: %v", want, got)
+		}
+		s := newAPIServer()
+		if _, err := s.EventsV1().Events("default").Create(t.Context(), e, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+			t.Errorf("%s: the server says %v", want, err)
+		}
+	}
+	e := good()
+	e.Regarding.Namespace, e.Namespace = "", "kube-public"
+	if got := invalid(e, "kube-public"); !slices.Equal(got, []string{"namespace"}) {
+		t.Errorf("an object without a namespace: %v", got)
+	}
+}

@@ -1,0 +1,303 @@
+package healthcheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// acceptanceFile is where the cases are, seen from the root of the module.
+const acceptanceFile = "../shared/acceptance/service-cases.json"
+
+// These types hold what this test reads of the file; kube/service decodes all of it, strictly. What is said of health checks is decoded
+// strictly here as well.
+type (
+	caseNode struct {
+		Name      string            `json:"name"`
+		Labels    map[string]string `json:"labels"`
+		Addresses []string          `json:"addresses"`
+	}
+	caseObjects struct {
+		Services       []corev1.Service            `json:"services"`
+		EndpointSlices []discoveryv1.EndpointSlice `json:"endpointSlices"`
+	}
+	caseStep struct {
+		Name   string      `json:"name"`
+		Apply  caseObjects `json:"apply"`
+		Delete struct {
+			Services       []string `json:"services"`
+			EndpointSlices []string `json:"endpointSlices"`
+		} `json:"delete"`
+		Node         *caseNode         `json:"node"`
+		ProxyHealthy *bool             `json:"proxyHealthy"`
+		HealthChecks []json.RawMessage `json:"healthChecks"`
+	}
+	acceptanceCase struct {
+		Name   string   `json:"name"`
+		Node   caseNode `json:"node"`
+		Config struct {
+			NodePortAddresses []string `json:"nodePortAddresses"`
+		} `json:"config"`
+		caseObjects
+		HealthChecks []json.RawMessage `json:"healthChecks"`
+		Steps        []caseStep        `json:"steps"`
+	}
+	caseHealthCheck struct {
+		Service         string            `json:"service"`
+		Listen          *bool             `json:"listen"`
+		Port            uint32            `json:"port"`
+		Status          int               `json:"status"`
+		LocalEndpoints  uint32            `json:"localEndpoints"`
+		ListenAddresses []string          `json:"listenAddresses"`
+		Headers         map[string]string `json:"headers"`
+		Body            json.RawMessage   `json:"body"`
+	}
+)
+
+// TestAcceptance runs every case that says anything of health checks, from the API objects to the answer over HTTP.
+func TestAcceptance(t *testing.T) {
+	cases, expectations, requests := 0, 0, 0
+	for _, c := range loadCases(t) {
+		said := len(c.HealthChecks)
+		for i := range c.Steps {
+			said += len(c.Steps[i].HealthChecks)
+		}
+		if said == 0 {
+			continue
+		}
+		cases++
+		expectations += said
+		t.Run(c.Name, func(t *testing.T) {
+			requests += runCase(t, &c)
+		})
+	}
+	t.Logf("%d cases with %d expectations, %d requests", cases, expectations, requests)
+	if expectations == 0 {
+		t.Error("no case says anything of health checks")
+	}
+}
+
+// cluster is the accumulated state of one case.
+type cluster struct {
+	*world
+	healthy  atomic.Bool
+	config   service.Config
+	node     *messages.NodeContext
+	services map[string]*messages.Service
+	slices   map[string]*messages.EndpointSlice
+	requests int
+}
+
+func runCase(t *testing.T, c *acceptanceCase) int {
+	t.Helper()
+	k := &cluster{services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}}
+	k.healthy.Store(true)
+	k.world = start(t, Config{Healthy: k.healthy.Load})
+	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.config.NodePortAddresses = addresses
+	k.setNode(&c.Node)
+	k.apply(&c.caseObjects)
+	k.check("start", c.HealthChecks)
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		k.apply(&s.Apply)
+		for _, key := range s.Delete.Services {
+			delete(k.services, key)
+		}
+		for _, key := range s.Delete.EndpointSlices {
+			delete(k.slices, key)
+		}
+		if s.Node != nil {
+			k.setNode(s.Node)
+		}
+		if s.ProxyHealthy != nil {
+			k.healthy.Store(*s.ProxyHealthy)
+		}
+		k.check(s.Name, s.HealthChecks)
+	}
+	if lines := k.told(); len(lines) > 0 {
+		t.Errorf("problems: %q", lines)
+	}
+	return k.requests
+}
+
+func (k *cluster) setNode(n *caseNode) {
+	k.Helper()
+	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
+	for _, text := range n.Addresses {
+		object.Status.Addresses = append(object.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: text})
+	}
+	node, problems := normalize.Node("case", object)
+	if len(problems) > 0 {
+		k.Fatalf("node: %v", problems)
+	}
+	k.node = &messages.NodeContext{Node: node, Addresses: n.Addresses}
+}
+
+func (k *cluster) apply(objects *caseObjects) {
+	k.Helper()
+	for i := range objects.Services {
+		s, problems := normalize.Service("case", &objects.Services[i])
+		if len(problems) > 0 {
+			k.Errorf("service: %v", problems)
+		}
+		k.services[normalize.ServiceKey(s)] = s
+	}
+	for i := range objects.EndpointSlices {
+		s, problems := normalize.EndpointSlice("case", &objects.EndpointSlices[i])
+		if len(problems) > 0 {
+			k.Errorf("slice: %v", problems)
+		}
+		k.slices[normalize.SliceKey(s)] = s
+	}
+}
+
+// checks is what the servers are told: those of all services.
+func (k *cluster) checks() []Check {
+	var want []Check
+	for _, key := range slices.Sorted(maps.Keys(k.services)) {
+		in := &messages.ServiceInput{Key: key, Service: k.services[key]}
+		for _, slice := range slices.Sorted(maps.Keys(k.slices)) {
+			if normalize.SliceOwner(k.slices[slice]) == key {
+				in.Slices = append(in.Slices, k.slices[slice])
+			}
+		}
+		want = append(want, Checks(service.Resolve(in, k.node, k.config))...)
+	}
+	return want
+}
+
+// check runs one sync and compares what listens and answers with what the case says.
+func (k *cluster) check(step string, texts []json.RawMessage) {
+	k.Helper()
+	k.set(k.checks()...)
+	for _, text := range texts {
+		var want caseHealthCheck
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&want); err != nil {
+			k.Fatalf("%s: %v", step, err)
+		}
+		k.compare(step, &want)
+	}
+}
+
+func (k *cluster) compare(step string, want *caseHealthCheck) {
+	k.Helper()
+	var listening []string
+	for _, port := range k.servers.Status().Ports {
+		if port.Service == want.Service {
+			listening = append(listening, port.Address.String())
+			if !port.Listening || uint32(port.Address.Port()) != want.Port {
+				k.Errorf("%s: %s: %+v, want port %d", step, want.Service, port, want.Port)
+			}
+		}
+	}
+	if want.Listen != nil && !*want.Listen {
+		if len(listening) > 0 {
+			k.Errorf("%s: %s listens on %v", step, want.Service, listening)
+		}
+		return
+	}
+	if len(listening) == 0 {
+		k.Errorf("%s: %s does not listen", step, want.Service)
+	}
+	if want.ListenAddresses != nil {
+		if diff := cmp.Diff(want.ListenAddresses, listening); diff != "" {
+			k.Errorf("%s: %s: listen addresses (-want +got):\n%s", step, want.Service, diff)
+		}
+	}
+	for _, address := range listening {
+		if netip.MustParseAddrPort(address).Addr().IsUnspecified() {
+			k.Errorf("%s: %s listens on %s", step, want.Service, address)
+		}
+		k.requests++
+		k.compareAnswer(step, want, k.ask(http.MethodGet, address, "/any/path"))
+	}
+}
+
+func (k *cluster) compareAnswer(step string, want *caseHealthCheck, got answer) {
+	k.Helper()
+	var body struct {
+		LocalEndpoints uint32 `json:"localEndpoints"`
+	}
+	if err := json.Unmarshal([]byte(got.body), &body); err != nil {
+		k.Errorf("%s: %s: body %q: %v", step, want.Service, got.body, err)
+	}
+	if got.status != want.Status || body.LocalEndpoints != want.LocalEndpoints {
+		k.Errorf("%s: %s: %d %s, want %d, %d local endpoints", step, want.Service, got.status, got.body, want.Status, want.LocalEndpoints)
+	}
+	for name, value := range want.Headers {
+		if got.header.Get(name) != value {
+			k.Errorf("%s: %s: header %s is %q, want %q", step, want.Service, name, got.header.Get(name), value)
+		}
+	}
+	if want.Body != nil {
+		var wanted, actual any
+		if err := errors.Join(json.Unmarshal(want.Body, &wanted), json.Unmarshal([]byte(got.body), &actual)); err != nil {
+			k.Fatal(err)
+		}
+		if diff := cmp.Diff(wanted, actual); diff != "" {
+			k.Errorf("%s: %s: body (-want +got):\n%s", step, want.Service, diff)
+		}
+	}
+}
+
+// loadCases finds and decodes the file, or skips the test where the checkout stands alone.
+func loadCases(t *testing.T) []acceptanceCase {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !exists(filepath.Join(dir, "go.mod")) {
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(acceptanceFile)))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no acceptance cases beside the checkout (%s)", acceptanceFile)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		SchemaVersion int              `json:"schemaVersion"`
+		Cases         []acceptanceCase `json:"cases"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatalf("decode %s: %v", acceptanceFile, err)
+	}
+	if file.SchemaVersion != 1 {
+		t.Fatalf("schema version %d, want 1", file.SchemaVersion)
+	}
+	return file.Cases
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,74 @@
+package healthcheck
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+)
+
+// Problem says that a service has no health check on one of its addresses, or that this is over.
+type Problem struct {
+	// Service is its key, UID that of the object.
+	Service, UID string
+	// Port is spec.healthCheckNodePort.
+	Port uint32
+	// Address is "ip:port", or the text that is not.
+	Address string
+	// Err is why; errors.Is finds ErrContested, ErrAddress or what the listening said. nil = it is over.
+	Err error
+	// Withdrawn is true when it is over because the service does not want the address any more; otherwise the address is served now.
+	Withdrawn bool
+}
+
+func problemOf(check *Check, address string, err error) Problem {
+	return Problem{Service: check.Service, UID: check.UID, Port: check.Health.GetPort(), Address: address, Err: err}
+}
+
+// report tells what changed since the last report.
+func (s *Servers) report() {
+	now := maps.Clone(s.refused)
+	served := map[claim]bool{}
+	for addr, p := range s.ports {
+		check := p.check.Load()
+		c := claim{check.Service, addr.String()}
+		if served[c] = p.server != nil; !served[c] {
+			now[c] = problemOf(check, c.address, p.err)
+		}
+	}
+	for _, c := range slices.SortedFunc(keysOf(s.told, now), compareClaim) {
+		before, was := s.told[c]
+		p, is := now[c]
+		switch {
+		case !is:
+			before.Err, before.Withdrawn = nil, !served[c]
+			s.log.Info("health check problem is over", "svc", c.service, "address", c.address, "withdrawn", before.Withdrawn)
+			s.cfg.OnProblem(before)
+		case !was || before.Err.Error() != p.Err.Error():
+			s.log.Warn("no health check", "svc", c.service, "address", c.address, "err", p.Err)
+			s.cfg.OnProblem(p)
+		}
+	}
+	s.told = now
+	s.publish()
+}
+
+// keysOf visits the keys of both maps, each once.
+func keysOf(a, b map[claim]Problem) iter.Seq[claim] {
+	return func(yield func(claim) bool) {
+		for c := range a {
+			if !yield(c) {
+				return
+			}
+		}
+		for c := range b {
+			if _, seen := a[c]; !seen && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func compareClaim(a, b claim) int {
+	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
+}

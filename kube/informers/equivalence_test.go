@@ -1,0 +1,149 @@
+package informers
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/files"
+	"github.com/troupe-vpp/troupe/kube/kubetest"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// fromFiles returns what the file source delivers for these objects: its Decode, its selection, its Store.
+func fromFiles(t *testing.T, objects kubetest.Objects) *messages.Snapshot {
+	t.Helper()
+	decoded, problems := files.Decode(bytes.NewReader(objects.List(t)), "cluster")
+	if len(problems) > 0 {
+		t.Fatalf("the file source has problems: %v", problems)
+	}
+	return kubetest.Meaning(kube.Collect("n1", decoded.Select("n1"), nil))
+}
+
+// local makes every node name that is this node's in the cluster the name of the node of these tests.
+func local(objects kubetest.Objects, name string) kubetest.Objects {
+	for _, n := range objects.Nodes {
+		if n.Name == name {
+			n.Name = "n1"
+		}
+	}
+	for _, p := range objects.Pods {
+		if p.Spec.NodeName == name {
+			p.Spec.NodeName = "n1"
+		}
+	}
+	for _, s := range objects.EndpointSlices {
+		for i := range s.Endpoints {
+			if node := s.Endpoints[i].NodeName; node != nil && *node == name {
+				n1 := "n1"
+				s.Endpoints[i].NodeName = &n1
+			}
+		}
+	}
+	return objects
+}
+
+func (r *running) wantSnapshot(want *messages.Snapshot) {
+	r.t.Helper()
+	got := kubetest.Meaning(r.settle().Snapshot())
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		r.t.Errorf("the sources differ (-files +API server):\n%s", diff)
+	}
+}
+
+// TestSourcesAgree: the same objects in files and behind an API server are the same snapshot, at the start and after every step.
+func TestSourcesAgree(t *testing.T) {
+	for _, c := range kubetest.Cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			objects := local(c.Objects, c.Objects.Nodes[0].Name)
+			run(t, objects.All(), nil, func(r *running) {
+				r.wantSnapshot(fromFiles(t, objects))
+				for _, step := range c.Steps {
+					step.Apply = local(step.Apply, "test-node")
+					r.apply(step)
+					objects = after(objects, step)
+					r.wantSnapshot(fromFiles(t, objects))
+				}
+			})
+		})
+	}
+}
+
+// TestSourcesAgreeOnTheRealDump does it with a real cluster, at each of its nodes.
+func TestSourcesAgreeOnTheRealDump(t *testing.T) {
+	for _, n := range kubetest.DumpObjects(t).Nodes {
+		t.Run(n.Name, func(t *testing.T) {
+			objects := local(kubetest.DumpObjects(t), n.Name)
+			run(t, objects.All(), nil, func(r *running) { r.wantSnapshot(fromFiles(t, objects)) })
+		})
+	}
+}
+
+// apply makes the step on the server.
+func (r *running) apply(step kubetest.Step) {
+	r.t.Helper()
+	ctx, core, discovery := context.Background(), r.client.CoreV1(), r.client.DiscoveryV1()
+	exists := func(err error) bool {
+		if !apierrors.IsAlreadyExists(err) {
+			r.ok(err)
+			return false
+		}
+		return true
+	}
+	for _, s := range step.Apply.Services {
+		if _, err := core.Services(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
+			_, err = core.Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
+			r.ok(err)
+		}
+	}
+	for _, s := range step.Apply.EndpointSlices {
+		if _, err := discovery.EndpointSlices(s.Namespace).Create(ctx, s, metav1.CreateOptions{}); exists(err) {
+			_, err = discovery.EndpointSlices(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
+			r.ok(err)
+		}
+	}
+	for _, n := range step.Apply.Nodes {
+		_, err := core.Nodes().Update(ctx, n, metav1.UpdateOptions{})
+		r.ok(err)
+	}
+	for _, key := range step.DeleteService {
+		namespace, name, _ := strings.Cut(key, "/")
+		r.ok(core.Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+	}
+	for _, key := range step.DeleteSlice {
+		namespace, name, _ := strings.Cut(key, "/")
+		r.ok(discovery.EndpointSlices(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+	}
+}
+
+// after returns the objects after the step.
+func after(objects kubetest.Objects, step kubetest.Step) kubetest.Objects {
+	objects.Services = replaced(objects.Services, step.Apply.Services, step.DeleteService)
+	objects.EndpointSlices = replaced(objects.EndpointSlices, step.Apply.EndpointSlices, step.DeleteSlice)
+	objects.Nodes = replaced(objects.Nodes, step.Apply.Nodes, nil)
+	return objects
+}
+
+func replaced[T metav1.Object](old, apply []T, remove []string) []T {
+	drop := map[string]bool{}
+	for _, key := range remove {
+		drop[key] = true
+	}
+	for _, o := range apply {
+		drop[o.GetNamespace()+"/"+o.GetName()] = true
+	}
+	var out []T
+	for _, o := range old {
+		if !drop[o.GetNamespace()+"/"+o.GetName()] {
+			out = append(out, o)
+		}
+	}
+	return append(out, apply...)
+}

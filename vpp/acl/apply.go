@@ -1,0 +1,164 @@
+package acl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// OpResult is what became of one operation.
+type OpResult struct {
+	// Op is the operation, with the indices of the ACLs that were created entered, for State.Record.
+	Op Op
+	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
+	// VPP has not answered.
+	Err error
+	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before
+	// the next Diff. It can be set without an error.
+	Unknown bool
+	// Messages is the number of messages that were handed to VPP.
+	Messages int
+}
+
+// Apply carries out the operations in their order and returns one result per operation. Neighbours with the same verb go to VPP in one
+// pipelined batch. An operation that fails does not stop those that follow, except those that need an ACL which could not be created.
+//
+// VPP has no message that changes the input list alone, so the lists of all interfaces are read once more right before the first one is
+// set, and an interface whose lists are not as they were is left alone: nothing that others do at the same time is lost, but for the moment
+// between this read and the write.
+func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
+	a := applier{caller: c, results: make([]OpResult, len(ops)), created: map[string]uint32{}}
+	for i, op := range ops {
+		a.results[i] = OpResult{Op: op, Err: op.Check()}
+	}
+	for from := 0; from < len(ops); {
+		to := from + 1
+		for to < len(ops) && ops[to].Verb == ops[from].Verb {
+			to++
+		}
+		a.batch(ctx, from, to)
+		from = to
+	}
+	return a.results
+}
+
+// applier carries out operations.
+type applier struct {
+	caller  link.Caller
+	results []OpResult
+	// created are the indices of the ACLs made so far, by tag.
+	created map[string]uint32
+}
+
+// batch carries out neighbouring operations of one verb.
+func (a *applier) batch(ctx context.Context, from, to int) {
+	if a.results[from].Op.Verb == SetLists {
+		a.prepareLists(ctx, a.results[from:to])
+	}
+	var msgs []api.Message
+	var owners []*OpResult
+	for i := from; i < to; i++ {
+		r := &a.results[i]
+		if r.Err != nil {
+			continue
+		}
+		msg := Message(r.Op)
+		if err := link.Check(msg); err != nil {
+			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), ErrUnsafe, err)
+			continue
+		}
+		msgs, owners = append(msgs, msg), append(owners, r)
+	}
+	if len(msgs) == 0 {
+		return
+	}
+	answers, err := a.caller.Do(ctx, msgs)
+	if err != nil {
+		answers = make([]link.Result, len(msgs))
+		for i := range answers {
+			answers[i].Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
+		}
+	}
+	for i, answer := range answers {
+		a.book(owners[i], answer)
+	}
+}
+
+// prepareLists enters the indices of new ACLs into the lists, and refuses to set lists that have changed meanwhile.
+func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
+	lists, err := readLists(ctx, a.caller)
+	for i := range results {
+		r := &results[i]
+		missing := a.resolve(&r.Op)
+		switch {
+		case r.Err != nil:
+		case missing != "":
+			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)
+		case err != nil:
+			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
+		case !lists[r.Op.Interface].equal(r.Op.Was):
+			r.Err, r.Unknown = fmt.Errorf("%s: %w", r.Op.Describe(), ErrChanged), true
+		}
+	}
+}
+
+// resolve enters the indices of ACLs that were created; it returns the tag of one that was not.
+func (a *applier) resolve(op *Op) (missing string) {
+	op.Input = slices.Clone(op.Input)
+	for i := range op.Input {
+		ref := &op.Input[i]
+		if ref.Tag == "" || ref.Index != none {
+			continue
+		}
+		index, found := a.created[ref.Tag]
+		if !found {
+			return ref.Tag
+		}
+		ref.Index = index
+	}
+	return ""
+}
+
+// book enters the answer to an operation.
+func (a *applier) book(r *OpResult, answer link.Result) {
+	err := answerOf(answer)
+	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+		r.Messages++
+	}
+	if retval, answered := link.Retval(err); answered && retval != 0 {
+		m := meaningOf(r.Op, retval)
+		if r.Unknown = m.unknown; m.err != nil {
+			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), m.err, err)
+		}
+		return
+	}
+	if err != nil {
+		r.Err, r.Unknown = fmt.Errorf("%s: %w", r.Op.Describe(), err), errors.Is(err, link.ErrUnknown)
+		return
+	}
+	if r.Op.Verb != Create {
+		return
+	}
+	reply, ok := answer.Reply.(*acl.ACLAddReplaceReply)
+	if !ok {
+		r.Err, r.Unknown = fmt.Errorf("%s: %w: answered by %T", r.Op.Describe(), link.ErrProtocol, answer.Reply), true
+		return
+	}
+	r.Op.Index, a.created[r.Op.Tag] = reply.ACLIndex, reply.ACLIndex
+}
+
+// answerOf returns the error of an answer. The reply to acl_add_replace has its return value behind the index, where it may have been
+// overlooked.
+func answerOf(answer link.Result) error {
+	reply, ok := answer.Reply.(*acl.ACLAddReplaceReply)
+	if answer.Err == nil && ok && reply.Retval != 0 {
+		return &link.RetvalError{Message: (&acl.ACLAddReplace{}).GetMessageName(), Retval: reply.Retval}
+	}
+	return answer.Err
+}

@@ -1,0 +1,178 @@
+package acl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Verb says what an operation does.
+type Verb uint8
+
+// The operations, in the order in which Diff uses them.
+const (
+	// Create makes the ACL Op.Tag with Op.Rules. Nothing refers to it yet.
+	Create Verb = iota + 1
+	// Replace gives the ACL Op.Index the rules Op.Rules in place: the interfaces that it stands on are never without.
+	Replace
+	// SetLists sets the input ACLs of Op.Interface to Op.Input. VPP does it in one step.
+	SetLists
+	// Delete deletes the ACL Op.Index, which stands on no interface any more.
+	Delete
+)
+
+// verbs are the names of the operations in texts and metrics.
+var verbs = [...]string{Create: "create-acl", Replace: "replace-acl", SetLists: "set-acl-lists", Delete: "delete-acl"}
+
+// String returns the name of the operation.
+func (v Verb) String() string {
+	if int(v) < len(verbs) && verbs[v] != "" {
+		return verbs[v]
+	}
+	return fmt.Sprintf("verb-%d", uint8(v))
+}
+
+// Ref names an ACL in a list.
+type Ref struct {
+	// Tag is set for ACLs of ours.
+	Tag string
+	// Index is VPP's acl_index; ~0 for one of ours that an operation before this one creates.
+	Index uint32
+}
+
+// String returns the tag or the index.
+func (r Ref) String() string {
+	if r.Tag != "" {
+		return r.Tag
+	}
+	return strconv.FormatUint(uint64(r.Index), 10)
+}
+
+// indices returns the indices of a list.
+func indices(refs []Ref) []uint32 {
+	var list []uint32
+	for _, ref := range refs {
+		list = append(list, ref.Index)
+	}
+	return list
+}
+
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+type Op struct {
+	// Verb says what is done.
+	Verb Verb
+	// Tag of the ACL, for Create, Replace and Delete.
+	Tag string
+	// Index of the ACL in VPP. Apply enters it where Create has made one.
+	Index uint32
+	// Rules of a deny ACL; nil for the permitting one. Shared, not to be changed.
+	Rules []Rule
+	// Interface is a sw_if_index.
+	Interface uint32
+	// Was are the lists of the interface as they were when the operation was made. Apply refuses it where they are not so any more.
+	Was Lists
+	// Input is the new input list. The output list stays as it is.
+	Input []Ref
+}
+
+// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface, touch what is not ours, or overflow
+// what VPP can hold.
+func (op Op) Check() error {
+	why := ""
+	switch op.Verb {
+	case Create, Replace:
+		why = op.checkRules()
+	case SetLists:
+		why = op.checkInput()
+	case Delete:
+		if !Ours(op.Tag) {
+			why = "it is not ours"
+		}
+	default:
+		why = "unknown operation"
+	}
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %s", op.Describe(), ErrUnsafe, why)
+}
+
+// checkRules says what is wrong with the content of an ACL.
+func (op Op) checkRules() string {
+	_, deny := classOfTag(op.Tag)
+	switch {
+	case !deny && op.Tag != PermitTag:
+		return "unknown tag"
+	case deny && len(op.Rules) == 0:
+		return "no rules"
+	case !deny && len(op.Rules) > 0:
+		return "rules in the permitting ACL"
+	case len(op.Rules) > mostRules:
+		return fmt.Sprintf("more than %d rules", mostRules)
+	}
+	for _, r := range op.Rules {
+		if !r.valid() {
+			return "bad rule: " + r.String()
+		}
+	}
+	return ""
+}
+
+// mostRules leaves room for rules that wait for their removal beside those that are wanted.
+const mostRules = 2 * MaxRules
+
+// checkInput says what is wrong with a list. The worst is one of deny ACLs alone: VPP drops what no rule matches, so the interface would
+// be cut off.
+func (op Op) checkInput() string {
+	var others []uint32
+	denies, permits := 0, 0
+	for i, ref := range op.Input {
+		switch {
+		case ref.Tag == "":
+			others = append(others, ref.Index)
+		case ref.Tag == PermitTag:
+			if permits++; i != len(op.Input)-1 {
+				return "the permitting ACL is not the last one"
+			}
+		default:
+			if denies++; i != 0 {
+				return "the deny ACL is not the first one"
+			}
+		}
+	}
+	switch {
+	case len(op.Input)+len(op.Was.Output) > MaxLists:
+		return fmt.Sprintf("more than %d ACLs", MaxLists)
+	case permits > 0 && len(others) > 0:
+		return "it would permit what ACLs of others drop"
+	case denies > 0 && permits == 0 && len(others) == 0:
+		return "it would drop everything"
+	case slices.ContainsFunc(others, func(index uint32) bool { return !slices.Contains(op.Was.Input, index) }):
+		return "it would add an ACL of somebody else"
+	}
+	return ""
+}
+
+// Describe says in one line what the operation does, for journals and diffs.
+func (op Op) Describe() string {
+	switch op.Verb {
+	case Create:
+		return fmt.Sprintf("create ACL %s with %d rules", op.Tag, len(op.Rules))
+	case Replace:
+		return fmt.Sprintf("replace the rules of ACL %s (%d) by %d", op.Tag, op.Index, len(op.Rules))
+	case SetLists:
+		names := make([]string, len(op.Input))
+		for i, ref := range op.Input {
+			names[i] = ref.String()
+		}
+		return fmt.Sprintf("set input ACLs of interface %d to [%s]", op.Interface, strings.Join(names, " "))
+	case Delete:
+		return fmt.Sprintf("delete ACL %s (%d)", op.Tag, op.Index)
+	default:
+		return op.Verb.String()
+	}
+}
+
+// String is Describe.
+func (op Op) String() string { return op.Describe() }

@@ -1,0 +1,62 @@
+package acl
+
+import (
+	"context"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/interface_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Read reads the ACLs and the lists of all interfaces from VPP, in two dumps; what somebody else changes between them may be seen in
+// part. The rules of others come along, because VPP cannot be asked by tag, and are thrown away. An error wraps what the link reports;
+// errors.Is(err, link.ErrUnsupported) means that the ACL plugin is not loaded.
+func Read(ctx context.Context, c link.Caller) (*State, error) {
+	state := NewState()
+	err := c.Dump(ctx, &acl.ACLDump{ACLIndex: none}, func(msg api.Message) {
+		if d, ok := msg.(*acl.ACLDetails); ok && Ours(d.Tag) {
+			state.adopt(aclOf(d))
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read ACLs: %w", err)
+	}
+	if state.Lists, err = readLists(ctx, c); err != nil {
+		return nil, err
+	}
+	return state, nil
+}
+
+// adopt enters an ACL of ours. Of several with one tag the one with the smallest index counts.
+func (s *State) adopt(a ACL) {
+	_, deny := classOfTag(a.Tag)
+	other, found := s.ACLs[a.Tag]
+	switch {
+	case !deny && a.Tag != PermitTag, found && other.Index < a.Index:
+		s.Spare[a.Index] = a
+		return
+	case found:
+		s.Spare[other.Index] = other
+	}
+	s.ACLs[a.Tag] = a
+}
+
+// readLists reads the lists of all interfaces that have any.
+func readLists(ctx context.Context, c link.Caller) (map[uint32]Lists, error) {
+	all := map[uint32]Lists{}
+	err := c.Dump(ctx, &acl.ACLInterfaceListDump{SwIfIndex: interface_types.InterfaceIndex(none)}, func(msg api.Message) {
+		d, ok := msg.(*acl.ACLInterfaceListDetails)
+		if !ok || len(d.Acls) == 0 {
+			return
+		}
+		inputs := min(int(d.NInput), len(d.Acls))
+		all[uint32(d.SwIfIndex)] = Lists{Input: d.Acls[:inputs:inputs], Output: d.Acls[inputs:]}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read ACLs of interfaces: %w", err)
+	}
+	return all, nil
+}

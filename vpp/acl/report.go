@@ -1,0 +1,53 @@
+package acl
+
+import (
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Reasons why VPP does not do exactly what Kubernetes asks for.
+const (
+	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
+	whyUnguarded = "VPP has no ACL for it: the ACL plugin is not loaded, or there is no room"
+)
+
+// unguarded enters what is not so without the rules of the frontend at hand.
+func (p *planner) unguarded(wanted string) {
+	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "like everybody", Why: whyUnguarded,
+	})
+}
+
+// reportFragments enters, once for a frontend, that fragmented datagrams to other ports of the address suffer.
+func (p *planner) reportFragments(r Rule) {
+	if !udp(r) || p.told == p.name {
+		return
+	}
+	p.told = p.name
+	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: "datagrams to port " + strconv.Itoa(int(r.Port)) + " dropped",
+		Rendered: "also those to other UDP ports of " + r.VIP.String() + " that come in fragments, from the same clients", Why: whyFragments,
+	})
+}
+
+// unrendered enters that the frontend at hand, or a part of it, is not guarded.
+func (p *planner) unrendered(f *messages.Frontend, field, message string) {
+	p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
+		Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "ports[" + f.GetPortName() + "]." + field, Message: message,
+	})
+}
+
+// frontendText returns "ip:port/PROTO", IPv6 in brackets; whatever the address is.
+func frontendText(f *messages.Frontend) string {
+	if addr, err := netip.ParseAddr(f.GetAddress()); err == nil {
+		return nat44.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
+	}
+	return f.GetAddress() + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + strconv.Itoa(int(f.GetProtocol()))
+}
+
+// join lists texts.
+func join(texts []string) string { return strings.Join(texts, ", ") }

@@ -1,0 +1,87 @@
+package acl
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Rule drops packets: those of some clients to one address, port and protocol.
+type Rule struct {
+	// Class says on which interfaces the rule stands: those through which all of its clients enter.
+	Class Class
+	// VIP is the destination address.
+	VIP netip.Addr
+	// Port is the destination port, 1..65535.
+	Port uint16
+	// Proto is the IANA protocol number, TCP or UDP: VPP compares the ports of no other protocol.
+	Proto uint8
+	// From are the source addresses; masked, of the family of VIP. All of them where nobody may send.
+	From netip.Prefix
+}
+
+// Key returns the frontend that the rule is about, as renderers name it.
+func (r Rule) Key() nat44.Key { return nat44.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
+
+// Compare orders rules by frontend, source address, length of the source prefix (a network stands before its parts) and class.
+func (r Rule) Compare(other Rule) int {
+	return cmp.Or(r.Key().Compare(other.Key()), r.From.Addr().Compare(other.From.Addr()), cmp.Compare(r.From.Bits(), other.From.Bits()),
+		cmp.Compare(r.Class, other.Class))
+}
+
+// String says in one line what is dropped.
+func (r Rule) String() string { return fmt.Sprintf("drop %s from %s (%s)", r.Key(), r.From, r.Class) }
+
+// valid reports whether VPP can hold the rule and would treat it as meant.
+func (r Rule) valid() bool {
+	return r.VIP.IsValid() && r.VIP.Zone() == "" && r.Port != 0 && (r.Proto == nat44.TCP || r.Proto == nat44.UDP) &&
+		r.From.IsValid() && r.From == r.From.Masked() && r.From.Addr().Is4() == r.VIP.Is4()
+}
+
+// Minimal returns the rules in order, without duplicates and without those that another one makes superfluous. The same frontend and
+// sources for two classes of clients become one rule for both. The argument is not changed.
+func Minimal(rules []Rule) []Rule {
+	ordered := slices.Clone(rules)
+	slices.SortFunc(ordered, Rule.Compare)
+	merged := ordered[:0]
+	for _, r := range ordered {
+		if n := len(merged); n > 0 && merged[n-1].Key() == r.Key() && merged[n-1].From == r.From {
+			merged[n-1].Class |= r.Class
+			continue
+		}
+		merged = append(merged, r)
+	}
+	minimal := merged[:0]
+	// around are the rules kept so far, of the same frontend, whose networks contain the one at hand: the innermost last.
+	var around []Rule
+	for _, r := range merged {
+		for len(around) > 0 && !around[len(around)-1].contains(r) {
+			around = around[:len(around)-1]
+		}
+		if slices.ContainsFunc(around, func(outer Rule) bool { return outer.Class&r.Class == r.Class }) {
+			continue
+		}
+		minimal, around = append(minimal, r), append(around, r)
+	}
+	return minimal
+}
+
+// contains reports whether both rules are about the same frontend and the sources of the other one are among those of this one.
+func (r Rule) contains(other Rule) bool {
+	return r.Key() == other.Key() && r.From.Bits() <= other.From.Bits() && r.From.Contains(other.From.Addr())
+}
+
+// forInterface returns the rules that stand on interfaces of a class, minimal; their class is that of the interface.
+func forInterface(rules []Rule, class Class) []Rule {
+	var own []Rule
+	for _, r := range rules {
+		if r.Class.appliesTo(class) {
+			r.Class = class
+			own = append(own, r)
+		}
+	}
+	return Minimal(own)
+}

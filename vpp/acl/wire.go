@@ -1,0 +1,118 @@
+package acl
+
+import (
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+)
+
+// maxPort is the end of a range of all ports.
+const maxPort = 65535
+
+// Message returns the binary API message of an operation; nil for an unknown one.
+func Message(op Op) api.Message {
+	switch op.Verb {
+	case Create, Replace:
+		return &acl.ACLAddReplace{ACLIndex: op.Index, Tag: op.Tag, R: wireRules(op.Tag, op.Rules)}
+	case SetLists:
+		return &acl.ACLInterfaceSetACLList{
+			SwIfIndex: interface_types.InterfaceIndex(op.Interface), NInput: uint8(len(op.Input)),
+			Acls: append(indices(op.Input), op.Was.Output...),
+		}
+	case Delete:
+		return &acl.ACLDel{ACLIndex: op.Index}
+	default:
+		return nil
+	}
+}
+
+// wireRules returns the content of an ACL of ours.
+func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
+	if tag == PermitTag {
+		return permits()
+	}
+	wired := make([]acl_types.ACLRule, len(rules))
+	for i, r := range rules {
+		wired[i] = wireRule(r)
+	}
+	return wired
+}
+
+// permits returns the two rules that permit everything: a rule is for one family. Permitting without reflection makes no sessions.
+func permits() []acl_types.ACLRule {
+	all := make([]acl_types.ACLRule, 2)
+	for i, addr := range [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		everything := wirePrefix(everybody(addr))
+		all[i] = acl_types.ACLRule{
+			IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcPrefix: everything, DstPrefix: everything,
+			SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeLast: maxPort,
+		}
+	}
+	return all
+}
+
+// wireRule translates a rule.
+func wireRule(r Rule) acl_types.ACLRule {
+	return acl_types.ACLRule{
+		IsPermit: acl_types.ACL_ACTION_API_DENY, SrcPrefix: wirePrefix(r.From), DstPrefix: wirePrefix(netip.PrefixFrom(r.VIP, r.VIP.BitLen())),
+		Proto: ip_types.IPProto(r.Proto), SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeFirst: r.Port, DstportOrIcmpcodeLast: r.Port,
+	}
+}
+
+// ruleOf is the reverse of wireRule; false for what it would not write.
+func ruleOf(class Class, w acl_types.ACLRule) (Rule, bool) {
+	from, ok := prefixOf(w.SrcPrefix)
+	vip, ok2 := prefixOf(w.DstPrefix)
+	if !ok || !ok2 {
+		return Rule{}, false
+	}
+	r := Rule{Class: class, VIP: vip.Addr(), Port: w.DstportOrIcmpcodeFirst, Proto: uint8(w.Proto), From: from}
+	return r, r.valid() && wireRule(r) == w
+}
+
+func wirePrefix(p netip.Prefix) ip_types.Prefix {
+	prefix := ip_types.Prefix{Len: uint8(p.Bits())}
+	if p.Addr().Is4() {
+		prefix.Address = ip_types.Address{Af: ip_types.ADDRESS_IP4, Un: ip_types.AddressUnionIP4(p.Addr().As4())}
+	} else {
+		prefix.Address = ip_types.Address{Af: ip_types.ADDRESS_IP6, Un: ip_types.AddressUnionIP6(p.Addr().As16())}
+	}
+	return prefix
+}
+
+// prefixOf is the reverse of wirePrefix.
+func prefixOf(w ip_types.Prefix) (netip.Prefix, bool) {
+	addr := netip.AddrFrom4(w.Address.Un.GetIP4())
+	if w.Address.Af == ip_types.ADDRESS_IP6 {
+		addr = netip.AddrFrom16(w.Address.Un.GetIP6())
+	}
+	p := netip.PrefixFrom(addr, int(w.Len))
+	return p, p.IsValid()
+}
+
+// aclOf translates an ACL of ours as VPP holds it. Whatever we would not write under its tag makes it odd; what can be understood of its
+// rules is kept.
+func aclOf(d *acl.ACLDetails) ACL {
+	held := ACL{Index: d.ACLIndex, Tag: d.Tag}
+	class, deny := classOfTag(d.Tag)
+	if !deny {
+		held.odd = d.Tag != PermitTag || !slices.Equal(d.R, permits())
+		return held
+	}
+	for _, w := range d.R {
+		if r, ok := ruleOf(class, w); ok {
+			held.Rules = append(held.Rules, r)
+		} else {
+			held.odd = true
+		}
+	}
+	minimal := Minimal(held.Rules)
+	held.odd = held.odd || !slices.Equal(minimal, held.Rules)
+	held.Rules = minimal
+	return held
+}

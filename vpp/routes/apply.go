@@ -1,0 +1,155 @@
+package routes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// OpResult is what became of one operation.
+type OpResult struct {
+	// Op is the operation, with the source that was found: what Record takes.
+	Op Op
+	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
+	// VPP has not answered.
+	Err error
+	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before the
+	// next Diff.
+	Unknown bool
+	// Messages is the number of messages that were handed to VPP; reading is not counted.
+	Messages int
+}
+
+// Apply carries out the operations, the registrations first, then the others in their order in one pipelined batch, and returns one result
+// per operation. An operation that fails does not stop those that follow. It reads the sources of VPP before it sends anything: one that is
+// there is not registered again, and no route is sent for one that is not, or not any more, what the operation says.
+func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
+	results := make([]OpResult, len(ops))
+	for i, op := range ops {
+		results[i] = OpResult{Op: op, Err: op.Check()}
+	}
+	if open(results) == 0 {
+		return results
+	}
+	found, err := register(ctx, c, results)
+	if err != nil {
+		for i := range results {
+			r := &results[i]
+			if r.Unknown = r.Unknown || r.Messages > 0; r.Messages > 0 {
+				r.fail(err) // registered, perhaps, under an id that is not known
+			} else {
+				r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+			}
+		}
+		return results
+	}
+	var msgs []api.Message
+	var owner []int
+	for i := range results {
+		if r := &results[i]; r.Err == nil && r.resolve(found) {
+			msgs, owner = append(msgs, Message(r.Op)), append(owner, i)
+		}
+	}
+	if len(msgs) == 0 {
+		return results
+	}
+	answers, err := c.Do(ctx, msgs)
+	for i, at := range owner {
+		if err != nil {
+			results[at].add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+		} else {
+			results[at].add(answers[i].Err)
+		}
+	}
+	return results
+}
+
+// open counts the operations that have no error.
+func open(results []OpResult) int {
+	n := 0
+	for i := range results {
+		if results[i].Err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// register reads our sources and makes those that are asked for and missing, one by one: VPP gives two ids to one name that is registered
+// twice. It returns what VPP has afterwards.
+func register(ctx context.Context, c link.Caller, results []OpResult) (sources, error) {
+	found, err := readSources(ctx, c)
+	if err != nil {
+		return sources{}, err
+	}
+	sent := false
+	for i := range results {
+		r := &results[i]
+		if r.Op.Verb != Register || r.Err != nil || found.current[r.Op.Rank] != noSource {
+			continue
+		}
+		answers, err := c.Do(ctx, []api.Message{Message(r.Op)})
+		if err != nil {
+			r.add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+			continue
+		}
+		r.add(answers[0].Err)
+		sent = sent || r.Messages > 0
+	}
+	if !sent {
+		return found, nil
+	}
+	return readSources(ctx, c)
+}
+
+// resolve fills in the source of an operation and reports whether there is something to be sent.
+func (r *OpResult) resolve(found sources) bool {
+	op := &r.Op
+	if op.Verb == Register {
+		if op.Source = found.current[op.Rank]; op.Source == noSource {
+			r.fail(ErrExhausted)
+		}
+		return false
+	}
+	current, known := op.Source, found.ours(op.Source)
+	if op.Verb == Add {
+		current = found.current[op.Rank]
+		known = current != noSource && (op.Source == noSource || op.Source == current)
+	}
+	if !known {
+		r.fail(ErrSource)
+		r.Unknown = true
+		return false
+	}
+	op.Source = current
+	return true
+}
+
+// fail enters an error, unless there is one.
+func (r *OpResult) fail(err error) {
+	if r.Err == nil {
+		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
+	}
+}
+
+// add enters the answer to the message of the operation.
+func (r *OpResult) add(err error) {
+	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+		r.Messages++
+	}
+	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown)
+	retval, answered := link.Retval(err)
+	switch {
+	case err == nil:
+	case !answered:
+		r.fail(unsupported(err))
+	default:
+		if meaning := meaningOf(r.Op.Verb, retval); meaning != nil {
+			r.fail(fmt.Errorf("%w: %w", meaning, err))
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package routes
+
+import "errors"
+
+// Errors of this package, to be tested with errors.Is.
+var (
+	// ErrUnsupported means that this VPP cannot have sources of routes by API: it is older than the messages fib_source_add,
+	// fib_source_dump, ip_route_add_del_v2, ip_route_v2_dump or ip_route_lookup_v2. Nothing was changed, and asking again is pointless.
+	ErrUnsupported = errors.New("no FIB sources in this VPP")
+	// ErrExhausted means that VPP has no source left to register: there are 255, and none is ever given back before VPP restarts.
+	ErrExhausted = errors.New("no FIB source left")
+	// ErrSource means that our source is not registered any more, or is another one than when the state was read: VPP was started anew.
+	// Nothing was sent, because a route of a source that does not exist can crash VPP: read back.
+	ErrSource = errors.New("FIB source has changed")
+	// ErrUnsafe means that an operation was not sent because of what it would do. It is a fault of the caller.
+	ErrUnsafe = errors.New("unsafe route")
+	// ErrNoTable means that VPP does not have the routing table (-3).
+	ErrNoTable = errors.New("no such table")
+	// ErrRejected means that VPP answered with a return value that has no special meaning here.
+	ErrRejected = errors.New("rejected by VPP")
+)
+
+// Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
+const (
+	retNoSuchFIB     = -3
+	retNoSuchEntry   = -6
+	retUnimplemented = -9
+	retInvalidLength = -171
+)
+
+// meaningOf classifies a return value other than 0; nil where the goal of the operation is reached nevertheless. Deleting what is not
+// there is a success in VPP 25.10; should another one say so, it is no error either.
+func meaningOf(verb Verb, retval int32) error {
+	switch {
+	case retval == retUnimplemented:
+		return ErrUnsupported
+	case verb == Delete && (retval == retNoSuchEntry || retval == retNoSuchFIB):
+		return nil
+	case retval == retNoSuchFIB:
+		return ErrNoTable
+	case retval == retInvalidLength:
+		return ErrUnsafe
+	default:
+		return ErrRejected
+	}
+}

@@ -1,0 +1,102 @@
+package routes
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Verb says what an operation does.
+type Verb uint8
+
+// The operations, in the order in which Diff uses them.
+const (
+	// Register makes the source of Op.Rank, unless VPP has it already.
+	Register Verb = iota + 1
+	// Add makes a route, or replaces it.
+	Add
+	// Delete takes a route back.
+	Delete
+)
+
+// String returns the name of the operation.
+func (v Verb) String() string {
+	switch v {
+	case Register:
+		return "register-source"
+	case Add:
+		return "add-route"
+	case Delete:
+		return "delete-route"
+	default:
+		return fmt.Sprintf("verb-%d", uint8(v))
+	}
+}
+
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+type Op struct {
+	// Verb says what is done.
+	Verb Verb
+	// Rank of the source, for Register and Add.
+	Rank Rank
+	// Source is the id of the source that the state knows: for Add that of its rank, 0 where it is registered by the same batch; for
+	// Delete that of the route. Apply fills in what it has found.
+	Source uint8
+	// Prefix of the route, for Add and Delete.
+	Prefix netip.Prefix
+	// Kind of the route, for Add.
+	Kind Kind
+}
+
+// Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that is not masked or that covers every
+// address, an address that can be no service's, a kind or a rank that there is not. Deletions of whatever is ours are safe.
+func (op Op) Check() error {
+	why := ""
+	switch {
+	case op.Verb != Delete && op.Rank != Firm && op.Rank != Yielding:
+		why = "no such rank"
+	case op.Verb == Add && op.Kind != Reject && op.Kind != Drop:
+		why = "no such kind"
+	case op.Verb == Add:
+		why = checkPrefix(op.Prefix)
+	case op.Verb == Delete && (!op.Prefix.IsValid() || op.Source == noSource):
+		why = "no such route"
+	}
+	if why != "" {
+		return fmt.Errorf("%s: %w: %s", op.Describe(), ErrUnsafe, why)
+	}
+	return nil
+}
+
+// checkPrefix returns why a prefix must not have a route of ours, "" where it may.
+func checkPrefix(p netip.Prefix) string {
+	switch {
+	case !p.IsValid():
+		return "not a prefix"
+	case p.Bits() == 0:
+		return "it covers every address"
+	case p != p.Masked():
+		return "it has host bits"
+	case !usable(p.Addr()):
+		return "not a network of services"
+	default:
+		return ""
+	}
+}
+
+// Describe says in one line what the operation does, for journals and diffs.
+func (op Op) Describe() string {
+	switch op.Verb {
+	case Register:
+		s := sourceOf(op.Rank)
+		return fmt.Sprintf("register FIB source %s with priority %d", s.name, s.priority)
+	case Add:
+		return fmt.Sprintf("add %s route %s", Route{op.Kind, op.Rank}, op.Prefix)
+	case Delete:
+		return fmt.Sprintf("delete route %s of source %d", op.Prefix, op.Source)
+	default:
+		return op.Verb.String()
+	}
+}
+
+// String is Describe.
+func (op Op) String() string { return op.Describe() }

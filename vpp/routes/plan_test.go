@@ -1,0 +1,117 @@
+package routes
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+func TestPlan(t *testing.T) {
+	const vip, lb = "10.96.0.1", "203.0.113.7"
+	on := func(f *messages.Frontend, change func(*messages.Frontend)) *messages.Frontend {
+		change(f)
+		return f
+	}
+	sctp := func(f *messages.Frontend) { f.Protocol = messages.Protocol_SCTP }
+	local := func(f *messages.Frontend) { f.From = messages.ClientClass_FROM_LOCAL }
+	for _, c := range []struct {
+		name      string
+		cfg       Config
+		frontends []*messages.Frontend
+		want      []Claim
+	}{
+		{"nothing", Config{}, nil, nil},
+		{"cluster IP without endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, reject)}, []Claim{{at(vip), Refuse, false}}},
+		{"cluster IP without local endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, drop)}, []Claim{{at(vip), Ignore, false}}},
+		{"cluster IP of both sorts", Config{}, []*messages.Frontend{
+			frontend(vip, cluster, reject), frontend(vip, cluster, drop),
+		}, []Claim{{at(vip), Refuse, false}}},
+		{"cluster IP with endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, forward)}, nil},
+		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{frontend(vip, cluster, forward)}, []Claim{{at(vip), Refuse, false}}},
+		{"one port of two", Config{}, []*messages.Frontend{
+			frontend(vip, cluster, forward), frontend(vip, cluster, reject),
+		}, []Claim{{at(vip), Refuse, false}}},
+		{"IPv6 cluster IP", Config{}, []*messages.Frontend{frontend("fd96::1", cluster, reject)}, []Claim{{at("fd96::1"), Refuse, false}}},
+		{"external address without endpoints", Config{}, []*messages.Frontend{frontend(lb, external, reject)}, []Claim{{at(lb), Refuse, true}}},
+		{"external address served elsewhere", Config{}, []*messages.Frontend{frontend(lb, external, drop)}, []Claim{{at(lb), Leave, true}}},
+		{"external address, local clients are served", Config{}, []*messages.Frontend{
+			on(frontend(lb, external, forward), local), frontend(lb, external, drop),
+		}, []Claim{{at(lb), Leave, true}}},
+		{"external address, one port served elsewhere", Config{}, []*messages.Frontend{
+			frontend(lb, external, drop), frontend(lb, external, reject),
+		}, []Claim{{at(lb), Leave, true}}},
+		{"external address with endpoints", Config{OtherPorts: true}, []*messages.Frontend{frontend(lb, external, forward)}, nil},
+		{"external SCTP has no row", Config{}, []*messages.Frontend{on(frontend(lb, external, forward), sctp)}, []Claim{{at(lb), Leave, true}}},
+		{"external SCTP without endpoints", Config{}, []*messages.Frontend{on(frontend(lb, external, reject), sctp)}, []Claim{{at(lb), Refuse, true}}},
+		{"external IPv6 has no row", Config{}, []*messages.Frontend{frontend("2001:db8::7", external, forward)}, []Claim{{at("2001:db8::7"), Leave, true}}},
+		{"external IPv6 has a row", Config{IPv6: true}, []*messages.Frontend{frontend("2001:db8::7", external, forward)}, nil},
+		{"node port", Config{OtherPorts: true}, []*messages.Frontend{
+			frontend("192.168.50.1", nodePort, reject), frontend("192.168.50.1", nodePort, drop), frontend("192.168.50.1", nodePort, forward),
+		}, nil},
+		{"external address that is a cluster IP", Config{}, []*messages.Frontend{
+			frontend(vip, cluster, reject), frontend(vip, external, reject),
+		}, []Claim{{at(vip), Refuse, false}}},
+		{"what is no address", Config{}, []*messages.Frontend{
+			frontend("", cluster, reject), frontend("web", external, reject), frontend("0.0.0.0", cluster, reject), frontend("127.0.0.1", external, reject),
+			frontend("::ffff:10.0.0.1", external, reject), frontend("224.0.0.1", external, reject),
+		}, nil},
+		{"in order", Config{}, []*messages.Frontend{
+			frontend("fd96::1", cluster, reject), frontend(lb, external, reject), frontend(vip, cluster, drop),
+		}, []Claim{{at(vip), Ignore, false}, {at(lb), Refuse, true}, {at("fd96::1"), Refuse, false}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: c.frontends}, c.cfg)
+			check(t, "service", "default/web", plan.Service)
+			check(t, "claims", c.want, plan.Claims)
+		})
+	}
+}
+
+// genFrontends draws frontends of few addresses.
+func genFrontends(t *rapid.T) []*messages.Frontend {
+	addresses := []string{"10.96.0.1", "10.96.0.2", "203.0.113.7", "192.168.50.9", "fd96::1", "2001:db8::7", "bad"}
+	var all []*messages.Frontend
+	for range rapid.IntRange(0, 6).Draw(t, "frontends") {
+		f := frontend(rapid.SampledFrom(addresses).Draw(t, "address"), messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope")),
+			messages.Action(rapid.IntRange(0, 2).Draw(t, "action")))
+		f.Protocol = rapid.SampledFrom([]messages.Protocol{messages.Protocol_TCP, messages.Protocol_UDP, messages.Protocol_SCTP}).Draw(t, "protocol")
+		all = append(all, f)
+	}
+	return all
+}
+
+// TestPlanIsAboutItsAddresses: the order of frontends does not matter, every claim is about an address of the view, and an external address
+// is refused only where no frontend of it could be served by somebody else.
+func TestPlanIsAboutItsAddresses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Config{IPv6: rapid.Bool().Draw(t, "IPv6"), OtherPorts: rapid.Bool().Draw(t, "other ports")}
+		frontends := genFrontends(t)
+		claims := Plan(&messages.ServiceView{Frontends: frontends}, cfg).Claims
+		if d := diff(claims, Plan(&messages.ServiceView{Frontends: rapid.Permutation(frontends).Draw(t, "order")}, cfg).Claims); d != "" {
+			t.Fatalf("the order matters:\n%s", d)
+		}
+		for i, claim := range claims {
+			if i > 0 && claims[i-1].Addr.Compare(claim.Addr) >= 0 {
+				t.Fatalf("claims are not in order: %v", claims)
+			}
+			rejects, passes := 0, 0
+			for _, f := range frontends {
+				switch {
+				case f.GetAddress() != claim.Addr.String():
+				case f.GetAction() == reject:
+					rejects++
+				case f.GetScope() == external && f.GetAction() == drop:
+					passes++
+				}
+			}
+			if claim.External && claim.Stance == Refuse && (rejects == 0 || passes > 0) {
+				t.Fatalf("%+v with %d rejecting and %d passing frontends", claim, rejects, passes)
+			}
+			if claim.External && claim.Stance == Ignore {
+				t.Fatalf("%+v: an external address is swallowed", claim)
+			}
+		}
+	})
+}

@@ -1,0 +1,45 @@
+package routes
+
+import (
+	"net/netip"
+	"testing"
+)
+
+func TestStatePrefixes(t *testing.T) {
+	want := Want{pfx("10.96.0.0/16"): firmReject, pfx("10.96.0.1/32"): firmDrop}
+	have := knows(map[Place]Kind{{pfx("10.96.0.1/32"), 26}: Drop, {pfx("10.96.0.2/32"), 26}: Drop})
+	set := func(all []netip.Prefix) map[netip.Prefix]int {
+		n := map[netip.Prefix]int{}
+		for _, p := range all {
+			n[p]++
+		}
+		return n
+	}
+	check(t, "nothing is known", map[netip.Prefix]int{pfx("10.96.0.0/16"): 1, pfx("10.96.0.1/32"): 1}, set((*State)(nil).Prefixes(want)))
+	check(t, "something is", map[netip.Prefix]int{pfx("10.96.0.0/16"): 1, pfx("10.96.0.1/32"): 1, pfx("10.96.0.2/32"): 1}, set(have.Prefixes(want)))
+}
+
+func TestStateInherit(t *testing.T) {
+	hidden, gone, seen := pfx("10.96.0.0/16"), pfx("10.96.0.1/32"), pfx("10.96.0.2/32")
+	before := knows(map[Place]Kind{{hidden, 26}: Reject, {gone, 26}: Reject, {seen, 26}: Reject, {hidden, 30}: Drop})
+	state := knows(map[Place]Kind{{seen, 26}: Drop})
+	state.Beneath = map[netip.Prefix]string{hidden: "API"}
+	state.Inherit(nil)
+	check(t, "without memory", map[Place]Kind{{seen, 26}: Drop}, state.Routes)
+	state.Inherit(before)
+	check(t, "with memory", map[Place]Kind{{seen, 26}: Drop, {hidden, 26}: Reject}, state.Routes)
+}
+
+func TestStateClone(t *testing.T) {
+	have := knows(map[Place]Kind{{pfx("10.96.0.0/16"), 26}: Reject})
+	have.Beneath[pfx("10.96.0.1/32")] = "API"
+	c := have.Clone()
+	check(t, "clone", have, c)
+	c.Record(Op{Verb: Delete, Source: 26, Prefix: pfx("10.96.0.0/16")})
+	c.Record(Op{Verb: Register, Rank: Firm, Source: 31})
+	delete(c.Beneath, pfx("10.96.0.1/32"))
+	check(t, "original", knows(map[Place]Kind{{pfx("10.96.0.0/16"), 26}: Reject}).Routes, have.Routes)
+	if have.Sources[Firm] != 26 || len(have.Beneath) != 1 {
+		t.Errorf("the original has changed: %+v", have)
+	}
+}

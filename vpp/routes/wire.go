@@ -1,0 +1,81 @@
+package routes
+
+import (
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+)
+
+// noInterface is ~0; 0 would be the interface local0.
+const noInterface = ^uint32(0)
+
+// Message returns the binary API message of an operation. Op.Source has to be filled in for Add and Delete.
+func Message(op Op) api.Message {
+	switch op.Verb {
+	case Register:
+		s := sourceOf(op.Rank)
+		return &fib.FibSourceAdd{Src: fib.FibSource{Name: s.name, Priority: s.priority}}
+	case Add:
+		return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
+			Prefix: wirePrefix(op.Prefix), Src: op.Source, NPaths: 1, Paths: []fib_types.FibPath{wirePath(op)},
+		}}
+	case Delete: // without paths: everything that this source says about the prefix
+		return &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: wirePrefix(op.Prefix), Src: op.Source}}
+	default:
+		return nil
+	}
+}
+
+// wirePath returns the only path of a route.
+func wirePath(op Op) fib_types.FibPath {
+	path := fib_types.FibPath{
+		SwIfIndex: noInterface, Type: fib_types.FIB_API_PATH_TYPE_DROP, Proto: fib_types.FIB_API_PATH_NH_PROTO_IP4, Weight: 1,
+	}
+	if op.Kind == Reject {
+		path.Type = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
+	}
+	if op.Prefix.Addr().Is6() {
+		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
+	}
+	return path
+}
+
+// kindOf returns the kind of a route in VPP; 0 for one that is none of ours.
+func kindOf(paths []fib_types.FibPath) Kind {
+	if len(paths) != 1 {
+		return 0
+	}
+	switch paths[0].Type {
+	case fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH:
+		return Reject
+	case fib_types.FIB_API_PATH_TYPE_DROP:
+		return Drop
+	default:
+		return 0
+	}
+}
+
+// wirePrefix translates a prefix.
+func wirePrefix(p netip.Prefix) ip_types.Prefix {
+	out := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: uint8(p.Bits())}
+	if p.Addr().Is4() {
+		out.Address.Un.SetIP4(p.Addr().As4())
+	} else {
+		out.Address.Af = ip_types.ADDRESS_IP6
+		out.Address.Un.SetIP6(p.Addr().As16())
+	}
+	return out
+}
+
+// prefixOf translates a prefix of VPP and masks it.
+func prefixOf(p ip_types.Prefix) netip.Prefix {
+	addr := netip.AddrFrom4(p.Address.Un.GetIP4())
+	if p.Address.Af == ip_types.ADDRESS_IP6 {
+		addr = netip.AddrFrom16(p.Address.Un.GetIP6())
+	}
+	return netip.PrefixFrom(addr, int(p.Len)).Masked()
+}
