@@ -14,9 +14,9 @@ import (
 func TestCensusKnowsNews(t *testing.T) {
 	s := newCensus()
 	for _, step := range []struct {
-		name           string
+		name            string
 		run, generation uint64
-		exists, news   bool
+		exists, news    bool
 	}{
 		{"first", 1, 5, true, true},
 		{"the same again", 1, 5, true, false},

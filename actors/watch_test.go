@@ -82,8 +82,6 @@ func TestWatchKeepsTheLaterOfTwoValues(t *testing.T) {
 		})
 		s.source.lines <- func(sink kube.Sink) { sink.Snapshot(old) } // overtaken by the changes
 		s.run(s.deps.Timing.Digest + time.Second)
-		want := kube.NewStore(testNode)
-		_ = want
 		digest := latest[*messages.Digest](s, PathRegistry)
 		census := newCensus()
 		for _, in := range s.source.store.Snapshot().GetServices() {

@@ -204,7 +204,11 @@ func (w *wire) dump(req api.Message) ([]api.Message, error) {
 	if req.GetMessageName() == "nat44_lb_static_mapping_dump" {
 		w.reads++
 	}
-	return w.vpp.Exec(req)
+	details, err := w.vpp.Exec(req)
+	if errors.Is(err, simulator.ErrUnknownMessage) {
+		err = link.ErrUnsupported
+	}
+	return details, err
 }
 
 // rows lists the rows of ours in VPP.

@@ -203,6 +203,7 @@ func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	key, owner := normalize.SliceKey(slice), normalize.SliceOwner(slice)
 	if s.owners[key] != owner {
 		s.deleteSlice(key)
+		s.moved(ref{normalize.KindEndpointSlice, key})
 	}
 	if owner == "" {
 		return
@@ -216,6 +217,13 @@ func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	}
 	if old := e.slices[i]; old.Generation != slice.Generation || old.Triggered != slice.Triggered || !equalSlice(old, slice) {
 		e.slices[i] = slice
+	}
+}
+
+// moved notes that the problems of an object, if it has any, belong to another service or to none from now on.
+func (s *Store) moved(r ref) {
+	if len(s.problems[r]) > 0 {
+		s.changed.surroundings = true
 	}
 }
 

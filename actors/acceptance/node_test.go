@@ -186,7 +186,25 @@ func (n *node) unsettled() string {
 		}
 		delete(n.known, key)
 	}
-	return n.rolesMissing()
+	if reason := n.rolesMissing(statuses); reason != "" {
+		return reason
+	}
+	return n.differs()
+}
+
+// differs says what the renderer would still do to VPP; "" = nothing.
+func (n *node) differs() string {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := n.system.Ask(ctx, actors.PathRenderer("nat44"), &actors.DiffQuery{})
+	if err != nil {
+		return err.Error()
+	}
+	page := answer.(*actors.DiffPage)
+	if page.Err != nil {
+		return page.Err.Error()
+	}
+	return strings.Join(page.Operations, "; ")
 }
 
 // unfinished says what is missing until VPP serves the view of this hash.
@@ -207,8 +225,9 @@ func unfinished(status *messages.ServiceStatus, want uint64) string {
 	return ""
 }
 
-// rolesMissing says which interface that packets use has not both NAT roles.
-func (n *node) rolesMissing() string {
+// rolesMissing says which interface that packets use has not both NAT roles: the uplink, the host, pods that Kubernetes knows and those that
+// back a service.
+func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string {
 	details, err := n.vpp.Exec(&nat44_ed.Nat44InterfaceDump{})
 	if err != nil {
 		return err.Error()
@@ -220,8 +239,9 @@ func (n *node) rolesMissing() string {
 			both[uint32(d.SwIfIndex)] = d.Flags&roles == roles
 		}
 	}
-	for name, index := range n.vpp.Interfaces() {
-		if name != "local0" && !both[index] {
+	interfaces := n.vpp.Interfaces()
+	for name := range n.places.needed(statuses) {
+		if !both[interfaces[name]] {
 			return "no roles on " + name
 		}
 	}

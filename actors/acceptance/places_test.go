@@ -33,15 +33,15 @@ type places struct {
 	owner owner
 	// nodes are the addresses of this node.
 	nodes map[netip.Addr]bool
-	// pods are the interfaces of the pods of this node.
-	pods  map[netip.Addr]string
-	count int
+	// pods are the interfaces of the pods of this node; known are those that Kubernetes has told of.
+	pods, known map[netip.Addr]string
+	count       int
 }
 
 // build makes the interfaces of a node with these addresses.
 func (n *node) build(owns owner, addresses []string) {
 	n.Helper()
-	p := &places{vpp: n.vpp, owner: owns, nodes: map[netip.Addr]bool{}, pods: map[netip.Addr]string{}}
+	p := &places{vpp: n.vpp, owner: owns, nodes: map[netip.Addr]bool{}, pods: map[netip.Addr]string{}, known: map[netip.Addr]string{}}
 	n.places = p
 	var onUplink []netip.Prefix
 	for _, text := range addresses {
@@ -85,15 +85,35 @@ func (p *places) removePod(t *testing.T, a netip.Addr) {
 	t.Helper()
 	must(t, p.vpp.DeleteInterface(p.pods[a]))
 	delete(p.pods, a)
+	delete(p.known, a)
 }
 
 // client makes a pod of this node that Kubernetes knows.
 func (n *node) client(a netip.Addr) {
 	n.Helper()
 	n.places.addPod(n.T, a)
+	n.places.known[a] = n.places.pods[a]
 	n.source.change(func(s *kube.Store) {
 		s.SetPod(&messages.Pod{Namespace: "clients", Name: "at-" + a.String(), Uid: a.String(), Node: n.name, Addresses: []string{a.String()}}, nil)
 	})
+}
+
+// needed are the interfaces that packets of services use.
+func (p *places) needed(statuses map[string]*messages.ServiceStatus) map[string]bool {
+	all := map[string]bool{uplink: true, host: true}
+	for _, name := range p.known {
+		all[name] = true
+	}
+	for _, status := range statuses {
+		for _, f := range status.GetView().GetFrontends() {
+			for _, b := range f.GetBackends() {
+				if a, err := netip.ParseAddr(b.GetAddress()); err == nil && p.pods[a] != "" {
+					all[p.pods[a]] = true
+				}
+			}
+		}
+	}
+	return all
 }
 
 // of returns the interface that an address is behind.

@@ -104,10 +104,20 @@ func (r *run) send(src netip.Addr, to target) seen {
 		if !r.places.reached(v, v.Dst.Addr()) {
 			s.wrongPlace = fmt.Sprintf("%s leads to %s, but it is behind %s", v.Dst, v.Out, r.places.of(v.Dst.Addr()))
 		}
+	case v.Action == simulator.Local && !r.places.nodes[to.at.Addr()]:
+		s.action = endsInVPP(to.proto)
 	default:
 		s.action = untouched
 	}
 	return s
+}
+
+// endsInVPP is what a client sees of a packet to an address that VPP takes for its own: UDP is refused, TCP gets no answer.
+func endsInVPP(proto uint8) string {
+	if proto == simulator.ProtoUDP {
+		return reject
+	}
+	return drop
 }
 
 // most is how many connections are opened until every endpoint of n has got one. With equal shares one in e^40 runs needs more.

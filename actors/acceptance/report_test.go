@@ -38,6 +38,7 @@ const (
 	unequalShares             // some endpoints get nothing for a while
 	someEndpoints             // not all endpoints have a place in the row
 	otherSource               // the source is not replaced, or cannot be
+	unseen                    // nothing that whole packets show
 )
 
 // reportsOf collects what the troupe says of frontends.
@@ -99,6 +100,8 @@ func approximation(a *messages.Approximation) *report {
 		r.kind = someEndpoints
 	case strings.Contains(wanted, "source"):
 		r.kind = otherSource
+	case strings.Contains(a.GetRendered(), "fragments"):
+		r.kind, r.real = unseen, true
 	}
 	return r
 }

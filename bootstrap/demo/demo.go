@@ -71,7 +71,7 @@ func play(ctx context.Context, a *agent.Agent, o *Options) error {
 		end(nil)
 		<-watched
 	}()
-	report, err := prove(alive, a, o.Started)
+	report, err := prove(alive, a, o.Started, quietFor)
 	switch cause := context.Cause(alive); {
 	case ctx.Err() != nil:
 		return ErrInterrupted

@@ -19,8 +19,8 @@ const rowsDump = "nat44_lb_static_mapping_dump"
 // quietFor is how long the demo watches VPP after a fault: long enough for the actors to repeat themselves.
 const quietFor = 1500 * time.Millisecond
 
-// kill makes one actor fail and counts what VPP notices of it.
-func kill(ctx context.Context, a *agent.Agent, what, path string) (Drill, error) {
+// kill makes one actor fail and counts what VPP notices of it until everything has been in sync again for quiet.
+func kill(ctx context.Context, a *agent.Agent, what, path string, quiet time.Duration) (Drill, error) {
 	drill := Drill{Fault: what}
 	before, rows, restarts := a.Simulator().Counters(), a.Simulator().Rows(), a.Restarts(path)
 	started := time.Now()
@@ -33,11 +33,11 @@ func kill(ctx context.Context, a *agent.Agent, what, path string) (Drill, error)
 	if _, err := settle(ctx, a); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
-	drill.Recovered = since(started)
+	drill.Recovered = time.Since(started).Round(time.Millisecond).String()
 	select {
 	case <-ctx.Done():
 		return drill, ctx.Err()
-	case <-time.After(quietFor):
+	case <-time.After(quiet):
 	}
 	after := a.Simulator().Counters()
 	drill.VPPWrites, drill.VPPReads = after.Mutating()-before.Mutating(), after.Of(rowsDump)-before.Of(rowsDump)

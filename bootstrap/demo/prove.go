@@ -18,13 +18,31 @@ const settleTimeout = 20 * time.Second
 // favourite is the service whose actor is killed, where the cluster has it.
 const favourite = "shop/web"
 
-// prove waits until the agent is in sync and collects the evidence.
-func prove(ctx context.Context, a *agent.Agent, started time.Time) (*Report, error) {
-	statuses, err := settle(ctx, a)
+// prove collects the evidence: what VPP does for every service, then what it notices of faults. After each it is watched for quiet.
+func prove(ctx context.Context, a *agent.Agent, started time.Time, quiet time.Duration) (*Report, error) {
+	report, statuses, err := look(ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{InSyncAfter: since(started), Services: len(statuses), Rows: rowsInVPP(a), Probes: []Probe{}, Drills: []Drill{}}
+	report.InSyncAfter = report.settled.Sub(started).Round(time.Millisecond).String()
+	for _, fault := range faults(statuses) {
+		drill, err := kill(ctx, a, fault.what, fault.path, quiet)
+		if err != nil {
+			return nil, err
+		}
+		report.Drills = append(report.Drills, drill)
+	}
+	report.judge()
+	return report, nil
+}
+
+// look waits until the agent is in sync and compares what it says with what VPP has and does.
+func look(ctx context.Context, a *agent.Agent) (*Report, []*messages.ServiceStatus, error) {
+	statuses, err := settle(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	report := &Report{settled: time.Now(), Services: len(statuses), Rows: rowsInVPP(a), Probes: []Probe{}, Drills: []Drill{}}
 	for _, s := range statuses {
 		row := serviceRow(s)
 		report.Table = append(report.Table, row)
@@ -33,15 +51,7 @@ func prove(ctx context.Context, a *agent.Agent, started time.Time) (*Report, err
 		}
 	}
 	report.Probes = newProber(a, statuses).all()
-	for _, fault := range faults(statuses) {
-		drill, err := kill(ctx, a, fault.what, fault.path)
-		if err != nil {
-			return nil, err
-		}
-		report.Drills = append(report.Drills, drill)
-	}
-	report.judge()
-	return report, nil
+	return report, statuses, nil
 }
 
 // rowsInVPP counts the rows that VPP itself has, whatever the agent believes.

@@ -29,6 +29,8 @@ type Report struct {
 	OK bool `json:"ok"`
 	// Failures says what did not, one line each.
 	Failures []string `json:"failures,omitempty"`
+
+	settled time.Time // when everything was in VPP
 }
 
 // ServiceRow is one service.
@@ -189,6 +191,3 @@ func shares(counts map[string]int) string {
 	sort.Strings(parts)
 	return strings.Join(parts, " ")
 }
-
-// since is a duration for a report.
-func since(start time.Time) string { return time.Since(start).Round(time.Millisecond).String() }

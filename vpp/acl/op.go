@@ -157,10 +157,11 @@ func (op Op) checkInput() string {
 // Describe says in one line what the operation does, for journals and diffs.
 func (op Op) Describe() string {
 	switch op.Verb {
-	case Create:
-		return fmt.Sprintf("create ACL %s with %d rules", op.Tag, len(op.Rules))
-	case Replace:
-		return fmt.Sprintf("replace the rules of ACL %s (%d) by %d", op.Tag, op.Index, len(op.Rules))
+	case Create, Replace:
+		if op.Tag == PermitTag {
+			return fmt.Sprintf("%s %s", op.Verb, op.Tag)
+		}
+		return fmt.Sprintf("%s %s with %d rules", op.Verb, op.Tag, len(op.Rules))
 	case SetLists:
 		names := make([]string, len(op.Input))
 		for i, ref := range op.Input {
@@ -168,7 +169,7 @@ func (op Op) Describe() string {
 		}
 		return fmt.Sprintf("set input ACLs of interface %d to [%s]", op.Interface, strings.Join(names, " "))
 	case Delete:
-		return fmt.Sprintf("delete ACL %s (%d)", op.Tag, op.Index)
+		return fmt.Sprintf("%s %s (index %d)", op.Verb, op.Tag, op.Index)
 	default:
 		return op.Verb.String()
 	}

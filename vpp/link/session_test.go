@@ -145,7 +145,7 @@ func TestProbesOnlyFillSilence(t *testing.T) {
 
 func TestHungVPP(t *testing.T) {
 	bubble(t, Config{ReplyTimeout: 2 * time.Second, ConnectTimeout: time.Second}, func(t *testing.T, vpp *fakeVPP, l *running) {
-		time.Sleep(time.Second)
+		time.Sleep(1100 * time.Millisecond) // between two probes, so that none of them is the first to hang
 		wake := vpp.hang()
 		began := time.Now()
 		results, err := l.Do(t.Context(), adds(1000))

@@ -86,12 +86,13 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 	if err != nil {
 		return sources{}, err
 	}
-	sent := false
+	sent, asked := false, map[Rank]bool{}
 	for i := range results {
 		r := &results[i]
-		if r.Op.Verb != Register || r.Err != nil || found.current[r.Op.Rank] != noSource {
+		if r.Op.Verb != Register || r.Err != nil || found.current[r.Op.Rank] != noSource || asked[r.Op.Rank] {
 			continue
 		}
+		asked[r.Op.Rank] = true
 		answers, err := c.Do(ctx, []api.Message{Message(r.Op)})
 		if err != nil {
 			r.add(fmt.Errorf("%w: %w", link.ErrNotSent, err))

@@ -149,6 +149,17 @@ func TestApplyRacesWithAnother(t *testing.T) {
 	}
 }
 
+// TestApplyRegistersOnce, also where one batch asks twice.
+func TestApplyRegistersOnce(t *testing.T) {
+	m := newModel()
+	for i, r := range Apply(t.Context(), m, []Op{addSource, addSource, {Verb: Register, Rank: Yielding}}) {
+		if want := []Op{addSource.from(26), addSource.from(26), {Verb: Register, Rank: Yielding, Source: 27}}[i]; r.Err != nil || r.Op != want {
+			t.Errorf("%+v", r)
+		}
+	}
+	check(t, "sent", []string{"fib_source_add", "fib_source_add"}, m.sent)
+}
+
 // everyOp returns one operation of every verb, on a VPP that knows us by 26.
 func everyOp() []Op {
 	return []Op{{Verb: Register, Rank: Yielding}, addFirm.from(26), {Verb: Delete, Source: 26, Prefix: pfx("10.97.0.0/16")}}

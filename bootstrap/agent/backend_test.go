@@ -1,0 +1,299 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// status makes a status with one acknowledgement; change may alter both.
+func status(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
+	ack := &messages.RenderAck{Key: "shop/web", Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC, Rows: []*messages.RowState{
+		{Vip: "10.96.0.1:80/TCP", InSync: true}, {Vip: "10.96.0.1:443/TCP", InSync: true},
+	}}
+	s := &messages.ServiceStatus{
+		Key: "shop/web", Generation: 7, Renders: []*messages.RenderAck{ack}, View: &messages.ServiceView{Key: "shop/web", Frontends: []*messages.Frontend{
+			{Address: "10.96.0.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}, {Address: "10.1.1.2", Port: 8080}}},
+			{Address: "10.96.0.1", Port: 443, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8443}}},
+			{Address: "203.0.113.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}}},
+		}},
+	}
+	if change != nil {
+		change(s, ack)
+	}
+	return s
+}
+
+func TestServiceLine(t *testing.T) {
+	a := &Agent{system: runtime.NewSystem(runtime.Options{Logger: quiet()})}
+	for name, tt := range map[string]struct {
+		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
+		lost   string
+		state  api.ServiceState
+		rows   int
+		err    string
+	}{
+		"in sync":  {state: api.ServiceInSync, rows: 2},
+		"not told": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = nil }, state: api.ServicePending},
+		"one pending": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Rows[1].InSync = messages.RenderState_RENDER_PENDING, false
+		}, state: api.ServicePending, rows: 1},
+		"refused": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "10.96.0.1:80/TCP: VPP said no"
+		}, state: api.ServiceFailed, rows: 2, err: "10.96.0.1:80/TCP: VPP said no"},
+		"failed in one renderer of two": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Renders = append(s.Renders, &messages.RenderAck{Renderer: "cnat", State: messages.RenderState_RENDER_FAILED, Error: "no"})
+		}, state: api.ServiceFailed, rows: 2, err: "no"},
+		"contested": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.Conflicts = []*messages.Conflict{{Frontend: "203.0.113.1:80/TCP", Owner: "shop/old"}}
+		}, state: api.ServiceInSync, rows: 2, err: "203.0.113.1:80/TCP is in use by shop/old"},
+		"broken input": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Errors = []*messages.ObjectError{{Source: "a.yaml", Kind: "Service", Object: "shop/web", Field: "spec.ports[0].port", Message: "99999 is none"}}
+		}, state: api.ServiceInSync, rows: 2, err: "Service shop/web: spec.ports[0].port: 99999 is none"},
+		"broken input of unknown place": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceInSync, rows: 2, err: "is no YAML"},
+		"a refusal counts more than the input": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "no"
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceFailed, rows: 2, err: "no"},
+		"headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.NotServed, ack.Rows = "headless", nil
+		}, state: api.ServiceNotServed},
+		"VPP lost": {lost: "VPP is not connected: gone", state: api.ServicePending, err: "VPP is not connected: gone"},
+		"VPP lost, headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.NotServed, ack.Rows = "headless", nil
+		}, lost: "VPP is not connected: gone", state: api.ServiceNotServed},
+	} {
+		got := backend{a}.service(status(tt.change), tt.lost)
+		if got.State != tt.state || got.Rows != tt.rows || got.Error != tt.err {
+			t.Errorf("%s: %s, %d rows, %q; want %s, %d rows, %q", name, got.State, got.Rows, got.Error, tt.state, tt.rows, tt.err)
+		}
+		if got.Key != "shop/web" || got.Generation != 7 || got.Frontends != 3 || got.Endpoints != 3 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for kind, want := range map[messages.InterfaceKind]string{
+		messages.InterfaceKind_INTERFACE_POD: "pod", messages.InterfaceKind_INTERFACE_UPLINK: "uplink",
+		messages.InterfaceKind_INTERFACE_INTERNAL: "internal", messages.InterfaceKind_INTERFACE_OTHER: "other", 99: "other",
+	} {
+		if got := kindWord(kind); got != want {
+			t.Errorf("%s: %q, want %q", kind, got, want)
+		}
+	}
+	for claim, want := range map[messages.ClaimState]string{
+		messages.ClaimState_CLAIM_HELD: "held", messages.ClaimState_CLAIM_FENCED: "fenced", messages.ClaimState_CLAIM_PENDING: "pending",
+	} {
+		if got := claimWord(claim); got != want {
+			t.Errorf("%s: %q, want %q", claim, got, want)
+		}
+	}
+}
+
+// TestBackendOfARunningAgent asks everything that the HTTP server may ask.
+func TestBackendOfARunningAgent(t *testing.T) {
+	a := run(t, everything(t))
+	ready(t, a)
+	ctx, b := t.Context(), a.Backend()
+	if err := b.Live(); err != nil {
+		t.Errorf("live: %v", err)
+	}
+	if node := b.Node(); !node.Healthy || !node.Eligible || node.LastUpdated.IsZero() {
+		t.Errorf("node %+v", node)
+	}
+	services := must(b.Services(ctx))(t)
+	if len(services) != 15 || services[0].Key != "default/kubernetes" || services[14].Key != "shop/web" {
+		t.Fatalf("services %+v", services)
+	}
+	for _, s := range services {
+		if s.State != api.ServiceInSync && s.State != api.ServiceNotServed || s.Changed.IsZero() {
+			t.Errorf("%+v", s)
+		}
+		detail := must(b.Service(ctx, s.Key))(t)
+		if diff := cmp.Diff(detail.Rendered, detail.InVPP); diff != "" || len(detail.Rendered) != s.Rows {
+			t.Errorf("%s: %d rows; rendered and in VPP differ: %s", s.Key, s.Rows, diff)
+		}
+	}
+	if _, err := b.Service(ctx, "shop/none"); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("unknown service: %v", err)
+	}
+	set := must(b.Interfaces(ctx))(t)
+	if set.Uplink != UplinkInterface || !cmp.Equal(set.NodeAddresses, []string{"192.168.16.1/24"}) || len(set.Items) != 14 {
+		t.Errorf("interfaces %+v", set)
+	}
+	nodes := must(b.Nodes(ctx))(t)
+	if nodes.Self != "shop-a" || nodes.Claim != "held" || len(nodes.Items) != 3 || nodes.Items[0].ID != 1 {
+		t.Errorf("nodes %+v", nodes)
+	}
+	resync := must(b.Resync(ctx))(t)
+	if r := resync.Renderers[0]; r.Renderer != "nat44" || !r.InSync || r.Epoch == 0 {
+		t.Errorf("resync %+v", resync)
+	}
+	if diff := must(b.Diff(ctx))(t); len(diff.Renderers[0].Operations) > 0 || diff.Renderers[0].Error != "" {
+		t.Errorf("diff %+v", diff)
+	}
+	events := must(b.Events(ctx, api.EventQuery{Limit: 1000}))(t)
+	if len(events.Items) < 5 || events.Next != 0 {
+		t.Errorf("%d events, next %d", len(events.Items), events.Next)
+	}
+	for _, page := range []int{1, 3} {
+		part := must(b.Events(ctx, api.EventQuery{Limit: page, Before: events.Items[0].Seq + 1}))(t)
+		if len(part.Items) != page || part.Next != part.Items[page-1].Seq || part.Items[0].Seq != events.Items[0].Seq {
+			t.Errorf("page of %d: %+v", page, part)
+		}
+	}
+}
+
+// must takes a value that comes without an error.
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+// TestActorsOfARunningAgent looks at every actor and commands some.
+func TestActorsOfARunningAgent(t *testing.T) {
+	cfg := everything(t)
+	a := run(t, cfg)
+	ready(t, a)
+	ctx, b := t.Context(), a.Backend()
+	all := must(b.Actors(ctx))(t)
+	if len(all) < 20 || all[0].Path != actors.RootName {
+		t.Fatalf("%d actors", len(all))
+	}
+	for _, one := range all {
+		if got := must(b.Actor(ctx, one.Path))(t); got.Path != one.Path || got.Kind == "" || got.State == "" || got.Incarnation != 1 {
+			t.Errorf("%+v", got)
+		}
+		if state := must(b.State(ctx, one.Path))(t); !json.Valid(state) {
+			t.Errorf("state of %s: %s", one.Path, state)
+		}
+		if failures := must(b.Failures(ctx, one.Path))(t); len(failures) > 0 {
+			t.Errorf("failures of %s: %+v", one.Path, failures)
+		}
+		must(b.Mailbox(ctx, one.Path))(t)
+	}
+	path := actors.PathService("shop/web")
+	for _, ask := range map[string]func() error{
+		"actor":    func() error { _, err := b.Actor(ctx, "agent/none"); return err },
+		"state":    func() error { _, err := b.State(ctx, "agent/none"); return err },
+		"mailbox":  func() error { _, err := b.Mailbox(ctx, "agent/none"); return err },
+		"failures": func() error { _, err := b.Failures(ctx, "agent/none"); return err },
+		"restart":  func() error { return b.Command(ctx, "agent/none", api.VerbRestart) },
+	} {
+		if err := ask(); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("unknown actor: %v", err)
+		}
+	}
+	if err := b.Command(ctx, path, api.VerbKill); !errors.Is(err, api.ErrUnsupported) {
+		t.Errorf("kill without chaos: %v", err)
+	}
+	if err := b.Command(ctx, path, "dance"); !errors.Is(err, api.ErrUnsupported) {
+		t.Errorf("unknown verb: %v", err)
+	}
+	commandSuspend(ctx, t, b, path)
+	commandRestart(ctx, t, b, path)
+}
+
+// commandSuspend: messages of a suspended actor wait until it is resumed.
+func commandSuspend(ctx context.Context, t *testing.T, b api.Backend, path string) {
+	t.Helper()
+	if err := b.Command(ctx, path, api.VerbSuspend); err != nil {
+		t.Fatal(err)
+	}
+	if box := must(b.Mailbox(ctx, path))(t); !box.Held {
+		t.Errorf("suspended, but %+v", box)
+	}
+	if err := b.Command(ctx, path, api.VerbResume); err != nil {
+		t.Fatal(err)
+	}
+	if box := must(b.Mailbox(ctx, path))(t); box.Held {
+		t.Errorf("resumed, but %+v", box)
+	}
+}
+
+// commandRestart: a restarted actor has a new life and a failure in its books.
+func commandRestart(ctx context.Context, t *testing.T, b api.Backend, path string) {
+	t.Helper()
+	if err := b.Command(ctx, path, api.VerbRestart); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, path+" lives again", func() bool {
+		got, err := b.Actor(ctx, path)
+		return err == nil && got.Incarnation == 2 && got.Restarts == 1
+	})
+	failures := must(b.Failures(ctx, path))(t)
+	if len(failures) != 1 || failures[0].Incarnation != 1 || failures[0].Decision != "restart" || failures[0].Time.IsZero() {
+		t.Errorf("failures %+v", failures)
+	}
+	events := must(b.Events(ctx, api.EventQuery{Limit: 10, Kind: "fault"}))(t)
+	if len(events.Items) != 1 || events.Items[0].Actor != path {
+		t.Errorf("faults %+v", events.Items)
+	}
+}
+
+// TestResyncMends what somebody else took out of VPP, when it is asked to.
+func TestResyncMends(t *testing.T) {
+	a := run(t, everything(t))
+	ready(t, a)
+	rows := a.Simulator().Rows()
+	if retval, err := a.Simulator().ForeignRemove(frontend(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
+		t.Fatalf("%d, %v", retval, err)
+	}
+	diff := must(a.Backend().Diff(t.Context()))(t)
+	if ops := diff.Renderers[0].Operations; len(ops) != 1 || !strings.Contains(ops[0], "10.96.20.1:80/TCP") {
+		t.Errorf("diff %+v", diff)
+	}
+	if err := a.Backend().StartResync(t.Context(), api.ResyncRequest{Reason: "a test took a row"}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "mended", func() bool { return cmp.Equal(rows, a.Simulator().Rows()) })
+	eventually(t, "the reason is in the journal", func() bool {
+		events, err := a.Backend().Events(t.Context(), api.EventQuery{Limit: 100, Kind: "resync"})
+		return err == nil && strings.Contains(events.Items[0].Text+events.Items[min(1, len(events.Items)-1)].Text, "(a test took a row)")
+	})
+}
+
+// TestBackendWithoutVPP: what is not known yet is unavailable, not an empty answer.
+func TestBackendWithoutVPP(t *testing.T) {
+	cfg := everything(t)
+	cfg.VPP.Mode, cfg.VPP.APISocket, cfg.Etcd.Mode = "socket", shortDir(t)+"/none", "none"
+	a := run(t, cfg)
+	eventually(t, "services are known", func() bool {
+		services, err := a.Backend().Services(t.Context())
+		return err == nil && len(services) == 15
+	})
+	if _, err := a.Backend().Interfaces(t.Context()); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("interfaces: %v", err)
+	}
+	if diff := must(a.Backend().Diff(t.Context()))(t); diff.Renderers[0].Error == "" {
+		t.Errorf("diff %+v", diff)
+	}
+	if nodes := must(a.Backend().Nodes(t.Context()))(t); nodes.Claim != "none" || len(nodes.Items) != 3 || nodes.Items[2].PodCIDRs[0] != "10.1.3.0/24" {
+		t.Errorf("nodes %+v", nodes)
+	}
+	for _, s := range must(a.Backend().Services(t.Context()))(t) {
+		if s.State != api.ServicePending && s.State != api.ServiceNotServed || s.Rows != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if node := a.Backend().Node(); node.Healthy || !node.Eligible {
+		t.Errorf("node %+v", node)
+	}
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// embedded runs an etcd for one test.
+func embedded(t *testing.T) *cluster.Embedded {
+	t.Helper()
+	etcd, err := cluster.StartEmbedded(cluster.EmbeddedConfig{Dir: shortDir(t), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := etcd.Close(); err != nil {
+			t.Errorf("close etcd: %v", err)
+		}
+	})
+	return etcd
+}
+
+// syncing is one run of a node sync.
+type syncing struct {
+	latest atomic.Pointer[messages.ClusterState]
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func runSync(t *testing.T, n *nodeSync) *syncing {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &syncing{cancel: cancel, done: make(chan error, 1)}
+	go func() { s.done <- n.Run(ctx, func(state *messages.ClusterState) { s.latest.Store(state) }) }()
+	t.Cleanup(cancel)
+	return s
+}
+
+func (s *syncing) end(t *testing.T) {
+	t.Helper()
+	s.cancel()
+	if err := <-s.done; err != nil && !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func (s *syncing) holds(id uint32, address string) func() bool {
+	return func() bool {
+		state := s.latest.Load()
+		vpp := state.GetNodes()["n1"].GetVppAddresses()
+		return state.GetClaim() == messages.ClaimState_CLAIM_HELD && state.GetId() == id && len(vpp) == 1 && vpp[0] == address
+	}
+}
+
+func nodeOne(uid string) *messages.NodeInput {
+	self := &messages.Node{Name: "n1", Uid: uid}
+	return &messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self, "n2": {Name: "n2", Uid: "2"}}}
+}
+
+// TestNodeSyncRunsAgain: an actor that is restarted runs the same node sync again; nobody repeats to it what he said before.
+func TestNodeSyncRunsAgain(t *testing.T) {
+	etcd := embedded(t)
+	n := &nodeSync{
+		cfg: cluster.Config{NodeName: "n1"}, log: quiet(),
+		connect: func(context.Context) (*clientv3.Client, error) { return etcd.Client(), nil },
+	}
+	n.SetNodes(nodeOne("1")) // before it runs
+	n.Publish([]string{"192.168.7.1/24"})
+	for range 3 {
+		run := runSync(t, n)
+		eventually(t, "the ID is held", run.holds(1, "192.168.7.1/24"))
+		run.end(t)
+	}
+	// What is said between two runs, and while one runs, counts as well.
+	n.Publish([]string{"192.168.7.2/24"})
+	run := runSync(t, n)
+	eventually(t, "another address", run.holds(1, "192.168.7.2/24"))
+	n.Publish([]string{"192.168.7.3/24"})
+	n.SetNodes(nodeOne("1"))
+	eventually(t, "a third address", run.holds(1, "192.168.7.3/24"))
+	run.end(t)
+}
+
+// TestNodeSyncKeepsItsID: an ID that was held comes back, also from an etcd that has lost everything meanwhile.
+func TestNodeSyncKeepsItsID(t *testing.T) {
+	first, second := embedded(t), embedded(t)
+	current := first
+	n := &nodeSync{
+		cfg: cluster.Config{NodeName: "n1"}, log: quiet(),
+		connect: func(context.Context) (*clientv3.Client, error) { return current.Client(), nil },
+	}
+	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), connect: n.connect}
+	other.SetNodes(&messages.NodeInput{Self: &messages.Node{Name: "n2", Uid: "2"}, Nodes: nodeOne("1").Nodes})
+	two := runSync(t, other) // takes the lowest ID
+	eventually(t, "the other one holds an ID", func() bool { return two.latest.Load().GetClaim() == messages.ClaimState_CLAIM_HELD })
+	n.SetNodes(nodeOne("1"))
+	n.Publish([]string{"192.168.7.1/24"})
+	run := runSync(t, n)
+	eventually(t, "ID 2 is held", run.holds(2, "192.168.7.1/24"))
+	two.end(t)
+	run.end(t)
+
+	current = second // empty: ID 1 is free, but it is not ours
+	run = runSync(t, n)
+	if state := run.latest.Load(); state != nil && state.GetId() != 2 {
+		t.Errorf("the first word is ID %d", state.GetId())
+	}
+	eventually(t, "ID 2 is held again", run.holds(2, "192.168.7.1/24"))
+	run.end(t)
+}
+
+// TestNodeSyncWaitsForEtcd says so, and ends with its context.
+func TestNodeSyncWaitsForEtcd(t *testing.T) {
+	n := &nodeSync{cfg: cluster.Config{NodeName: "n1"}, log: quiet(), connect: func(ctx context.Context) (*clientv3.Client, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	run := runSync(t, n)
+	eventually(t, "it waits", func() bool { return run.latest.Load().GetReason() == "waiting for etcd" })
+	n.SetNodes(nodeOne("1")) // nobody is there to take it, and nobody blocks
+	n.Publish(nil)
+	run.end(t)
+}

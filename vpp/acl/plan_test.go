@@ -1,0 +1,224 @@
+package acl
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+const (
+	tcp    = messages.Protocol_TCP
+	udpIP  = messages.Protocol_UDP
+	remote = messages.ClientClass_FROM_REMOTE
+	local  = messages.ClientClass_FROM_LOCAL
+	anyone = messages.ClientClass_FROM_ANY
+)
+
+// from returns the rule of Kubernetes for another class of clients.
+func from(f *messages.Frontend, class messages.ClientClass) *messages.Frontend {
+	f.From = class
+	return f
+}
+
+// rejecting returns the rule of Kubernetes with another action.
+func rejecting(f *messages.Frontend) *messages.Frontend {
+	f.Action = messages.Action_ACTION_REJECT
+	return f
+}
+
+func TestPlan(t *testing.T) {
+	const lb, web = "203.0.113.10", "203.0.113.10:80/TCP"
+	upper := []string{"128.0.0.0/1"}
+	for _, c := range []struct {
+		name          string
+		frontends     []*messages.Frontend
+		rules, closed []Rule
+	}{
+		{"no restriction", []*messages.Frontend{frontend(lb, 80, tcp), rejecting(frontend(lb, 81, tcp))}, nil, nil},
+		{
+			"source ranges", []*messages.Frontend{frontend(lb, 80, tcp, upper...)},
+			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+		},
+		{
+			"source ranges in front of a reject", []*messages.Frontend{rejecting(frontend(lb, 80, tcp, upper...))},
+			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+		},
+		{"source ranges that hold everybody", []*messages.Frontend{frontend(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
+		{
+			"source ranges of both families", []*messages.Frontend{frontend(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
+			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+		},
+		{
+			"two rules with the same ranges are one",
+			[]*messages.Frontend{from(frontend(lb, 80, tcp, upper...), local), from(frontend(lb, 80, tcp, upper...), remote)},
+			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+		},
+		{
+			"policy Local without local endpoints",
+			[]*messages.Frontend{from(frontend(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
+			[]Rule{rule(Remote, web, "0.0.0.0/0")}, []Rule{rule(Remote, web, "0.0.0.0/0")},
+		},
+		{
+			"policy Local without local endpoints, with ranges",
+			[]*messages.Frontend{from(frontend(lb, 80, tcp, upper...), local), func() *messages.Frontend {
+				f := dropping(lb, 80, tcp, remote)
+				f.AllowSources = upper
+				return f
+			}()},
+			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Local, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+		},
+		{
+			"internal policy Local without local endpoints", []*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyone)},
+			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")}, []Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Plan(view("default/web", c.frontends...), Config{})
+			check(t, "rules", c.rules, plan.Rules)
+			check(t, "closed", c.closed, plan.Closed)
+			check(t, "unrendered", nil, plan.Unrendered)
+			check(t, "service", "default/web", plan.Service)
+			if (len(plan.Rules) > 0) != (len(plan.Unguarded) > 0) {
+				t.Errorf("%d rules, but without them %v", len(plan.Rules), plan.Unguarded)
+			}
+		})
+	}
+}
+
+// TestUnrendered: what VPP cannot match is said.
+func TestUnrendered(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		frontend *messages.Frontend
+		cfg      Config
+		rules    []Rule
+		field    string
+		text     string
+	}{
+		{"SCTP", dropping("10.96.0.1", 80, messages.Protocol_SCTP, anyone), Config{}, nil, "ports[http].protocol", "10.96.0.1:80/SCTP is not guarded"},
+		{"IPv6", frontend("fd00::1", 80, tcp, "fd00::/8"), Config{}, nil, "ports[http].address", "[fd00::1]:80/TCP is IPv6"},
+		{"IPv6 elsewhere", frontend("fd00::1", 80, tcp, "fd00::/8"), Config{IPv6Elsewhere: true}, nil, "", ""},
+		{"no address", frontend("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/6 is not an address"},
+		{"no port", frontend("10.96.0.1", 0, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "10.96.0.1:0/TCP is not an address"},
+		{"large port", frontend("10.96.0.1", 65536, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
+		{"zone", frontend("fe80::1%eth0", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
+		{
+			"no network", frontend("10.96.0.1", 80, tcp, "office"), Config{}, []Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
+			"ports[http].allowSources", `"office" is not a network; it lets nobody in`,
+		},
+		{"nothing to guard", frontend("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Plan(view("default/web", c.frontend), c.cfg)
+			check(t, "rules", c.rules, plan.Rules)
+			if c.text == "" {
+				check(t, "unrendered", nil, plan.Unrendered)
+				return
+			}
+			if len(plan.Unrendered) != 1 {
+				t.Fatalf("unrendered %v", plan.Unrendered)
+			}
+			e := plan.Unrendered[0]
+			if e.GetSource() != "acl" || e.GetObject() != "default/web" || e.GetField() != c.field || !strings.Contains(e.GetMessage(), c.text) {
+				t.Errorf("unrendered %v", e)
+			}
+		})
+	}
+}
+
+func TestReports(t *testing.T) {
+	plan := Plan(view("default/dns",
+		from(frontend("203.0.113.10", 53, tcp, "10.0.0.0/8"), local), from(frontend("203.0.113.10", 53, udpIP, "10.0.0.0/8"), local),
+		dropping("203.0.113.10", 53, udpIP, remote),
+	), Config{})
+	check(t, "approximations", []*messages.Approximation{{
+		Service: "default/dns", Frontend: "203.0.113.10:53/UDP", Wanted: "datagrams to port 53 dropped",
+		Rendered: "also those to other UDP ports of 203.0.113.10 that come in fragments, from the same clients", Why: whyFragments,
+	}}, plan.Approximations)
+	var wanted []string
+	for _, a := range plan.Unguarded {
+		wanted = append(wanted, a.GetFrontend()+" "+a.GetWanted())
+	}
+	check(t, "without the rules", []string{
+		"203.0.113.10:53/TCP only clients from 10.0.0.0/8", "203.0.113.10:53/UDP only clients from 10.0.0.0/8", "203.0.113.10:53/UDP from remote: drop",
+	}, wanted)
+}
+
+// ranges makes n networks none of which is next to another one.
+func ranges(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("10.%d.%d.0/24", i/128, 2*(i%128))
+	}
+	return all
+}
+
+// TestTooManyRanges: a service with more rules than fit is closed, not opened, and it is said.
+func TestTooManyRanges(t *testing.T) {
+	many := ranges(MaxServiceRules)
+	few := ranges(MaxServiceRules - 64)
+	for _, c := range []struct {
+		name   string
+		ranges []string
+		closed bool
+	}{{"as many as fit", few, false}, {"more", many, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			plan := Plan(view("default/web", frontend("203.0.113.10", 80, tcp, c.ranges...)), Config{})
+			if closed := len(plan.Rules) == 1; closed != c.closed || c.closed != (len(plan.Unrendered) == 1) || len(plan.Rules) > MaxServiceRules {
+				t.Errorf("%d rules, %v", len(plan.Rules), plan.Unrendered)
+			}
+			check(t, "closed", []Rule{rule(Any, "203.0.113.10:80/TCP", "0.0.0.0/0")}, plan.Closed)
+		})
+	}
+}
+
+// TestPlanMeansTheView: for every packet to a frontend, the rules drop what Kubernetes drops before it looks at endpoints.
+func TestPlanMeansTheView(t *testing.T) {
+	u := newUniverse("10.0.0.0/26")
+	rapid.Check(t, func(t *rapid.T) {
+		var all []*messages.Frontend
+		for port := range uint32(rapid.IntRange(0, 3).Draw(t, "ports")) {
+			var sources []string
+			for _, p := range genNetworks(u).Draw(t, "sources") {
+				sources = append(sources, p.String())
+			}
+			rows := []messages.ClientClass{anyone}
+			if rapid.Bool().Draw(t, "two rows") {
+				rows = []messages.ClientClass{local, remote}
+			}
+			for _, row := range rows {
+				f := from(frontend("203.0.113.10", 80+port, tcp, sources...), row)
+				f.Action = rapid.SampledFrom([]messages.Action{0, messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP}).Draw(t, "action")
+				all = append(all, f)
+			}
+		}
+		plan := Plan(view("default/web", all...), Config{})
+		for _, f := range all {
+			for _, addr := range u.addrs {
+				want := f.GetAction() == messages.Action_ACTION_DROP || len(f.GetAllowSources()) > 0 && !allows(f.GetAllowSources(), addr)
+				to := Rule{VIP: netip.MustParseAddr(f.GetAddress()), Port: uint16(f.GetPort()), Proto: 6}
+				for _, at := range []Class{Remote, Local} {
+					if classOf(f.GetFrom()).appliesTo(at) && dropped(plan.Rules, at, packet{src: addr, to: to}) != want {
+						t.Fatalf("%s from %s at %s: dropped is not %v: %v", f, addr, at, want, plan.Rules)
+					}
+				}
+			}
+		}
+	})
+}
+
+// allows is loadBalancerSourceRanges.
+func allows(sources []string, addr netip.Addr) bool {
+	for _, text := range sources {
+		if netip.MustParsePrefix(text).Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
