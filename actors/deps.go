@@ -7,6 +7,8 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -28,6 +30,12 @@ type Link interface {
 	link.Caller
 	// Run keeps VPP connected until ctx ends; on gets every change, from one goroutine.
 	Run(ctx context.Context, on func(*messages.LinkState)) error
+}
+
+// HealthChecks is what introspection needs of the servers of health-check node ports; *healthcheck.Servers satisfies it.
+type HealthChecks interface {
+	// Set tells everything that should be answered. It never blocks; the latest value wins.
+	Set([]healthcheck.Check)
 }
 
 // Observer is told what metrics count. Its methods are called from actors and must not block.
@@ -95,6 +103,10 @@ type Deps struct {
 	NewNodeSync func() NodeSync
 	// Readiness is where the healer publishes; never nil.
 	Readiness *Readiness
+	// Events records Kubernetes Events about services; nil = nobody does. It must not block.
+	Events events.Recorder
+	// HealthChecks answers the health-check node ports; nil = nobody does.
+	HealthChecks HealthChecks
 	// Observer counts; nil = nobody does.
 	Observer Observer
 	// Timing holds the intervals.

@@ -47,10 +47,11 @@ type introspect struct {
 	verified map[string]*messages.Verified
 	problems int // of services
 	counted  int // problems that the observer knows of
+	herald   *herald
 }
 
 func newIntrospect(d *Deps) runtime.Behaviour {
-	return &introspect{deps: d, services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}}
+	return &introspect{deps: d, herald: newHerald(d), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}}
 }
 
 // Start satisfies runtime.Behaviour.
@@ -102,6 +103,7 @@ func (i *introspect) status(m *messages.ServiceStatus) {
 		i.problems += len(m.GetErrors())
 	}
 	i.countProblems()
+	i.herald.status(m)
 }
 
 // drop forgets the services that are not in a complete list: their actors may have ended without a last word.
@@ -120,6 +122,7 @@ func (i *introspect) drop(m *messages.Ensure) {
 		}
 	}
 	i.countProblems()
+	i.herald.exist(exist, i.services)
 }
 
 // countProblems tells the number of problems when it changes: those of services, and those of everything else, files that cannot be read

@@ -95,11 +95,12 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 			r.list(k)
 		}
 	}
-	switch {
-	case o.unknown > 0:
+	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
-	case o.unsent > 0:
-		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell, or nothing was wrong with it
+	}
+	switch {
+	case o.unknown+o.unsent > 0:
+		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell of another session, which ends the wait
 	case o.global != nil:
 		r.refuse(c, o.global)
 	default:

@@ -42,12 +42,15 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	before := r.have
 	m.state.Inherit(before)
 	r.have, r.globals, r.swept = m.state, true, false
-	for _, k := range r.claims.SetForeign(m.state.Foreign) {
+	news := r.claims.SetForeign(m.state.Foreign)
+	for _, k := range news {
 		r.touch(k)
 	}
-	differences := r.compare()
+	differences, settled := r.compare()
+	news = append(news, settled...)
 	if before != nil {
-		differences = r.drift(before)
+		damage := r.drift(before)
+		differences, news = len(damage), append(news, damage...)
 		r.damaged = r.damaged || differences > 0
 	} else {
 		r.full = m.began
@@ -56,16 +59,21 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 		Kind: "resync", Object: r.name,
 		Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
 	})
-	if before == nil || differences > 0 || r.retell {
-		for _, key := range sortedKeys(r.accounts) {
-			if r.retell {
-				r.accounts[key].acked = nil // it may have been lost
-			}
-			r.answer(c, key)
-		}
-	}
-	r.retell = false
 	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
+	if before == nil || r.retell {
+		r.tellAll(c)
+	} else {
+		r.answerAll(c, news)
+	}
+}
+
+// tellAll tells every service where it stands, even if it has been told: that may have been lost.
+func (r *renderer) tellAll(c *runtime.Context) {
+	r.retell = false
+	for _, key := range sortedKeys(r.accounts) {
+		r.accounts[key].acked = nil
+		r.answer(c, key)
+	}
 }
 
 // readFailed has VPP read again: after a while, or when it is back.
@@ -85,9 +93,9 @@ func lost(err error) bool {
 	return errors.Is(err, link.ErrDown) || errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrUnknown)
 }
 
-// compare lists every row that is not as wanted and returns their number. Rows that nobody wants wait for the barrier, unless their service
-// has said that it is gone.
-func (r *renderer) compare() int {
+// compare lists every row that is not as wanted. It returns their number, and the rows that were refused and are as wanted nevertheless.
+// Rows that nobody wants wait for the barrier, unless their service has said that it is gone.
+func (r *renderer) compare() (differences int, settled []nat44.Key) {
 	r.unlist()
 	keys := make([]nat44.Key, 0, len(r.have.Rows))
 	for k := range r.have.Rows {
@@ -118,14 +126,15 @@ func (r *renderer) compare() int {
 	for k := range r.failed {
 		if _, dirty := r.dirty[k]; !dirty {
 			r.forgive(k)
+			settled = append(settled, k)
 		}
 	}
-	return len(r.dirty)
+	return len(r.dirty), settled
 }
 
-// drift counts the rows that VPP did not hold as we knew: somebody else has been there. What was refused for that reason is worth another
-// try at once.
-func (r *renderer) drift(before *nat44.State) int {
+// drift lists the rows that VPP did not hold as we knew: somebody else has been there. What was refused for that reason is worth another try
+// at once.
+func (r *renderer) drift(before *nat44.State) []nat44.Key {
 	var changed []nat44.Key
 	for k, old := range before.Rows {
 		if now, held := r.have.Rows[k]; !held || !now.Equal(old) {
@@ -143,7 +152,7 @@ func (r *renderer) drift(before *nat44.State) int {
 			r.touch(k)
 		}
 	}
-	return len(changed)
+	return changed
 }
 
 // refuse waits a growing while before VPP is asked for anything again.

@@ -1,4 +1,4 @@
-package actors_test
+package actors
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -18,10 +17,10 @@ func web(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	w.source.commit(func(s *kube.Store) {
-		s.SetService(clusterIP("web", "10.96.0.10"), nil)
-		s.SetSlice(slice("web", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil)
-		s.SetService(clusterIP("db", "10.96.0.11"), nil)
-		s.SetSlice(slice("db", "10.1.1.4"), nil)
+		s.SetService(testService("web", "10.96.0.10"), nil)
+		s.SetSlice(testSlice("web", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil)
+		s.SetService(testService("db", "10.96.0.11"), nil)
+		s.SetSlice(testSlice("db", "10.1.1.4"), nil)
 	})
 	w.start()
 	w.settled()
@@ -78,7 +77,7 @@ func TestAgentRestartRemovesWhatWentMeanwhile(t *testing.T) {
 
 func TestDeadServiceActorCostsNothing(t *testing.T) {
 	w := web(t)
-	reads := w.undisturbed(func() { w.kill(actors.PathService("default/web")) })
+	reads := w.undisturbed(func() { w.kill(PathService("default/web")) })
 	if reads != 0 {
 		t.Errorf("VPP's rows were read %d times, want 0", reads)
 	}
@@ -86,7 +85,7 @@ func TestDeadServiceActorCostsNothing(t *testing.T) {
 
 func TestDeadRendererReadsOnceAndWritesNothing(t *testing.T) {
 	w := web(t)
-	reads := w.undisturbed(func() { w.kill(actors.PathRenderer("nat44")) })
+	reads := w.undisturbed(func() { w.kill(PathRenderer("nat44")) })
 	if reads != 1 {
 		t.Errorf("VPP's rows were read %d times, want once", reads)
 	}
@@ -95,8 +94,8 @@ func TestDeadRendererReadsOnceAndWritesNothing(t *testing.T) {
 func TestDeadActorsWriteNothing(t *testing.T) {
 	w := web(t)
 	for _, path := range []string{
-		actors.PathRegistry, actors.PathWatch, actors.PathNodes, actors.PathServices, actors.PathInterfaces, actors.PathLink, actors.PathAudit,
-		actors.PathJournal, actors.PathIntrospect, actors.PathHealer,
+		PathRegistry, PathWatch, PathNodes, PathServices, PathInterfaces, PathLink, PathAudit,
+		PathJournal, PathIntrospect, PathHealer,
 	} {
 		w.undisturbed(func() { w.kill(path) })
 	}
@@ -125,15 +124,15 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 	w.source.commit(func(s *kube.Store) {
 		for i := range services {
 			name := fmt.Sprint("svc", i)
-			s.SetService(clusterIP(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
-			s.SetSlice(slice(name, "10.1.1.2", "10.1.2.9"), nil)
+			s.SetService(testService(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
+			s.SetSlice(testSlice(name, "10.1.1.2", "10.1.2.9"), nil)
 		}
 	})
 	w.start()
 	w.settled()
 	w.quiet()
 	before := w.vpp.Counters()
-	w.change(func(s *kube.Store) { s.SetSlice(slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
+	w.change(func(s *kube.Store) { s.SetSlice(testSlice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
 	w.until("third backend", func() bool {
 		rows := w.status("default/svc7").GetRenders()
 		return len(rows) == 1 && len(rows[0].GetRows()) == 1 && len(rows[0].GetRows()[0].GetLocals()) == 3 && rows[0].GetRows()[0].GetInSync()
@@ -153,10 +152,10 @@ func TestServiceGoesAndItsActorWithIt(t *testing.T) {
 	w.change(func(s *kube.Store) { s.DeleteService("default/web") })
 	w.until("row gone", func() bool { return len(w.rowsIn()) == 1 })
 	w.until("actor gone", func() bool {
-		_, ok := w.system.Actor(actors.PathService("default/web"))
+		_, ok := w.system.Actor(PathService("default/web"))
 		return !ok
 	})
-	w.change(func(s *kube.Store) { s.SetService(clusterIP("web", "10.96.0.10"), nil) })
+	w.change(func(s *kube.Store) { s.SetService(testService("web", "10.96.0.10"), nil) })
 	w.until("row back", func() bool { return len(w.rowsIn()) == 2 })
 	w.settled()
 }
@@ -164,7 +163,7 @@ func TestServiceGoesAndItsActorWithIt(t *testing.T) {
 func TestContestedAddressHasOneOwner(t *testing.T) {
 	w := web(t)
 	external := func(name, ip string, created int64) *messages.Service {
-		s := clusterIP(name, ip)
+		s := testService(name, ip)
 		s.Created, s.ExternalIps = created, []string{"203.0.113.7"}
 		return s
 	}
@@ -182,7 +181,7 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 	if owner := conflicts("default/web")[0].GetOwner(); owner != "default/db" {
 		t.Errorf("owner is %q, want default/db", owner)
 	}
-	w.change(func(s *kube.Store) { s.SetService(clusterIP("db", "10.96.0.11"), nil) })
+	w.change(func(s *kube.Store) { s.SetService(testService("db", "10.96.0.11"), nil) })
 	w.until("younger one takes over", func() bool { return len(conflicts("default/web")) == 0 && len(w.rowsIn()) == 3 })
 	w.settled()
 }
@@ -190,9 +189,9 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 func TestBadInputIsShownAndHarmsNobodyElse(t *testing.T) {
 	w := web(t)
 	w.change(func(s *kube.Store) {
-		broken := clusterIP("broken", "10.96.0.12")
+		broken := testService("broken", "10.96.0.12")
 		s.SetService(broken, []*messages.ObjectError{{Source: "test", Kind: "Service", Object: "default/broken", Field: "spec.externalIPs[0]", Message: "not an IP"}})
-		s.SetSlice(slice("broken", "10.1.1.5"), nil)
+		s.SetSlice(testSlice("broken", "10.1.1.5"), nil)
 	})
 	w.until("error is shown", func() bool { return len(w.status("default/broken").GetErrors()) == 1 })
 	w.settled()

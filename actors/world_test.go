@@ -1,10 +1,9 @@
-package actors_test
+package actors
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
@@ -95,25 +93,23 @@ type world struct {
 	source    *source
 	vpp       *simulator.VPP
 	system    *runtime.System
-	readiness *actors.Readiness
+	readiness *Readiness
 	faults    chan *messages.Fault
 }
-
-const nodeName = "n1"
 
 // newWorld builds the node; nothing of the troupe runs before start.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, source: newSource(nodeName), faults: make(chan *messages.Fault, 1024)}
-	w.vpp = simulator.New(simulator.Options{AutoRestart: true, OnBoot: topology})
+	w := &world{t: t, source: newSource(testNode), faults: make(chan *messages.Fault, 1024)}
+	w.vpp = simulator.New(simulator.Options{AutoRestart: true, OnBoot: testTopology})
 	if err := w.vpp.Listen(filepath.Join(t.TempDir(), "api.sock")); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.vpp.Close() })
 	w.source.commit(func(s *kube.Store) {
-		s.SetNode(&messages.Node{Name: nodeName, Uid: "u1", Zone: "a", Addresses: []string{"192.168.16.1"}, PodCidrs: []string{"10.1.1.0/24"}}, nil)
+		s.SetNode(testNodeObject(), nil)
 		for i := 2; i <= 5; i++ {
-			s.SetPod(&messages.Pod{Namespace: "default", Name: fmt.Sprint("p", i), Node: nodeName, Addresses: []string{fmt.Sprint("10.1.1.", i)}}, nil)
+			s.SetPod(&messages.Pod{Namespace: "default", Name: fmt.Sprint("p", i), Node: testNode, Addresses: []string{fmt.Sprint("10.1.1.", i)}}, nil)
 		}
 	})
 	return w
@@ -128,7 +124,7 @@ func (w *world) start() {
 // startWith runs a troupe on another source.
 func (w *world) startWith(from kube.Source) {
 	w.t.Helper()
-	w.readiness = &actors.Readiness{}
+	w.readiness = &Readiness{}
 	log := slog.New(slog.NewTextHandler(&testLog{w.t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	hints := make(chan struct{}, 1)
 	vpp := link.New(link.Config{Socket: w.vpp.Socket(), OnEvent: func() {
@@ -137,9 +133,9 @@ func (w *world) startWith(from kube.Source) {
 		default:
 		}
 	}}, log)
-	deps := &actors.Deps{
-		NodeName: nodeName, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: nodeName, Pads: true},
-		Readiness: w.readiness, Log: log, Timing: actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond},
+	deps := &Deps{
+		NodeName: testNode, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
+		Readiness: w.readiness, Log: log, Timing: Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond},
 	}
 	w.system = runtime.NewSystem(runtime.Options{Logger: log, OnFault: func(f *messages.Fault) {
 		select {
@@ -149,7 +145,7 @@ func (w *world) startWith(from kube.Source) {
 	}})
 	system := w.system
 	w.t.Cleanup(func() { shutdown(w.t, system) })
-	if _, err := w.system.SpawnRoot(actors.RootName, actors.Tree(deps)); err != nil {
+	if _, err := w.system.SpawnRoot(RootName, Tree(deps)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -218,11 +214,11 @@ func (w *world) inSync() bool {
 func (w *world) statuses() []*messages.ServiceStatus {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	answer, err := w.system.Ask(ctx, actors.PathIntrospect, &actors.StatusQuery{})
+	answer, err := w.system.Ask(ctx, PathIntrospect, &StatusQuery{})
 	if err != nil {
 		return nil
 	}
-	return answer.(*actors.StatusPage).Services
+	return answer.(*StatusPage).Services
 }
 
 // status is the status of one service; nil when there is none.
@@ -260,24 +256,6 @@ func (w *world) quiet() {
 	}
 }
 
-// topology is what the CNI would build: an uplink with the default route and four pods.
-func topology(v *simulator.VPP) {
-	must(v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true))
-	if err := v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")); err != nil {
-		panic(err)
-	}
-	for i := 2; i <= 5; i++ {
-		must(v.AddPod(fmt.Sprint("pod", i), netip.AddrFrom4([4]byte{10, 1, 1, byte(i)})))
-	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // testLog writes the log of the troupe into the test's.
 type testLog struct{ t *testing.T }
 
@@ -285,30 +263,6 @@ func (l *testLog) Write(p []byte) (int, error) {
 	defer func() { _ = recover() }() // a line after the end of the test has nowhere to go
 	l.t.Log(strings.TrimSpace(string(p)))
 	return len(p), nil
-}
-
-// clusterIP is a Service with one TCP port 80.
-func clusterIP(name, ip string) *messages.Service {
-	return &messages.Service{
-		Namespace: "default", Name: name, Uid: "uid-" + name, Created: 1, ClusterIps: []string{ip}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
-		Ports: []*messages.ServicePort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 80}},
-	}
-}
-
-// slice is an EndpointSlice of ready endpoints on port 8080; 10.1.1.x are on this node.
-func slice(service string, addresses ...string) *messages.EndpointSlice {
-	s := &messages.EndpointSlice{
-		Namespace: "default", Name: service + "-1", Service: service, Family: messages.IPFamily_IPV4,
-		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 8080}},
-	}
-	for _, a := range addresses {
-		node := "n2"
-		if strings.HasPrefix(a, "10.1.1.") {
-			node = nodeName
-		}
-		s.Endpoints = append(s.Endpoints, &messages.Endpoint{Address: a, Ready: true, Serving: true, Node: node})
-	}
-	return s
 }
 
 // rowsIn lists the rows of ours in VPP: "vip -> backends".

@@ -46,6 +46,8 @@ type run struct {
 	step string
 	// before are the rows in VPP before the step.
 	before map[string]row
+	// mutations is the number of messages that had changed VPP before the step.
+	mutations uint64
 	// built counts interfaces that came or went in the step: roles are written for them.
 	built int
 	flows map[string]flow
@@ -139,7 +141,7 @@ func (r *run) check(o *outcome) {
 	found = append(found, r.checkAffinity(o.Expect, portsOf(statuses))...)
 	r.judge(found, reports)
 	r.openFlows(o.Expect)
-	r.before = after
+	r.before, r.mutations = after, r.mutating()
 	r.elsewhere("health checks", len(o.HealthChecks))
 	if o.Metrics != nil {
 		r.elsewhere("metrics", 1)
@@ -187,7 +189,7 @@ func (r *run) checkWrites(o *outcome, after map[string]row) {
 		return
 	}
 	r.tally.count("touched lists", 1)
-	if n := r.settledMutations(); r.built == 0 && r.step != "start" && n != uint64(len(writes)) {
+	if n := r.mutating() - r.mutations; r.built == 0 && r.step != "start" && n != uint64(len(writes)) {
 		r.Errorf("%s: %d messages changed VPP, %d of them rows, want no others", r.step, n, len(writes))
 	}
 }

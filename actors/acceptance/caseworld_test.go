@@ -170,13 +170,6 @@ func (r *run) unused(from string) netip.Addr {
 	return a
 }
 
-// settledMutations is the number of messages that changed VPP since the last call.
-func (r *run) settledMutations() uint64 {
-	n := r.mutating()
-	r.vpp.ResetCounters()
-	return n
-}
-
 // leaveBehind has an earlier run of the troupe put the rows into VPP that are found at the start. A row that a service of the case has
 // comes from this service; others come from services that are gone.
 func (r *run) leaveBehind(now *objects) {
@@ -192,6 +185,9 @@ func (r *run) leaveBehind(now *objects) {
 	}
 	r.source = newSource(r.name)
 	r.setCaseNode(r.self)
+	for a := range r.places.known {
+		r.client(a)
+	}
 	then := &objects{}
 	for i, row := range r.file.Preexisting {
 		if row.Kind != "clusterIP" || row.Action != forward {
@@ -209,10 +205,14 @@ func (r *run) leaveBehind(now *objects) {
 		then.services = append(then.services, s)
 		for j, text := range row.Endpoints {
 			e := netip.MustParseAddrPort(text)
+			where := ""
+			if r.places.pods[e.Addr()] != "" {
+				where = r.name
+			}
 			then.slices = append(then.slices, &messages.EndpointSlice{
 				Namespace: s.GetNamespace(), Name: fmt.Sprint(s.GetName(), "-", j), Service: s.GetName(), Family: messages.IPFamily_IPV4,
 				Ports:     []*messages.EndpointPort{{Name: port.GetName(), Protocol: port.GetProtocol(), Port: uint32(e.Port())}},
-				Endpoints: []*messages.Endpoint{{Address: e.Addr().String(), Ready: true, Serving: true}},
+				Endpoints: []*messages.Endpoint{{Address: e.Addr().String(), Ready: true, Serving: true, Node: where}},
 			})
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -36,6 +38,8 @@ type Agent struct {
 	cni       *simulatedCNI  // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services
+	events    events.Recorder
+	health    *healthcheck.Servers
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
@@ -70,10 +74,11 @@ func (a *Agent) fail(err error) {
 
 // startActors builds the dependencies of the troupe and spawns it.
 func (a *Agent) startActors() error {
-	source, err := a.kubeSource()
+	source, client, err := a.kubeSource()
 	if err != nil {
 		return err
 	}
+	a.startOutside(client)
 	serving, err := a.cfg.Services.Serving()
 	if err != nil {
 		return err
@@ -93,7 +98,8 @@ func (a *Agent) startActors() error {
 	hints := make(chan struct{}, 1)
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: &overheard{Source: source, ear: a}, Serving: serving, Link: a.newLink(socket, hints),
-		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log,
+		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log, Events: a.events,
+		HealthChecks: a.health,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),
@@ -119,11 +125,12 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	return link.New(cfg, a.log.With("part", "link"))
 }
 
-// onFault passes a failure to the journal; metrics read the mailboxes. It is called from supervisors and does not block.
+// onFault passes a failure to the journal, and tells of a quarantine; metrics read the mailboxes. It is called from supervisors and does not block.
 func (a *Agent) onFault(f *messages.Fault) {
 	if f.GetActor() != actors.PathJournal {
 		a.system.Send(a.system.PID(actors.PathJournal), f)
 	}
+	a.quarantined(f)
 }
 
 // hint leaves one pending hint; more say nothing new.

@@ -14,24 +14,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// kubeSource makes the source that the configuration names.
-func (a *Agent) kubeSource() (kube.Source, error) {
+// kubeSource makes the source that the configuration names, with the client of the API server where there is one.
+func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 	log := a.log.With("part", "kube")
 	if dir, ok := a.cfg.Kubernetes.FilesDir(); ok {
-		return files.New(dir, a.cfg.NodeName, log), nil
+		return files.New(dir, a.cfg.NodeName, log), nil, nil
 	}
 	serving, err := a.cfg.Services.Serving()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	client, err := informers.NewClient(informers.ClientConfig{
 		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, ServiceCIDRs: serving.ServiceCIDRs, QPS: float32(a.cfg.Kubernetes.QPS),
 		Burst: a.cfg.Kubernetes.Burst,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect to Kubernetes: %w", err)
+		return nil, nil, fmt.Errorf("connect to Kubernetes: %w", err)
 	}
-	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName}, log), nil
+	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName}, log), client, nil
 }
 
 // nat44Config takes the settings of the IPv4 renderer out of the configuration.

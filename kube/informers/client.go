@@ -38,8 +38,11 @@ type ClientConfig struct {
 	Burst int
 }
 
+// Client is a client of the API server. Only kube knows what it is; others pass it on, for example to events.New.
+type Client = kubernetes.Interface
+
 // NewClient returns a client for New. It does not connect. Objects are transferred as protobuf.
-func NewClient(config ClientConfig) (kubernetes.Interface, error) {
+func NewClient(config ClientConfig) (Client, error) {
 	rc, err := restConfig(config)
 	if err != nil {
 		return nil, err

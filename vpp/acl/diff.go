@@ -15,16 +15,18 @@ type Want struct {
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: ACLs are
 // made before they are attached and detached before they are deleted; ACLs that are attached are changed in place; the list of an
-// interface changes in one step, never to deny ACLs alone. With sweep false nothing that is dropped already stops being dropped: rules
-// are added only and nothing is detached or deleted, but what is missing or dangerous is put right. Use it until every service has spoken,
+// interface changes in one step, never to deny ACLs alone. No packet has a fate on the way that it has neither before nor after, unless the
+// class of its interface changes. With sweep false nothing that is dropped already stops being dropped: rules
+// are added only, what VPP has of them stands on all interfaces of its class, and nothing is detached or deleted, but what is missing
+// or dangerous is put right. Use it until every service has spoken,
 // and before rows are changed; use sweep when they have been. Equal arguments give equal results; a state that is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	d := &differ{have: have, want: want, sweep: sweep, rules: map[string][]Rule{}, used: map[string]bool{}}
 	for _, class := range classes {
 		d.rules[DenyTag(class)] = d.target(class)
 	}
-	lists := d.lists()
-	return slices.Concat(d.contents(), lists, d.deletions())
+	left, entered := d.lists()
+	return slices.Concat(left, d.contents(), entered, d.deletions())
 }
 
 // differ collects the operations.
@@ -70,19 +72,25 @@ func (d *differ) contents() []Op {
 	return append(created, replaced...)
 }
 
-// lists sets the input list of every interface that differs, ordered by index.
-func (d *differ) lists() []Op {
+// lists sets the input list of every interface that differs, ordered by index. Interfaces that ours leave altogether come first, so that they
+// do not see rules that are added for the others only.
+func (d *differ) lists() (left, entered []Op) {
 	indexes := slices.AppendSeq(slices.Collect(maps.Keys(d.want.Interfaces)), maps.Keys(d.have.Lists))
 	slices.Sort(indexes)
-	var ops []Op
 	for _, index := range slices.Compact(indexes) {
 		was := d.have.Lists[index]
 		input := d.input(index, was)
-		if !slices.Equal(indices(input), was.Input) {
-			ops = append(ops, Op{Verb: SetLists, Interface: index, Was: was, Input: input})
+		if slices.Equal(indices(input), was.Input) {
+			continue
+		}
+		op := Op{Verb: SetLists, Interface: index, Was: was, Input: input}
+		if slices.ContainsFunc(input, func(ref Ref) bool { return ref.Tag != "" }) {
+			entered = append(entered, op)
+		} else {
+			left = append(left, op)
 		}
 	}
-	return ops
+	return left, entered
 }
 
 // input returns what the input list of an interface should be: our deny ACL, then what others have put there, or our permitting ACL where

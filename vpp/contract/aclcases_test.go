@@ -261,7 +261,7 @@ var aclCases = []contractCase{
 		checkLists(t, v, pod, []uint32{v.readACLs(t).ACLs[acl.DenyTag(acl.Local)].Index, permit}, nil)
 
 		want.Rules = drops(acl.Local, 80)
-		check(t, "operations", []string{"replace-acl", "set-acl-lists", "delete-acl"}, v.settleACLs(t, want))
+		check(t, "operations", []string{"set-acl-lists", "replace-acl", "delete-acl"}, v.settleACLs(t, want))
 		checkLists(t, v, uplink, nil, nil)
 
 		want.Rules = nil

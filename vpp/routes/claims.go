@@ -125,7 +125,7 @@ func (c *Claims) Route(prefix netip.Prefix) (Route, bool) {
 	}
 	route := Route{Rank: Firm}
 	switch all.Stance {
-	case Refuse:
+	case Spare, Refuse:
 		route.Kind = Reject
 	case Ignore:
 		route.Kind = Drop

@@ -66,6 +66,8 @@ func TestClaimsStances(t *testing.T) {
 		a, b Stance
 		want Route
 	}{
+		{Spare, Spare, firmReject},
+		{Spare, Ignore, firmDrop},
 		{Ignore, Ignore, firmDrop},
 		{Ignore, Refuse, firmReject},
 		{Refuse, Refuse, firmReject},
@@ -128,7 +130,7 @@ func TestClaimsTellEveryChange(t *testing.T) {
 				name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "service")
 				var claims []Claim
 				for _, i := range some(t, len(addresses)) {
-					claims = append(claims, Claim{addresses[i], Stance(rapid.IntRange(1, 3).Draw(t, "stance")), rapid.Bool().Draw(t, "external")})
+					claims = append(claims, Claim{addresses[i], Stance(rapid.IntRange(1, 4).Draw(t, "stance")), rapid.Bool().Draw(t, "external")})
 				}
 				services[name] = claims
 				changed = c.Set(name, claims)

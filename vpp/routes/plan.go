@@ -13,8 +13,10 @@ import (
 type Stance uint8
 
 const (
+	// Spare wants the client to be told where no other port of the address says otherwise: every port that matters has a row.
+	Spare Stance = iota + 1
 	// Ignore wants silence: the service has endpoints, but none for clients here.
-	Ignore Stance = iota + 1
+	Ignore
 	// Refuse wants the client to be told: the service has no endpoints.
 	Refuse
 	// Leave wants the packet to follow the routes of VPP: somebody else in the network may serve it.
@@ -80,10 +82,12 @@ func stanceOf(f *messages.Frontend, addr netip.Addr, cfg Config) Stance {
 	switch f.GetScope() {
 	case messages.Scope_SCOPE_CLUSTER:
 		switch {
-		case action == messages.Action_ACTION_REJECT, action == messages.Action_ACTION_FORWARD && cfg.OtherPorts:
+		case action == messages.Action_ACTION_REJECT:
 			return Refuse
 		case action == messages.Action_ACTION_DROP:
 			return Ignore
+		case cfg.OtherPorts:
+			return Spare
 		}
 	case messages.Scope_SCOPE_EXTERNAL:
 		switch {

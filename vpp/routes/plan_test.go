@@ -29,7 +29,10 @@ func TestPlan(t *testing.T) {
 			frontend(vip, cluster, reject), frontend(vip, cluster, drop),
 		}, []Claim{{at(vip), Refuse, false}}},
 		{"cluster IP with endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, forward)}, nil},
-		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{frontend(vip, cluster, forward)}, []Claim{{at(vip), Refuse, false}}},
+		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{frontend(vip, cluster, forward)}, []Claim{{at(vip), Spare, false}}},
+		{"cluster IP with a port to be dropped, other ports", Config{OtherPorts: true}, []*messages.Frontend{
+			frontend(vip, cluster, forward), frontend(vip, cluster, drop),
+		}, []Claim{{at(vip), Ignore, false}}},
 		{"one port of two", Config{}, []*messages.Frontend{
 			frontend(vip, cluster, forward), frontend(vip, cluster, reject),
 		}, []Claim{{at(vip), Refuse, false}}},

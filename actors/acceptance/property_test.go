@@ -1,0 +1,155 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+const (
+	sequences = 24 // random clusters
+	changes   = 40 // changes of each
+)
+
+// TestAnySequenceEndsAlike lets random clusters change in random ways, with duplicates, relists, restarts and failures on the way. What VPP
+// holds in the end is what the rules make of the last state, what a fresh node makes of it, and what the troupe says of itself. Another run
+// of the agent writes nothing.
+func TestAnySequenceEndsAlike(t *testing.T) {
+	for seed := range uint64(sequences) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 7))
+			n := newCluster(t)
+			n.start()
+			for range changes {
+				n.disturb(random)
+			}
+			n.settled()
+			got := n.texts()
+			t.Logf("%d services, %d rows, %d messages changed VPP", len(n.source.services()), len(got), n.mutating())
+			n.compareWithRules()
+			n.compareWithStatus()
+
+			fresh := newCluster(t)
+			fresh.copyOf(n, random)
+			fresh.start()
+			fresh.settled()
+			if diff := cmp.Diff(fresh.texts(), got); diff != "" {
+				t.Errorf("rows (-from scratch +after the changes):\n%s", diff)
+			}
+
+			before := n.mutating()
+			n.stop()
+			n.start()
+			n.settled()
+			if written := n.mutating() - before; written != 0 {
+				t.Errorf("another run wrote %d messages, want 0: %+v", written, n.link.take())
+			}
+			if diff := cmp.Diff(got, n.texts()); diff != "" {
+				t.Errorf("rows (-before +after another run):\n%s", diff)
+			}
+		})
+	}
+}
+
+// disturb makes one change, sometimes twice, and sometimes has something fail.
+func (n *node) disturb(random *rand.Rand) {
+	n.Helper()
+	one := randomChange(random)
+	n.source.change(one)
+	switch random.IntN(24) {
+	case 0, 1, 2, 3:
+		n.source.change(one) // once more
+	case 4, 5:
+		n.source.Refresh()
+	case 6:
+		n.zone([]string{"a", "b", ""}[random.IntN(3)])
+	case 7:
+		n.settled()
+	case 8:
+		n.stop()
+		n.source.change(randomChange(random)) // while nobody looks
+		n.start()
+	case 9:
+		n.stop() // at once, half way
+		n.start()
+	case 10:
+		n.settled()
+		paths := []string{actors.PathRenderer("nat44"), actors.PathRegistry, actors.PathWatch, actors.PathInterfaces, actors.PathServices}
+		n.kill(paths[random.IntN(len(paths))])
+	}
+}
+
+// copyOf takes over the cluster of another node, object by object in any order.
+func (n *node) copyOf(other *node, random *rand.Rand) {
+	n.Helper()
+	n.setNode(other.context.GetNode())
+	var all []func(*kube.Store)
+	for _, in := range other.source.store.Snapshot().GetServices() {
+		if s := in.GetService(); s != nil {
+			all = append(all, func(store *kube.Store) { store.SetService(s, nil) })
+		}
+		for _, slice := range in.GetSlices() {
+			all = append(all, func(store *kube.Store) { store.SetSlice(slice, nil) })
+		}
+	}
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, one := range all {
+		n.source.change(one)
+	}
+}
+
+// compareWithRules compares the rows in VPP with what the pure rules make of the cluster.
+func (n *node) compareWithRules() {
+	n.Helper()
+	claims := nat44.NewClaims()
+	inputs := n.source.services()
+	for _, key := range slices.Sorted(maps.Keys(inputs)) {
+		view := service.Resolve(inputs[key], n.context, n.serving)
+		claims.Set(key, view.GetCreated(), nat44.Plan(view, nat44.Config{Node: n.name, Pads: true}).Rows)
+	}
+	want := map[string]string{}
+	for key, planned := range claims.Rows() {
+		var endpoints []string
+		for _, l := range planned.Locals {
+			endpoints = append(endpoints, l.String())
+		}
+		slices.Sort(endpoints)
+		want[key.String()] = fmt.Sprint(endpoints, planned.Affinity)
+	}
+	got := map[string]string{}
+	for frontend, r := range n.rows() {
+		got[frontend] = fmt.Sprint(r.endpoints, r.affinity)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		n.Errorf("rows (-rules +VPP):\n%s", diff)
+	}
+}
+
+// compareWithStatus compares the rows in VPP with those that the troupe says are there.
+func (n *node) compareWithStatus() {
+	n.Helper()
+	var said []string
+	for _, status := range n.statuses() {
+		for _, ack := range status.GetRenders() {
+			for _, r := range ack.GetRows() {
+				if r.GetInSync() {
+					said = append(said, r.GetVip())
+				}
+			}
+		}
+	}
+	slices.Sort(said)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(n.rows())), said); diff != "" {
+		n.Errorf("rows (-VPP +status):\n%s", diff)
+	}
+}

@@ -1,0 +1,70 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
+	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// startOutside starts what speaks to the world about services: Kubernetes Events, written to the API server where there is one and to the log
+// otherwise, and the servers of health-check node ports. Both outlive restarts of actors.
+func (a *Agent) startOutside(client informers.Client) {
+	if client == nil {
+		a.events = events.NewLog(a.log.With("part", "events"))
+	} else {
+		writer := events.New(client, events.Config{NodeName: a.cfg.NodeName}, a.log.With("part", "events"))
+		a.own("events", writer.Run)
+		a.events = writer
+	}
+	a.events.Record(events.Started(a.cfg.NodeName))
+	a.health = healthcheck.New(healthcheck.Config{
+		Healthy: a.keepsUp, Log: a.log.With("part", "healthcheck"),
+		OnProblem: func(p healthcheck.Problem) {
+			if p.Err != nil {
+				a.events.Record(events.HealthCheck(events.ServiceObject(p.Service, p.UID), a.cfg.NodeName, p.Port, p.Err))
+			}
+		},
+	})
+	a.own("health-check servers", a.health.Run)
+}
+
+// own runs something in a goroutine of the agent; Close ends it and waits for it.
+func (a *Agent) own(name string, run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	a.onClose(name, func(deadline context.Context) error {
+		cancel()
+		select {
+		case err := <-done:
+			return err
+		case <-deadline.Done():
+			return fmt.Errorf("it goes on: %w", deadline.Err())
+		}
+	})
+}
+
+// quarantined tells of a service whose actor was put aside.
+func (a *Agent) quarantined(f *messages.Fault) {
+	name, ok := strings.CutPrefix(f.GetActor(), actors.PathServices+"/")
+	if ok && f.GetDecision() == "quarantine" {
+		a.events.Record(events.Quarantined(events.ServiceObject(runtime.UnescapeName(name), ""), a.cfg.NodeName, f.GetReason()))
+	}
+}
+
+// lateFor is how long the node may be behind before health checks call it unhealthy, as kube-proxy does: a short repair is no illness.
+const lateFor = 60 * time.Second
+
+// keepsUp reports whether VPP holds what it should, or has not been behind for long.
+func (a *Agent) keepsUp() bool {
+	report := a.readiness.Load()
+	return report.Ready || time.Since(report.Since) < lateFor
+}

@@ -1,0 +1,155 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+)
+
+// options are those of a demo that ends by itself and prints into nothing.
+func options(t *testing.T) *Options {
+	t.Helper()
+	return &Options{
+		NodeName: "shop-a", HTTPAddress: "127.0.0.1:0", Exit: true, Started: time.Now(), Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler),
+	}
+}
+
+// TestRun: the demo holds what it promises, on each node of its cluster, within the time that the README gives it.
+func TestRun(t *testing.T) {
+	for _, node := range []string{"shop-a", "shop-b", "shop-c"} {
+		t.Run(node, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			o := options(t)
+			o.NodeName, o.JSON, o.Out = node, true, &out
+			if err := Run(t.Context(), *o); err != nil {
+				t.Fatalf("%v\n%s", err, out.String())
+			}
+			var report Report
+			decoder := json.NewDecoder(&out)
+			decoder.DisallowUnknownFields()
+			if err := decoder.Decode(&report); err != nil {
+				t.Fatal(err)
+			}
+			if decoder.More() {
+				t.Error("more than one document")
+			}
+			if !report.OK || report.Services != 15 || report.InSync != 15 || report.Rows < 20 || len(report.Probes) < 40 || len(report.Drills) != 3 {
+				t.Errorf("%+v", report)
+			}
+			if took, err := time.ParseDuration(report.InSyncAfter); err != nil || took > 3*time.Second {
+				t.Errorf("in sync after %s (%v), want at most 3 s", report.InSyncAfter, err)
+			}
+		})
+	}
+}
+
+// TestRunIsInterrupted at its moments: nothing is proved before the proof is done, and everything after it.
+func TestRunIsInterrupted(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Run(ended, *options(t)); !errors.Is(err, ErrInterrupted) {
+		t.Errorf("at once: %v", err)
+	}
+	o := options(t)
+	o.Exit = false
+	shown, cancel := context.WithCancel(t.Context())
+	o.Out = writer(func(text string) {
+		if strings.Contains(text, "troupe get services --address 127.0.0.1:") {
+			cancel()
+		}
+	})
+	if err := Run(shown, *o); err != nil {
+		t.Errorf("after the proof: %v", err)
+	}
+}
+
+// writer is a function that gets what is written.
+type writer func(string)
+
+// Write satisfies io.Writer.
+func (w writer) Write(p []byte) (int, error) {
+	w(string(p))
+	return len(p), nil
+}
+
+// TestRunLeavesNothing: no file of it is there afterwards.
+func TestRunLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = Run(ctx, *options(t))
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestRunRefuses what it would wait for in vain.
+func TestRunRefuses(t *testing.T) {
+	o := options(t)
+	o.NodeName = "nobody"
+	if err := Run(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, plan.ErrUnknownNode) {
+		t.Errorf("unknown node: %v", err)
+	}
+	o = options(t)
+	o.Cluster = filepath.Join(t.TempDir(), "none")
+	if err := Run(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}
+
+// TestPortInUse: another demo may have the usual port.
+func TestPortInUse(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	dir, o := t.TempDir(), options(t)
+	o.HTTPAddress = busy.Addr().String()
+	if err := o.cluster(dir); err != nil {
+		t.Fatal(err)
+	}
+	a, err := start(o, filepath.Join(dir, "d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.HTTPAddress() == o.HTTPAddress || !strings.HasPrefix(a.HTTPAddress(), "127.0.0.1:") {
+		t.Errorf("it serves on %s", a.HTTPAddress())
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSmallCluster: a cluster without pods and services has nothing to prove but the drills.
+func TestSmallCluster(t *testing.T) {
+	dir := t.TempDir()
+	const node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}," +
+		" status: {addresses: [{type: InternalIP, address: 192.168.7.1}]}}"
+	if err := os.WriteFile(filepath.Join(dir, "node.yaml"), []byte(node), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	o := options(t)
+	o.Cluster, o.NodeName, o.JSON, o.Out = dir, "n1", true, &out
+	if err := Run(t.Context(), *o); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	var report Report
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || !report.OK || report.Services != 0 || len(report.Drills) != 2 {
+		t.Errorf("%v, %+v", err, report)
+	}
+}

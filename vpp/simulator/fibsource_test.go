@@ -1,0 +1,151 @@
+package simulator
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"go.fd.io/govpp/binapi/fib"
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+	"pgregory.net/rapid"
+)
+
+// sourcedRoute makes the message that adds a route of a source with one path
+// of the given type.
+func sourcedRoute(t testing.TB, source uint8, text string, kind fib_types.FibPathType) *ip.IPRouteAddDelV2 {
+	t.Helper()
+	prefix, err := ip_types.ParsePrefix(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
+		Src: source, Prefix: prefix, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: none, Type: kind, Weight: 1}},
+	}}
+}
+
+// source registers a source.
+func (r *rig) source(name string, priority uint8) uint8 {
+	r.t.Helper()
+	return invoke[fib.FibSourceAddReply](r.t, r.conn, &fib.FibSourceAdd{Src: fib.FibSource{Name: name, Priority: priority}}).ID
+}
+
+func TestSources(t *testing.T) {
+	r := bareRig(t, Options{})
+	builtin := dump[fib.FibSourceDetails](t, r.conn, &fib.FibSourceDump{})
+	for i, d := range builtin {
+		if int(d.Src.ID) != i || d.Src.Name == "" {
+			t.Errorf("source %d is %+v", i, d.Src)
+		}
+	}
+	for id, name := range map[fibSource]string{
+		sourceSpecial: "special", sourceInterface: "interface", sourceAPI: "API", sourceAdjacency: "adjacency", sourceDefault: "default-route",
+		sourceNAT: "nat-low",
+	} {
+		if got := builtin[id].Src.Name; got != name {
+			t.Errorf("source %d is %q, want %q", id, got, name)
+		}
+	}
+	first, second := r.source("mine", 0xd0), r.source("mine", 0xd0)
+	if int(first) != len(builtin) || second != first+1 {
+		t.Errorf("ids %d and %d after %d", first, second, len(builtin))
+	}
+	all := dump[fib.FibSourceDetails](t, r.conn, &fib.FibSourceDump{})
+	if got := all[first].Src; len(all) != len(builtin)+2 || got.Name != "mine" || got.Priority != 0xd0 || got.ID != first {
+		t.Errorf("%d sources, the first of ours is %+v", len(all), got)
+	}
+	if err := r.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.with(func(m *model) error {
+		if m.sources.known(fibSource(first)) {
+			t.Error("a source has survived a restart")
+		}
+		return nil
+	})
+}
+
+func TestSourcesRunOut(t *testing.T) {
+	s := newFibSources()
+	last := fibSource(0)
+	for id := s.add("many", 1); id != 0; id = s.add("many", 1) {
+		last = id
+	}
+	if last != lastSource || s.add("another", 2) != 0 || !s.known(last) || s.known(255) {
+		t.Errorf("the last id is %d", last)
+	}
+}
+
+// TestSourcesAreOrdered: priorities decide, then who was there first; no two
+// sources are alike.
+func TestSourcesAreOrdered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newFibSources()
+		for range rapid.IntRange(0, 20).Draw(t, "sources") {
+			s.add("x", rapid.SampledFrom([]uint8{0, 0x80, 0xd0, 0xff}).Draw(t, "priority"))
+		}
+		order := slices.Clone(s.all)
+		slices.SortFunc(order, func(a, b sourceReg) int { return s.compare(a.id, b.id) })
+		for i := 1; i < len(order); i++ {
+			a, b := order[i-1], order[i]
+			if s.compare(a.id, b.id) == 0 || a.class > b.class || a.class == b.class && a.id > b.id {
+				t.Fatalf("%+v before %+v", a, b)
+			}
+		}
+	})
+}
+
+// TestBestSourceForwards: of all that is said about a prefix the best counts,
+// in look-ups, in dumps by source and for packets.
+func TestBestSourceForwards(t *testing.T) {
+	r := bareRig(t, Options{})
+	low, high := r.source("low", 0xd1), r.source("high", 0x70)
+	dst := at(netip.MustParseAddr("203.0.113.7"), 80)
+	send := func(want Action) {
+		t.Helper()
+		if v := r.Send(tcp(clientPod, 1, dst)); v.Action != want {
+			t.Errorf("%s, want %s", v, want)
+		}
+	}
+	shows := func(source uint8, want int) {
+		t.Helper()
+		if n := len(dump[ip.IPRouteV2Details](t, r.conn, &ip.IPRouteV2Dump{Src: source})); n != want {
+			t.Errorf("source %d has %d routes in its dump, want %d", source, n, want)
+		}
+	}
+	const host = "203.0.113.7/32"
+	send(Delivered)
+	unreach := sourcedRoute(t, low, host, fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH)
+	r.ok(unreach)
+	send(Rejected)
+	shows(low, 1)
+	drop := sourcedRoute(t, high, host, fib_types.FIB_API_PATH_TYPE_DROP)
+	r.ok(drop)
+	send(Dropped)
+	shows(low, 0)
+	shows(high, 1)
+	unreach.IsAdd = false // beneath
+	r.ok(unreach)
+	send(Dropped)
+	unreach.IsAdd = true
+	r.ok(unreach)
+	drop.IsAdd = false
+	r.ok(drop)
+	send(Rejected)
+	unreach.IsAdd = false
+	r.ok(unreach)
+	r.ok(unreach)
+	send(Delivered)
+}
+
+// TestRouteOfNoSource: VPP reads memory that is not its own; whatever comes of
+// that, nobody should do it.
+func TestRouteOfNoSource(t *testing.T) {
+	r := bareRig(t, Options{})
+	remove := sourcedRoute(t, 99, "10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_DROP)
+	remove.IsAdd = false
+	r.ok(remove)
+	r.fire(sourcedRoute(t, 99, "10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_DROP))
+	until(t, "VPP to die", func() bool { return !r.Alive() })
+}
