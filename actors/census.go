@@ -77,8 +77,8 @@ func (s *census) digest(node uint64) *messages.Digest {
 }
 
 // matches compares the census with the digest of the source itself, which knows no runs.
-func (s *census) matches(theirs *messages.Digest) bool {
-	return s.bare == theirs.GetHash() && uint64(len(s.marks)) == theirs.GetServices()
+func (s *census) matches(theirs *messages.Digest, node uint64) bool {
+	return s.bare == theirs.GetHash() && uint64(len(s.marks)) == theirs.GetServices() && node == theirs.GetNodeGeneration()
 }
 
 // sameDigest compares two digests.

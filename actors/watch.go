@@ -157,7 +157,7 @@ func (w *watch) repeatSource(c *runtime.Context) {
 	if w.node != nil {
 		w.tellNode(c)
 	}
-	if d, ok := w.source.(kube.Digester); !ok || w.matches(d.Digest()) {
+	if d, ok := w.source.(kube.Digester); !ok || w.matches(d.Digest(), w.node.GetGeneration()) {
 		w.doubts = 0
 	} else if w.doubts++; w.doubts >= 2 { // one difference may be a message that still waits here
 		w.doubts = 0

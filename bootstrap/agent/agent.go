@@ -96,8 +96,10 @@ func (a *Agent) startActors() error {
 		return err
 	}
 	hints := make(chan struct{}, 1)
+	relay := newRelay(&overheard{Source: source, ear: a})
+	a.own("Kubernetes source", relay.work)
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Source: &overheard{Source: source, ear: a}, Serving: serving, Link: a.newLink(socket, hints),
+		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
 		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log, Events: a.events,
 		HealthChecks: a.health,
 		Timing: actors.Timing{

@@ -56,6 +56,7 @@ func TestRun(t *testing.T) {
 
 // TestRunIsInterrupted at its moments: nothing is proved before the proof is done, and everything after it.
 func TestRunIsInterrupted(t *testing.T) {
+	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := Run(ended, *options(t)); !errors.Is(err, ErrInterrupted) {
@@ -64,13 +65,15 @@ func TestRunIsInterrupted(t *testing.T) {
 	o := options(t)
 	o.Exit = false
 	shown, cancel := context.WithCancel(t.Context())
+	var printed strings.Builder
 	o.Out = writer(func(text string) {
+		printed.WriteString(text)
 		if strings.Contains(text, "troupe get services --address 127.0.0.1:") {
 			cancel()
 		}
 	})
 	if err := Run(shown, *o); err != nil {
-		t.Errorf("after the proof: %v", err)
+		t.Errorf("after the proof: %v\n%s", err, printed.String())
 	}
 }
 
@@ -136,6 +139,7 @@ func TestPortInUse(t *testing.T) {
 
 // TestSmallCluster: a cluster without pods and services has nothing to prove but the drills.
 func TestSmallCluster(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, spec: {podCIDR: 10.1.1.0/24, podCIDRs: [10.1.1.0/24]}," +
 		" status: {addresses: [{type: InternalIP, address: 192.168.7.1}]}}"

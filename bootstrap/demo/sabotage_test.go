@@ -169,6 +169,7 @@ func TestProofCanFail(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a := running(t)
 			tt.sabotage(t, a.Simulator())
 			report, _, err := look(t.Context(), a)

@@ -221,4 +221,3 @@ func allows(sources []string, addr netip.Addr) bool {
 	}
 	return false
 }
-

@@ -6,9 +6,9 @@ import "net/netip"
 type Config struct {
 	// IPv6 says that IPv6 frontends have rows. Without it an external IPv6 address that should be forwarded is left to the network.
 	IPv6 bool
-	// OtherPorts refuses, of cluster IPs that have rows, the ports that have none, whatever NAT44 does with the address; unless one of
-	// its ports is to be dropped, which counts for all. It costs one route per cluster IP. Without it such a port is refused by the route of the service network until NAT44 makes the address its own,
-	// and ignored from then on.
+	// OtherPorts refuses, of cluster IPs that have rows, the ports that have none, whatever NAT44 does with the address; unless one of its
+	// ports is to be dropped, which counts for all. It costs one route per cluster IP. Without it such a port is refused by the route
+	// of the service network until NAT44 makes the address its own, and ignored from then on.
 	OtherPorts bool
 }
 

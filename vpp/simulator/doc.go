@@ -35,7 +35,7 @@
 // messages.go and measure.go know the wire format; api_*.go hold one message
 // family each and register their handlers in a table, which is where a new
 // family is added; the model is in interfaces.go, fib.go, neighbors.go,
-// nat44*.go, affinity.go and sessions.go; path_*.go are the graph nodes of
+// nat44*.go, affinity.go, sessions.go and acl.go; path_*.go are the graph nodes of
 // the packet oracle.
 //
 // # Shutdown

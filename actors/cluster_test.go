@@ -1,0 +1,203 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// cluster is what an API server knows. Sources watch it; each is run once and counts its generations from 1, as the real ones do.
+type cluster struct {
+	mu       sync.Mutex
+	services map[string]*messages.Service
+	slices   map[string]*messages.EndpointSlice
+	node     *messages.Node
+	watchers map[*watcher]bool
+}
+
+func newCluster() *cluster {
+	return &cluster{
+		services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, node: testNodeObject(),
+		watchers: map[*watcher]bool{},
+	}
+}
+
+// change changes the cluster and tells the sources.
+func (k *cluster) change(fn func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	fn()
+	for w := range k.watchers {
+		poke(w.changed)
+	}
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// objects lists everything.
+func (k *cluster) objects() *normalize.Objects {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := &normalize.Objects{Nodes: []*messages.Node{k.node}}
+	for _, key := range sortedKeys(k.services) {
+		all.Services = append(all.Services, k.services[key])
+	}
+	for _, key := range sortedKeys(k.slices) {
+		all.Slices = append(all.Slices, k.slices[key])
+	}
+	for i := 2; i <= 5; i++ {
+		all.Pods = append(all.Pods, &messages.Pod{Namespace: "ns", Name: fmt.Sprint("p", i), Node: testNode, Addresses: []string{fmt.Sprint("10.1.1.", i)}})
+	}
+	return all
+}
+
+// watcher is one source on a cluster.
+type watcher struct {
+	cluster          *cluster
+	store            *kube.Store
+	changed, refresh chan struct{}
+}
+
+func (k *cluster) source() kube.Source {
+	return &watcher{cluster: k, store: kube.NewStore(testNode), changed: make(chan struct{}, 1), refresh: make(chan struct{}, 1)}
+}
+
+// Run satisfies kube.Source.
+func (w *watcher) Run(ctx context.Context, sink kube.Sink) error {
+	w.cluster.mu.Lock()
+	w.cluster.watchers[w] = true
+	w.cluster.mu.Unlock()
+	defer func() {
+		w.cluster.mu.Lock()
+		defer w.cluster.mu.Unlock()
+		delete(w.cluster.watchers, w)
+	}()
+	w.store.Replace(w.cluster.objects(), nil)
+	w.store.Commit()
+	sink.Snapshot(w.store.Snapshot())
+	sink.Health(true, "")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.changed:
+			w.store.Replace(w.cluster.objects(), nil)
+			w.store.Commit().Deliver(sink)
+		case <-w.refresh:
+			sink.Snapshot(w.store.Snapshot())
+		}
+	}
+}
+
+// Refresh satisfies kube.Source.
+func (w *watcher) Refresh() { poke(w.refresh) }
+
+// Digest satisfies kube.Digester.
+func (w *watcher) Digest() *messages.Digest { return w.store.Digest() }
+
+// mutate makes one random change. Names and external addresses are few, so that services come back and fight.
+func (k *cluster) mutate(r *rand.Rand) {
+	n := r.IntN(8)
+	name := fmt.Sprint("s", n)
+	key := "ns/" + name
+	k.change(func() {
+		switch r.IntN(10) {
+		case 0, 1, 2:
+			k.services[key] = randomService(r, name, n)
+		case 3:
+			delete(k.services, key)
+		case 4, 5, 6, 7:
+			slice := fmt.Sprint(name, "-", r.IntN(2))
+			k.slices["ns/"+slice] = randomSlice(r, slice, name)
+		case 8:
+			delete(k.slices, fmt.Sprint("ns/", name, "-", r.IntN(2)))
+		case 9:
+			node := testNodeObject()
+			node.Zone = []string{"a", "b"}[r.IntN(2)]
+			node.Addresses = [][]string{{"192.168.16.1"}, {"172.30.1.1", "192.168.16.1"}, {"172.30.1.2"}}[r.IntN(3)]
+			node.PodCidrs = [][]string{{"10.1.1.0/24"}, {"10.1.0.0/16"}}[r.IntN(2)]
+			k.node = node
+		}
+	})
+}
+
+func randomService(r *rand.Rand, name string, n int) *messages.Service {
+	s := testService(name, fmt.Sprint("10.96.0.", 10+n))
+	s.Namespace, s.Created = "ns", int64(r.IntN(3))
+	if r.IntN(2) == 0 {
+		s.ExternalIps = []string{fmt.Sprint("203.0.113.", r.IntN(3))}
+	}
+	if r.IntN(3) == 0 {
+		s.Type = messages.ServiceType_NODE_PORT
+		s.Ports[0].NodePort = uint32(30000 + n)
+	}
+	if r.IntN(4) == 0 {
+		s.ExternalPolicy = messages.TrafficPolicy_POLICY_LOCAL
+	}
+	if r.IntN(5) == 0 {
+		s.AffinitySeconds = 60
+	}
+	return s
+}
+
+func randomSlice(r *rand.Rand, name, service string) *messages.EndpointSlice {
+	var addresses []string
+	for range r.IntN(4) {
+		addresses = append(addresses, fmt.Sprintf("10.1.%d.%d", 1+r.IntN(2), 2+r.IntN(4)))
+	}
+	slices.Sort(addresses)
+	s := testSlice(service, slices.Compact(addresses)...)
+	s.Namespace, s.Name = "ns", name
+	return s
+}
+
+// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
+// that was created first, then to the smaller key, and none where somebody else has one.
+func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) map[nat44.Key]nat44.Row {
+	snapshot := kube.Collect(testNode, k.objects(), nil)
+	node := snapshot.GetNode().GetSelf()
+	addresses := slices.Clone(node.GetAddresses())
+	if uplink := "192.168.16.1"; !slices.Contains(addresses, uplink) {
+		addresses = append(addresses, uplink)
+	}
+	type owner struct {
+		created int64
+		key     string
+	}
+	owners, rows := map[nat44.Key]owner{}, map[nat44.Key]nat44.Row{}
+	for _, in := range snapshot.GetServices() {
+		if in.GetService() == nil {
+			continue
+		}
+		view := service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, service.Config{})
+		for _, row := range nat44.Plan(view, config).Rows {
+			mine, other := owner{in.GetService().GetCreated(), in.GetKey()}, owners[row.Key]
+			taken := other.key != "" && (other.created < mine.created || other.created == mine.created && other.key < mine.key)
+			if !taken && !foreign[row.Key] {
+				owners[row.Key], rows[row.Key] = mine, row
+			}
+		}
+	}
+	return rows
+}
+
+// existing are the keys of the services.
+func (k *cluster) existing() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Sorted(maps.Keys(k.services))
+}

@@ -1,0 +1,238 @@
+package actors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// house is the whole troupe in virtual time, on a seeded scheduler: a cluster in memory, a simulated VPP without a socket, a node sync that
+// agrees to everything.
+type house struct {
+	*testing.T
+	deps    *Deps
+	cluster *cluster
+	wire    *wire
+	sim     *runtime.Sim
+	sys     *runtime.System
+	foreign map[nat44.Key]bool
+	fatal   string
+}
+
+// agreeable is a node sync that gives everybody an ID. It is run once, like the real one.
+type agreeable struct{ ran bool }
+
+func (a *agreeable) Run(ctx context.Context, out func(*messages.ClusterState)) error {
+	if a.ran {
+		return errors.New("is already running")
+	}
+	a.ran = true
+	out(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1})
+	<-ctx.Done()
+	return nil
+}
+
+func (*agreeable) SetNodes(*messages.NodeInput) {}
+func (*agreeable) Publish([]string)             {}
+
+// blocking are the functions of Context.Go that wait for something; the others are steps of the simulation.
+var blocking = map[string]bool{"source": true, "link": true, "nodesync": true, "interface-events": true}
+
+// inHouse builds a house and plays in it; with may change what it is built of.
+func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options), play func(h *house)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := &house{T: t, cluster: newCluster(), wire: newWire(), foreign: map[nat44.Key]bool{}}
+		h.deps = &Deps{
+			NodeName: testNode, Source: h.cluster.source(), NewSource: h.cluster.source, Link: h.wire, Readiness: &Readiness{},
+			NAT44: nat44.Config{Node: testNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
+			NodeSync: &agreeable{}, NewNodeSync: func() NodeSync { return &agreeable{} },
+		}
+		h.sim = runtime.NewSim(runtime.SimOptions{Seed: seed, Bubble: true, MessageCost: 200 * time.Microsecond, StepLimit: 3_000_000})
+		o := h.sim.Options()
+		o.Go = func(path, name string, run func()) {
+			if blocking[name] {
+				go run()
+			} else {
+				h.sim.Go(path, name, run)
+			}
+		}
+		o.OnFatal = func(reason string) { h.fatal = reason }
+		if with != nil {
+			with(h, &o)
+		}
+		h.sys = runtime.NewSystem(o)
+		if _, err := h.sys.SpawnRoot(RootName, Tree(h.deps)); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := h.sys.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+			_ = h.wire.vpp.Close()
+		}()
+		play(h)
+	})
+}
+
+// run lets virtual time pass.
+func (h *house) run(d time.Duration) {
+	h.Helper()
+	if err := h.sim.RunFor(d); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// settle waits until everything is as it should be; after too long it fails with what is not.
+func (h *house) settle(limit time.Duration) {
+	h.Helper()
+	for deadline := time.Now().Add(limit); ; h.run(time.Second) {
+		wrong := h.wrong()
+		if wrong == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			h.Fatalf("not settled after %v:\n%s", limit, wrong)
+		}
+	}
+}
+
+// wrong says what is not as it should be: VPP, readiness, what introspection shows, who is alive.
+func (h *house) wrong() string {
+	var wrong []string
+	state, err := nat44.Read(context.Background(), h.wire)
+	if err != nil {
+		return err.Error()
+	}
+	want := h.cluster.reference(h.deps.NAT44, h.foreign)
+	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
+		if row, held := state.Rows[k]; !held {
+			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
+		} else if !row.Equal(want[k]) {
+			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, want[k]))
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), nat44.Key.Compare) {
+		if _, wanted := want[k]; !wanted {
+			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
+		}
+	}
+	if report := h.deps.Readiness.Load(); !report.Ready {
+		wrong = append(wrong, "not ready: "+report.Reasons())
+	}
+	if h.fatal != "" {
+		wrong = append(wrong, "fatal: "+h.fatal)
+	}
+	return strings.Join(slices.Concat(wrong, h.wrongStatuses(), h.wrongActors()), "\n")
+}
+
+// wrongStatuses compares what introspection shows with who exists.
+func (h *house) wrongStatuses() (wrong []string) {
+	answer, err := h.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var shown []string
+	for _, s := range answer.(*StatusPage).Services {
+		shown = append(shown, s.GetKey())
+		for _, r := range s.GetRenders() {
+			if r.GetState() != messages.RenderState_RENDER_IN_SYNC {
+				wrong = append(wrong, fmt.Sprintf("%s is shown as %v: %s", s.GetKey(), r.GetState(), r.GetError()))
+			}
+		}
+		if len(s.GetRenders()) != 1 {
+			wrong = append(wrong, s.GetKey()+" is shown without its renderer")
+		}
+	}
+	if want := h.cluster.existing(); !slices.Equal(shown, want) {
+		wrong = append(wrong, fmt.Sprintf("shown are %q, want %q", shown, want))
+	}
+	return wrong
+}
+
+// wrongActors finds actors that are left over, missing, or not able to work.
+func (h *house) wrongActors() (wrong []string) {
+	want := []string{
+		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathHealer, PathIntrospect, PathJournal,
+		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
+	}
+	for _, key := range h.cluster.existing() {
+		want = append(want, PathService(key))
+	}
+	slices.Sort(want)
+	var alive []string
+	for _, a := range h.sys.Snapshot() {
+		alive = append(alive, a.Path)
+		if a.Suspended || a.Held || a.State == runtime.StateStarting {
+			wrong = append(wrong, fmt.Sprintf("%s is %s", a.Path, a.State))
+		}
+	}
+	if !slices.Equal(alive, want) {
+		wrong = append(wrong, fmt.Sprintf("alive are %q, want %q", alive, want))
+	}
+	return wrong
+}
+
+// quiet checks that nothing is left to do: VPP is not written to and nobody turns unready, for longer than every retry.
+func (h *house) quiet() {
+	h.Helper()
+	writes, _ := h.wire.counts()
+	since := h.deps.Readiness.Load().Since
+	h.run(3 * time.Minute)
+	if after, _ := h.wire.counts(); after != writes {
+		h.Errorf("%d writes while nothing changed", after-writes)
+	}
+	if report := h.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
+		h.Errorf("readiness flapped: %+v", report)
+	}
+	if wrong := h.wrong(); wrong != "" {
+		h.Errorf("while nothing changed:\n%s", wrong)
+	}
+}
+
+// serve adds a service with endpoints to the cluster.
+func (h *house) serve(name, ip string, endpoints ...string) {
+	h.cluster.change(func() {
+		s := testService(name, ip)
+		slice := testSlice(name, endpoints...)
+		s.Namespace, slice.Namespace = "ns", "ns"
+		h.cluster.services["ns/"+name], h.cluster.slices["ns/"+slice.GetName()] = s, slice
+	})
+}
+
+// occupy lets somebody else take an address in VPP, or give it back.
+func (h *house) occupy(k nat44.Key, take bool) {
+	vip := netip.AddrPortFrom(k.Addr, k.Port)
+	if !take {
+		if _, err := h.wire.vpp.ForeignRemove(vip, k.Proto); err != nil {
+			h.Fatal(err)
+		}
+		delete(h.foreign, k)
+		return
+	}
+	backend := func(text string) simulator.Backend {
+		return simulator.Backend{Addr: netip.MustParseAddrPort(text), Weight: 1}
+	}
+	retval, err := h.wire.vpp.ForeignAdd(simulator.ForeignRow{
+		VIP: vip, Proto: k.Proto, Tag: "theirs", Backends: []simulator.Backend{backend("10.9.9.1:80"), backend("10.9.9.2:80")},
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	if retval == 0 {
+		h.foreign[k] = true
+	}
+}
