@@ -3,12 +3,8 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,13 +19,9 @@ import (
 // agrees to everything.
 type house struct {
 	*testing.T
-	deps    *Deps
-	cluster *cluster
-	wire    *wire
-	sim     *runtime.Sim
-	sys     *runtime.System
-	foreign map[nat44.Key]bool
-	fatal   string
+	witness
+	wire *wire
+	sim  *runtime.Sim
 }
 
 // agreeable is a node sync that gives everybody an ID. It is run once, like the real one.
@@ -55,7 +47,8 @@ var blocking = map[string]bool{"source": true, "link": true, "nodesync": true, "
 func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options), play func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, cluster: newCluster(), wire: newWire(), foreign: map[nat44.Key]bool{}}
+		h := &house{T: t, wire: newWire(), witness: witness{cluster: newCluster(), foreign: map[nat44.Key]bool{}}}
+		h.vpp = h.wire
 		h.deps = &Deps{
 			NodeName: testNode, Source: h.cluster.source(), NewSource: h.cluster.source, Link: h.wire, Readiness: &Readiness{},
 			NAT44: nat44.Config{Node: testNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
@@ -70,7 +63,7 @@ func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options),
 				h.sim.Go(path, name, run)
 			}
 		}
-		o.OnFatal = func(reason string) { h.fatal = reason }
+		o.OnFatal = func(reason string) { h.fatal.Store(&reason) }
 		if with != nil {
 			with(h, &o)
 		}
@@ -108,82 +101,6 @@ func (h *house) settle(limit time.Duration) {
 			h.Fatalf("not settled after %v:\n%s", limit, wrong)
 		}
 	}
-}
-
-// wrong says what is not as it should be: VPP, readiness, what introspection shows, who is alive.
-func (h *house) wrong() string {
-	var wrong []string
-	state, err := nat44.Read(context.Background(), h.wire)
-	if err != nil {
-		return err.Error()
-	}
-	want := h.cluster.reference(h.deps.NAT44, h.foreign)
-	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
-		if row, held := state.Rows[k]; !held {
-			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
-		} else if !row.Equal(want[k]) {
-			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, want[k]))
-		}
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), nat44.Key.Compare) {
-		if _, wanted := want[k]; !wanted {
-			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
-		}
-	}
-	if report := h.deps.Readiness.Load(); !report.Ready {
-		wrong = append(wrong, "not ready: "+report.Reasons())
-	}
-	if h.fatal != "" {
-		wrong = append(wrong, "fatal: "+h.fatal)
-	}
-	return strings.Join(slices.Concat(wrong, h.wrongStatuses(), h.wrongActors()), "\n")
-}
-
-// wrongStatuses compares what introspection shows with who exists.
-func (h *house) wrongStatuses() (wrong []string) {
-	answer, err := h.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var shown []string
-	for _, s := range answer.(*StatusPage).Services {
-		shown = append(shown, s.GetKey())
-		for _, r := range s.GetRenders() {
-			if r.GetState() != messages.RenderState_RENDER_IN_SYNC {
-				wrong = append(wrong, fmt.Sprintf("%s is shown as %v: %s", s.GetKey(), r.GetState(), r.GetError()))
-			}
-		}
-		if len(s.GetRenders()) != 1 {
-			wrong = append(wrong, s.GetKey()+" is shown without its renderer")
-		}
-	}
-	if want := h.cluster.existing(); !slices.Equal(shown, want) {
-		wrong = append(wrong, fmt.Sprintf("shown are %q, want %q", shown, want))
-	}
-	return wrong
-}
-
-// wrongActors finds actors that are left over, missing, or not able to work.
-func (h *house) wrongActors() (wrong []string) {
-	want := []string{
-		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathHealer, PathIntrospect, PathJournal,
-		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
-	}
-	for _, key := range h.cluster.existing() {
-		want = append(want, PathService(key))
-	}
-	slices.Sort(want)
-	var alive []string
-	for _, a := range h.sys.Snapshot() {
-		alive = append(alive, a.Path)
-		if a.Suspended || a.Held || a.State == runtime.StateStarting {
-			wrong = append(wrong, fmt.Sprintf("%s is %s", a.Path, a.State))
-		}
-	}
-	if !slices.Equal(alive, want) {
-		wrong = append(wrong, fmt.Sprintf("alive are %q, want %q", alive, want))
-	}
-	return wrong
 }
 
 // quiet checks that nothing is left to do: VPP is not written to and nobody turns unready, for longer than every retry.

@@ -78,7 +78,6 @@ func (a *Agent) startActors() error {
 	if err != nil {
 		return err
 	}
-	a.startOutside(client)
 	serving, err := a.cfg.Services.Serving()
 	if err != nil {
 		return err
@@ -95,9 +94,9 @@ func (a *Agent) startActors() error {
 	if err != nil {
 		return err
 	}
+	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
 	relay := newRelay(&overheard{Source: source, ear: a})
-	a.own("Kubernetes source", relay.work)
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
 		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log, Events: a.events,
@@ -112,6 +111,7 @@ func (a *Agent) startActors() error {
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	})
 	a.onClose("actors", a.system.Shutdown)
+	a.own("Kubernetes source", relay.work) // it tells the system of the nodes, too, so not earlier
 	_, err = a.system.SpawnRoot(actors.RootName, actors.Tree(deps))
 	return err
 }

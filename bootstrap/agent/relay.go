@@ -13,7 +13,7 @@ import (
 // gets a Snapshot, because it may have missed something.
 type relay struct {
 	source kube.Source
-	ended  chan struct{} // closed when the source has ended
+	ended  chan struct{} // closed when the source has ended by itself
 
 	mu     sync.Mutex // never held across I/O: a sink does not block
 	sink   kube.Sink  // nil while nobody listens
@@ -38,6 +38,9 @@ func newRelay(source kube.Source) *relay { return &relay{source: source, ended: 
 // work runs the source until ctx ends; it is called once.
 func (r *relay) work(ctx context.Context) error {
 	err := r.source.Run(ctx, r)
+	if ctx.Err() != nil {
+		return nil // the agent stops; so does whoever listens
+	}
 	r.mu.Lock()
 	r.err = err
 	r.mu.Unlock()

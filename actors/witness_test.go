@@ -1,0 +1,101 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// witness compares a running troupe and its VPP with what they should be. It asks VPP itself and computes everything from scratch.
+type witness struct {
+	deps    *Deps
+	cluster *cluster
+	sys     *runtime.System
+	vpp     link.Caller
+	foreign map[nat44.Key]bool // rows of somebody else
+	fatal   atomic.Pointer[string]
+}
+
+// wrong says what is not as it should be: VPP, readiness, what introspection shows, who is alive.
+func (w *witness) wrong() string {
+	var wrong []string
+	state, err := nat44.Read(context.Background(), w.vpp)
+	if err != nil {
+		return err.Error()
+	}
+	want := w.cluster.reference(w.deps.NAT44, w.foreign)
+	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
+		if row, held := state.Rows[k]; !held {
+			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
+		} else if !row.Equal(want[k]) {
+			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, want[k]))
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), nat44.Key.Compare) {
+		if _, wanted := want[k]; !wanted {
+			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
+		}
+	}
+	if report := w.deps.Readiness.Load(); !report.Ready {
+		wrong = append(wrong, "not ready: "+report.Reasons())
+	}
+	if reason := w.fatal.Load(); reason != nil {
+		wrong = append(wrong, "fatal: "+*reason)
+	}
+	return strings.Join(slices.Concat(wrong, w.wrongStatuses(), w.wrongActors()), "\n")
+}
+
+// wrongStatuses compares what introspection shows with who exists.
+func (w *witness) wrongStatuses() (wrong []string) {
+	answer, err := w.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var shown []string
+	for _, s := range answer.(*StatusPage).Services {
+		shown = append(shown, s.GetKey())
+		for _, r := range s.GetRenders() {
+			if r.GetState() != messages.RenderState_RENDER_IN_SYNC {
+				wrong = append(wrong, fmt.Sprintf("%s is shown as %v: %s", s.GetKey(), r.GetState(), r.GetError()))
+			}
+		}
+		if len(s.GetRenders()) != 1 {
+			wrong = append(wrong, s.GetKey()+" is shown without its renderer")
+		}
+	}
+	if want := w.cluster.existing(); !slices.Equal(shown, want) {
+		wrong = append(wrong, fmt.Sprintf("shown are %q, want %q", shown, want))
+	}
+	return wrong
+}
+
+// wrongActors finds actors that are left over, missing, or not able to work.
+func (w *witness) wrongActors() (wrong []string) {
+	want := []string{
+		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathHealer, PathIntrospect, PathJournal,
+		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
+	}
+	for _, key := range w.cluster.existing() {
+		want = append(want, PathService(key))
+	}
+	slices.Sort(want)
+	var alive []string
+	for _, a := range w.sys.Snapshot() {
+		alive = append(alive, a.Path)
+		if a.Suspended || a.Held || a.State == runtime.StateStarting {
+			wrong = append(wrong, fmt.Sprintf("%s is %s", a.Path, a.State))
+		}
+	}
+	if !slices.Equal(alive, want) {
+		wrong = append(wrong, fmt.Sprintf("alive are %q, want %q", alive, want))
+	}
+	return wrong
+}
