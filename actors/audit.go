@@ -8,6 +8,9 @@ import (
 // audit asks the renderers now and then to compare VPP with what they think it holds, so that damage done by others does not last.
 type audit struct{ deps *Deps }
 
+// reasonAudit is why VPP is read now and then. A read for this reason that finds nothing is not worth an entry in the journal.
+const reasonAudit = "periodic drift check"
+
 // auditTick starts a check.
 type auditTick struct{}
 
@@ -25,7 +28,7 @@ func (*audit) Stop(*runtime.Context) {}
 // Receive satisfies runtime.Behaviour.
 func (a *audit) Receive(c *runtime.Context, msg any) {
 	if _, ok := msg.(*auditTick); ok {
-		c.Send(c.PID(PathRenderer("nat44")), &messages.Verify{Reason: "periodic drift check"})
+		c.Send(c.PID(PathRenderer("nat44")), &messages.Verify{Reason: reasonAudit})
 		c.After(a.deps.Timing.Audit, &auditTick{})
 	}
 }

@@ -195,6 +195,13 @@ func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) map
 	return rows
 }
 
+// thisNode is this node as it is now.
+func (k *cluster) thisNode() *messages.Node {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.node
+}
+
 // existing are the keys of the services.
 func (k *cluster) existing() []string {
 	k.mu.Lock()

@@ -18,6 +18,7 @@ type interfacesActor struct {
 	deps       *Deps
 	link       *messages.LinkState
 	pods       []*messages.Pod
+	told       bool // Kubernetes has said which pods there are
 	endpoints  *messages.LocalEndpoints
 	set        *messages.InterfaceSet
 	generation uint64 // of the last set
@@ -85,8 +86,8 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	case *messages.LinkState:
 		i.linkChanged(c, m)
 	case *messages.NodeChanged:
-		if !slices.EqualFunc(i.pods, m.GetInput().GetPods(), func(a, b *messages.Pod) bool { return proto.Equal(a, b) }) {
-			i.pods = m.GetInput().GetPods()
+		if first := !i.told; first || !slices.EqualFunc(i.pods, m.GetInput().GetPods(), func(a, b *messages.Pod) bool { return proto.Equal(a, b) }) {
+			i.pods, i.told = m.GetInput().GetPods(), true
 			i.look(c)
 		}
 	case *messages.LocalEndpoints:
@@ -172,10 +173,16 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
 		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Cause: set.GetGeneration()})
 		i.tell(c)
 	}
-	if !i.last.GetOk() {
+	switch {
+	case !i.told && i.last.GetReason() != podsUnknown:
+		i.report(c, false, podsUnknown, 0)
+	case i.told && !i.again && !i.last.GetOk(): // a look that began before the last news says nothing of it
 		i.report(c, true, "", 0)
 	}
 }
+
+// podsUnknown is why the set is not complete while Kubernetes has not spoken.
+const podsUnknown = "the pods of this node are not known yet"
 
 func (i *interfacesActor) tell(c *runtime.Context) {
 	if i.set == nil {

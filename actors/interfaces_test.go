@@ -48,6 +48,10 @@ func TestInterfacesLooksAtVPPAndTellsEverybody(t *testing.T) {
 				t.Errorf("%s was told %v", path, set)
 			}
 		}
+		if h := latest[*messages.Health](s, PathHealer); h.GetOk() || h.GetReason() != podsUnknown {
+			t.Errorf("health %v although nobody has told of the pods", h)
+		}
+		s.tell(&messages.NodeChanged{Input: &messages.NodeInput{}})
 		if h := latest[*messages.Health](s, PathHealer); !h.GetOk() {
 			t.Errorf("health %v", h)
 		}
@@ -133,6 +137,7 @@ func TestInterfacesWithoutVPPKeepsWhatItKnows(t *testing.T) {
 
 func TestInterfacesIgnoresAnOvertakenLink(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
+		s.tell(&messages.NodeChanged{Input: &messages.NodeInput{}})
 		s.wire.connect()
 		s.connected()
 		s.tell(&messages.LinkState{Session: 1, Reason: "long ago"})

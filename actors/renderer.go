@@ -31,7 +31,8 @@ type renderer struct {
 	epoch   uint64
 	begun   *messages.Begin // last list of the services; nil = none in this epoch
 	awaited map[string]bool // services of the epoch that have not spoken
-	swept   bool            // the barrier has been passed and the leftovers of earlier runs were put on the list
+	swept   bool            // since the last read: the barrier has been passed and the leftovers of earlier runs were put on the list
+	opened  bool            // the barrier has been passed once
 
 	link *messages.LinkState
 	set  *messages.InterfaceSet

@@ -33,9 +33,9 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			case len(ops) == 0:
 				r.clean(k)
 				quiet = append(quiet, k)
-			case want != nil:
+			case want != nil && (r.passed() || !r.anothers(k, want)):
 				w.keys, w.ops = append(w.keys, k), append(w.ops, ops...)
-			case r.passed():
+			case want == nil && r.passed():
 				w.keys, removals = append(w.keys, k), append(removals, ops...)
 			default: // somebody who has not spoken may want it: it stays dirty, and is listed again when the barrier has been passed
 			}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -100,8 +101,28 @@ func (r *renderer) sweep(c *runtime.Context) {
 	for _, k := range leftovers {
 		r.list(k)
 	}
-	record(c, &messages.Event{
-		Kind: "resync", Object: r.name,
-		Text: fmt.Sprintf("every service has spoken; %d rows of earlier runs are not wanted any more", len(leftovers)),
-	})
+	for _, k := range slices.SortedFunc(maps.Keys(r.dirty), nat44.Key.Compare) { // among them those that waited for their owner to speak
+		if r.failed[k] == nil && r.wanted(k) != nil {
+			r.list(k)
+		}
+	}
+	if first := !r.opened; first || len(leftovers) > 0 {
+		r.opened = true
+		record(c, &messages.Event{
+			Kind: "resync", Object: r.name,
+			Text: fmt.Sprintf("every service has spoken; %d rows of earlier runs are not wanted any more", len(leftovers)),
+		})
+	}
+}
+
+// anothers reports whether the row that VPP holds under a key is of another service than the one that wants it now. Before the barrier the
+// other one may still speak and own the address: to change the row then would cut its connections for nothing.
+func (r *renderer) anothers(k nat44.Key, want *nat44.Row) bool {
+	held := r.held(k)
+	if held == nil {
+		return false
+	}
+	theirs, _ := nat44.ParseTag(held.Tag)
+	ours, _ := nat44.ParseTag(want.Tag)
+	return theirs.Hash != ours.Hash
 }

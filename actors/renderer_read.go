@@ -55,10 +55,12 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	} else {
 		r.full = m.began
 	}
-	record(c, &messages.Event{
-		Kind: "resync", Object: r.name,
-		Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
-	})
+	if differences > 0 || m.reason != reasonAudit {
+		record(c, &messages.Event{
+			Kind: "resync", Object: r.name,
+			Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
+		})
+	}
 	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
 	if before == nil || r.retell {
 		r.tellAll(c)

@@ -96,6 +96,9 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	s.triggers.take(spec.GetInput(), first)
 	if !first && s.hash == before && !s.unsettled() {
 		s.triggers.drop()
+		if s.view == nil {
+			s.retire(c) // the registry has not released us, so it has not heard it for this generation
+		}
 		return // nothing that this node serves has changed
 	}
 	for _, name := range s.deps.renderers() {
@@ -121,15 +124,15 @@ func (s *serviceActor) replay(c *runtime.Context, m *messages.Replay) {
 		return
 	}
 	r.epoch, r.ack = m.GetEpoch(), nil
+	if s.spec == nil {
+		return // it has been asked for, and goes on to be
+	}
 	s.news()
 	s.render(c, m.GetRenderer())
 }
 
 // render sends the present view to one renderer.
 func (s *serviceActor) render(c *runtime.Context, renderer string) {
-	if s.spec == nil {
-		return // Start has asked for it
-	}
 	c.Send(c.PID(PathRenderer(renderer)), &messages.Render{
 		Key: s.key, Generation: s.spec.GetGeneration(), Epoch: s.renders[renderer].epoch, View: s.view, Hash: s.hash,
 	})

@@ -43,6 +43,14 @@ func TestServiceAsksUntilItIsAnswered(t *testing.T) {
 		if n := len(all[*messages.PullSpec](s, PathRegistry)); n < 8 || n > 24 {
 			t.Errorf("asked %d times in ten minutes, want a patience that grows to a minute", n)
 		}
+		s.forget()
+		for range 200 { // being asked for an answer does not keep it from asking
+			s.tell(&messages.Replay{Renderer: "nat44", Epoch: 1})
+			s.run(time.Second)
+		}
+		if len(all[*messages.PullSpec](s, PathRegistry)) == 0 || s.word() != nil {
+			t.Error("stopped asking, or spoke without knowing")
+		}
 		s.tell(specOf(1))
 		s.forget()
 		s.run(10 * time.Minute)
@@ -237,7 +245,12 @@ func TestServiceThatIsGoneLeavesVPPFirst(t *testing.T) {
 		if len(all[*messages.Retired](s, PathRegistry)) == 0 {
 			t.Error("does not insist on being released")
 		}
-		s.tell(specOf(7, "10.1.1.2"))
+		s.forget()
+		s.tell(goneSpec(7))
+		if latest[*messages.Retired](s, PathRegistry).GetGeneration() != 7 {
+			t.Error("is not retired for the present generation")
+		}
+		s.tell(specOf(8, "10.1.1.2"))
 		s.forget()
 		s.run(time.Minute)
 		if len(all[*messages.Retired](s, PathRegistry)) != 0 || s.word().GetView() == nil {

@@ -150,13 +150,14 @@ func (w *watch) tellHealth(c *runtime.Context) {
 // repeatSource lets the registry find out that it has missed something, and finds out whether we have.
 func (w *watch) repeatSource(c *runtime.Context) {
 	if !w.complete {
+		w.source.Refresh() // no harm before the first list, and a help when that was lost
 		return
 	}
 	w.age()
-	c.Send(c.PID(PathRegistry), w.digest(mark(w.run, w.node.GetGeneration())))
 	if w.node != nil {
 		w.tellNode(c)
 	}
+	c.Send(c.PID(PathRegistry), w.digest(mark(w.run, w.node.GetGeneration())))
 	if d, ok := w.source.(kube.Digester); !ok || w.matches(d.Digest(), w.node.GetGeneration()) {
 		w.doubts = 0
 	} else if w.doubts++; w.doubts >= 2 { // one difference may be a message that still waits here

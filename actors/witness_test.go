@@ -44,6 +44,9 @@ func (w *witness) wrong() string {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
 		}
 	}
+	if hairpin := lastAddress(w.cluster.thisNode()); len(want) > 0 && !slices.Contains(state.TwiceNAT, hairpin) {
+		wrong = append(wrong, fmt.Sprintf("hairpin addresses %v, want %s", state.TwiceNAT, hairpin))
+	}
 	if report := w.deps.Readiness.Load(); !report.Ready {
 		wrong = append(wrong, "not ready: "+report.Reasons())
 	}

@@ -20,14 +20,18 @@ func TestEqualSeesEveryField(t *testing.T) {
 		{&messages.EndpointPort{}, func(a, b proto.Message) bool {
 			return equalEndpointPort(a.(*messages.EndpointPort), b.(*messages.EndpointPort))
 		}, nil},
-		{&messages.EndpointSlice{}, func(a, b proto.Message) bool {
-			return equalSlice(a.(*messages.EndpointSlice), b.(*messages.EndpointSlice))
+		{
+			&messages.EndpointSlice{}, func(a, b proto.Message) bool {
+				return equalSlice(a.(*messages.EndpointSlice), b.(*messages.EndpointSlice))
+			},
+			map[protoreflect.Name]bool{"triggered": true, "generation": true},
 		},
-			map[protoreflect.Name]bool{"triggered": true, "generation": true}},
-		{&messages.ServiceInput{}, func(a, b proto.Message) bool {
-			return equalInput(a.(*messages.ServiceInput), b.(*messages.ServiceInput))
+		{
+			&messages.ServiceInput{}, func(a, b proto.Message) bool {
+				return equalInput(a.(*messages.ServiceInput), b.(*messages.ServiceInput))
+			},
+			map[protoreflect.Name]bool{"key": true, "generation": true},
 		},
-			map[protoreflect.Name]bool{"key": true, "generation": true}},
 	} {
 		fields := c.empty.ProtoReflect().Descriptor().Fields()
 		for i := range fields.Len() {

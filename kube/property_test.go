@@ -28,7 +28,10 @@ type model struct {
 
 func newModel() *model {
 	return &model{
-		map[string]*messages.Service{}, map[string]*messages.EndpointSlice{}, map[string]*messages.Node{}, map[string]*messages.Pod{},
+		map[string]*messages.Service{},
+		map[string]*messages.EndpointSlice{},
+		map[string]*messages.Node{},
+		map[string]*messages.Pod{},
 		map[string][]*messages.ObjectError{},
 	}
 }

@@ -97,14 +97,6 @@ func endpointAt(a netip.Addr) *messages.Endpoint {
 	return &messages.Endpoint{Address: a.String(), Ready: true, Serving: true, Node: where}
 }
 
-// apply puts a service with its endpoints into the cluster.
-func (n *node) apply(s serviceSpec, port uint32, endpoints ...netip.Addr) {
-	n.source.change(func(store *kube.Store) {
-		store.SetService(s.service(), nil)
-		store.SetSlice(s.slice(port, endpoints...), nil)
-	})
-}
-
 // Sizes of the random clusters: small, so that objects meet.
 const (
 	randomServices  = 7

@@ -26,6 +26,16 @@ type write struct {
 	backends []netip.AddrPort
 }
 
+// String shows a write as "+row frontend [backends]".
+func (w write) String() string {
+	text := map[bool]string{true: "+", false: "-"}[w.add]
+	text += map[bool]string{true: "row ", false: "local "}[w.row] + w.frontend
+	for _, b := range w.backends {
+		text += " " + b.String()
+	}
+	return text
+}
+
 // overheard is the connection of one troupe to VPP, with a list of what it wrote. VPP itself counts by message only, not by row.
 type overheard struct {
 	*link.Link

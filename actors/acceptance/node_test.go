@@ -31,7 +31,7 @@ const patience = 60 * time.Second
 
 // timing makes the troupe repeat itself often, so that a lost message costs a test little.
 var timing = actors.Timing{
-	Retry: 200 * time.Millisecond, Rediscover: time.Second, Audit: time.Hour, Digest: time.Second, Backoff: 20 * time.Millisecond,
+	Retry: 200 * time.Millisecond, Rediscover: time.Second, Audit: time.Second, Digest: time.Second, Backoff: 20 * time.Millisecond,
 }
 
 // node is one node with everything: a cluster in memory, a simulated VPP behind its socket, a troupe on the real dispatcher.
@@ -169,7 +169,7 @@ func (n *node) unsettled() string {
 	inputs := n.source.services()
 	statuses := n.statuses()
 	if statuses == nil || len(statuses) != len(inputs) {
-		return fmt.Sprintf("%d services are known, want %d", len(statuses), len(inputs))
+		return fmt.Sprintf("known are %q, want %q", slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(inputs)))
 	}
 	for key, in := range inputs {
 		n.known[key] = true

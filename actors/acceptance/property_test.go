@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	sequences = 24 // random clusters
-	changes   = 40 // changes of each
+	sequences = 60 // random clusters
+	changes   = 60 // changes of each
 )
 
 // TestAnySequenceEndsAlike lets random clusters change in random ways, with duplicates, relists, restarts and failures on the way. What VPP

@@ -89,17 +89,6 @@ func (j *journal) take() []string {
 	return events
 }
 
-func (j *journal) contains(event string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range j.events {
-		if e == event {
-			return true
-		}
-	}
-	return false
-}
-
 // simulated makes a system in a simulation with its own virtual time. It is shut down, and so checked for actors that can not be stopped,
 // at the end of the test.
 func simulated(tb testing.TB, seed uint64, with func(*Options)) (*Sim, *System) {

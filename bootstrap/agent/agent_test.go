@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	etcd "github.com/troupe-vpp/troupe/cluster"
 )
@@ -203,9 +204,11 @@ func TestRestartWritesNothing(t *testing.T) {
 	first := run(t, everything(t))
 	ready(t, first)
 	vpp := first.Simulator()
+	quiescent(t, first)
 	// A second agent beside the first one, over the same VPP, is what a restarted one is for VPP.
 	for range 3 {
 		before, rows := vpp.Counters().Mutating(), vpp.Rows()
+		asked := vpp.Counters()
 		cfg := everything(t)
 		cfg.VPP.Mode, cfg.VPP.APISocket = config.VPPSocket, vpp.Socket()
 		again, err := Start(cfg, quiet())
@@ -217,14 +220,31 @@ func TestRestartWritesNothing(t *testing.T) {
 		if err != nil || len(diff.Renderers[0].Operations) > 0 || diff.Renderers[0].Error != "" {
 			t.Errorf("diff %+v, %v", diff, err)
 		}
-		stop(t, again)
 		if writes := vpp.Counters().Mutating() - before; writes != 0 {
-			t.Errorf("%d writes", writes)
+			events, _ := again.Backend().Events(t.Context(), api.EventQuery{Limit: 100})
+			t.Errorf("%d writes; VPP had been asked for\n%s\nand then for\n%s\nevents %+v", writes, asked, vpp.Counters(), events)
 		}
 		if after := vpp.Rows(); strings.Join(after, "\n") != strings.Join(rows, "\n") {
 			t.Errorf("rows are now\n%s", strings.Join(after, "\n"))
 		}
+		stop(t, again)
 	}
+}
+
+// quiescent waits until VPP holds everything that an agent wants, also of what it learned after it was ready, and nothing is under way: two
+// comparisons find nothing to do, and nothing was written between them.
+func quiescent(t *testing.T, a *Agent) {
+	t.Helper()
+	for last, deadline := uint64(0), time.Now().Add(30*time.Second); time.Now().Before(deadline); {
+		diff, err := a.Backend().Diff(t.Context())
+		writes := a.Simulator().Counters().Mutating()
+		if err == nil && len(diff.Renderers[0].Operations) == 0 && diff.Renderers[0].Error == "" && writes == last {
+			return
+		}
+		last = writes
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("the agent goes on writing")
 }
 
 // TestWait ends with the context, or with the error of what died.

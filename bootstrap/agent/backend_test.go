@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -113,6 +114,7 @@ func TestBackendOfARunningAgent(t *testing.T) {
 	if node := b.Node(); !node.Healthy || !node.Eligible || node.LastUpdated.IsZero() {
 		t.Errorf("node %+v", node)
 	}
+	settled(t, a)
 	services := must(b.Services(ctx))(t)
 	if len(services) != 15 || services[0].Key != "default/kubernetes" || services[14].Key != "shop/web" {
 		t.Fatalf("services %+v", services)
@@ -154,6 +156,15 @@ func TestBackendOfARunningAgent(t *testing.T) {
 			t.Errorf("page of %d: %+v", page, part)
 		}
 	}
+}
+
+// settled waits until the services know what readiness knows already.
+func settled(t *testing.T, a *Agent) {
+	t.Helper()
+	eventually(t, "no service is pending", func() bool {
+		services, err := a.Backend().Services(t.Context())
+		return err == nil && len(services) == 15 && !slices.ContainsFunc(services, func(s api.Service) bool { return s.State == api.ServicePending })
+	})
 }
 
 // must takes a value that comes without an error.

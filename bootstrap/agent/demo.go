@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -30,6 +31,12 @@ func (a *Agent) Kill(path string) error { return a.system.Kill(path) }
 func (a *Agent) Restarts(path string) uint64 {
 	state, _ := a.system.Actor(path)
 	return state.Restarts
+}
+
+// Working reports whether an actor has started and takes messages.
+func (a *Agent) Working(path string) bool {
+	state, ok := a.system.Actor(path)
+	return ok && (state.State == runtime.StateIdle || state.State == runtime.StateRunning)
 }
 
 // PodAddress and PodInterface are a pod of this node on the simulated VPP, the first one by name.

@@ -23,6 +23,7 @@ func (l *listener) heardNode(in *messages.NodeInput) { l.nodes = append(l.nodes,
 func (l *listener) heardChanges(services, slices int) {
 	l.services, l.slices = l.services+services, l.slices+slices
 }
+
 func (l *listener) heardHealth(ok bool, reason string) {
 	l.healths = append(l.healths, fmt.Sprintf("%t: %s", ok, reason))
 }

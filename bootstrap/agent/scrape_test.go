@@ -72,6 +72,7 @@ func (s scraped) find(begin string) string {
 func TestPromisedMetrics(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)
+	settled(t, a)
 	for _, path := range []string{"/livez", "/healthz"} {
 		response, err := http.Get("http://" + a.HTTPAddress() + path) //nolint:noctx // a test
 		if err != nil {
@@ -129,6 +130,7 @@ func TestNoLocalEndpoints(t *testing.T) {
 	cfg.NodeName = "shop-c"
 	a := run(t, cfg)
 	ready(t, a)
+	settled(t, a)
 	const series = `kubeproxy_sync_proxy_rules_no_local_endpoints_total{ip_family="IPv4",traffic_policy="external"}`
 	if value := scrape(t, a).find(series); value != "1" {
 		t.Errorf("%s is %q, want 1: shop/web has one port", series, value)
@@ -177,6 +179,7 @@ func TestProgrammingLatency(t *testing.T) {
 func TestScrapeDoesNotHang(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)
+	settled(t, a)
 	scrape(t, a)
 	if err := a.Backend().Command(t.Context(), actors.PathIntrospect, api.VerbSuspend); err != nil {
 		t.Fatal(err)

@@ -11,22 +11,22 @@ import (
 )
 
 // cluster finds the cluster of the options, or unpacks the built-in one below dir, and looks whether it has the node to play: an agent
-// would wait for both for ever.
-func (o *Options) cluster(dir string) error {
+// would wait for both for ever. It returns the number of services.
+func (o *Options) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")
 		if err := unpack(o.Cluster); err != nil {
-			return fmt.Errorf("unpack the cluster: %w", err)
+			return 0, fmt.Errorf("unpack the cluster: %w", err)
 		}
 	}
 	objects, _, err := plan.Read([]string{o.Cluster}, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCluster, err)
+		return 0, fmt.Errorf("%w: %w", ErrCluster, err)
 	}
 	if _, _, err := plan.Build(objects, plan.Options{Node: o.NodeName}); err != nil {
-		return fmt.Errorf("%w: %w", ErrCluster, err)
+		return 0, fmt.Errorf("%w: %w", ErrCluster, err)
 	}
-	return nil
+	return len(objects.Services), nil
 }
 
 // unpack writes the built-in cluster to a directory, where the agent finds it as it would find a mounted one.

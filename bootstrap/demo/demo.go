@@ -49,18 +49,19 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := o.cluster(dir); err != nil {
+	services, err := o.cluster(dir)
+	if err != nil {
 		return err
 	}
 	a, err := start(&o, dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(play(ctx, a, &o), a.Close())
+	return errors.Join(play(ctx, &stage{Agent: a, services: services, quiet: quietFor}, &o), a.Close())
 }
 
 // play proves and shows on a running agent. An agent that dies ends the play.
-func play(ctx context.Context, a *agent.Agent, o *Options) error {
+func play(ctx context.Context, a *stage, o *Options) error {
 	alive, end := context.WithCancelCause(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -71,7 +72,7 @@ func play(ctx context.Context, a *agent.Agent, o *Options) error {
 		end(nil)
 		<-watched
 	}()
-	report, err := prove(alive, a, o.Started, quietFor)
+	report, err := a.prove(alive, o.Started)
 	switch cause := context.Cause(alive); {
 	case ctx.Err() != nil:
 		return ErrInterrupted

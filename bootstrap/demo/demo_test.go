@@ -122,7 +122,7 @@ func TestPortInUse(t *testing.T) {
 	defer busy.Close()
 	dir, o := t.TempDir(), options(t)
 	o.HTTPAddress = busy.Addr().String()
-	if err := o.cluster(dir); err != nil {
+	if _, err := o.cluster(dir); err != nil {
 		t.Fatal(err)
 	}
 	a, err := start(o, filepath.Join(dir, "d"))

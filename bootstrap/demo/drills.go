@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/troupe-vpp/troupe/bootstrap/agent"
 )
 
 // errUnsettled says that the agent was not in sync in time.
@@ -19,25 +17,25 @@ const rowsDump = "nat44_lb_static_mapping_dump"
 // quietFor is how long the demo watches VPP after a fault: long enough for the actors to repeat themselves.
 const quietFor = 1500 * time.Millisecond
 
-// kill makes one actor fail and counts what VPP notices of it until everything has been in sync again for quiet.
-func kill(ctx context.Context, a *agent.Agent, what, path string, quiet time.Duration) (Drill, error) {
+// kill makes one actor fail and counts what VPP notices of it until everything has been in sync again for a while.
+func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	drill := Drill{Fault: what}
 	before, rows, restarts := a.Simulator().Counters(), a.Simulator().Rows(), a.Restarts(path)
 	started := time.Now()
 	if err := a.Kill(path); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
-	if err := restarted(ctx, a, path, restarts); err != nil {
+	if err := a.restarted(ctx, path, restarts); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
-	if _, err := settle(ctx, a); err != nil {
+	if _, err := a.settle(ctx); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
 	}
 	drill.Recovered = time.Since(started).Round(time.Millisecond).String()
 	select {
 	case <-ctx.Done():
 		return drill, ctx.Err()
-	case <-time.After(quiet):
+	case <-time.After(a.quiet):
 	}
 	after := a.Simulator().Counters()
 	drill.VPPWrites, drill.VPPReads = after.Mutating()-before.Mutating(), after.Of(rowsDump)-before.Of(rowsDump)
@@ -45,13 +43,13 @@ func kill(ctx context.Context, a *agent.Agent, what, path string, quiet time.Dur
 	return drill, nil
 }
 
-// restarted waits until an actor has been restarted once more.
-func restarted(ctx context.Context, a *agent.Agent, path string, before uint64) error {
+// restarted waits until an actor has been restarted once more and works again.
+func (a *stage) restarted(ctx context.Context, path string, before uint64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errors.New("not restarted after "+settleTimeout.String()))
 	defer cancel()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for a.Restarts(path) == before {
+	for a.Restarts(path) == before || !a.Working(path) {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():

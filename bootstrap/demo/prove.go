@@ -18,15 +18,22 @@ const settleTimeout = 20 * time.Second
 // favourite is the service whose actor is killed, where the cluster has it.
 const favourite = "shop/web"
 
-// prove collects the evidence: what VPP does for every service, then what it notices of faults. After each it is watched for quiet.
-func prove(ctx context.Context, a *agent.Agent, started time.Time, quiet time.Duration) (*Report, error) {
-	report, statuses, err := look(ctx, a)
+// stage is a running agent with the cluster it plays.
+type stage struct {
+	*agent.Agent
+	services int           // in the cluster
+	quiet    time.Duration // how long VPP is watched after a fault
+}
+
+// prove collects the evidence: what VPP does for every service, then what it notices of faults.
+func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
+	report, statuses, err := a.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report.InSyncAfter = report.settled.Sub(started).Round(time.Millisecond).String()
 	for _, fault := range faults(statuses) {
-		drill, err := kill(ctx, a, fault.what, fault.path, quiet)
+		drill, err := a.kill(ctx, fault.what, fault.path)
 		if err != nil {
 			return nil, err
 		}
@@ -37,12 +44,12 @@ func prove(ctx context.Context, a *agent.Agent, started time.Time, quiet time.Du
 }
 
 // look waits until the agent is in sync and compares what it says with what VPP has and does.
-func look(ctx context.Context, a *agent.Agent) (*Report, []*messages.ServiceStatus, error) {
-	statuses, err := settle(ctx, a)
+func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, error) {
+	statuses, err := a.settle(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	report := &Report{settled: time.Now(), Services: len(statuses), Rows: rowsInVPP(a), Probes: []Probe{}, Drills: []Drill{}}
+	report := &Report{settled: time.Now(), Services: len(statuses), Rows: a.rowsInVPP(), Probes: []Probe{}, Drills: []Drill{}}
 	for _, s := range statuses {
 		row := serviceRow(s)
 		report.Table = append(report.Table, row)
@@ -50,12 +57,12 @@ func look(ctx context.Context, a *agent.Agent) (*Report, []*messages.ServiceStat
 			report.InSync++
 		}
 	}
-	report.Probes = newProber(a, statuses).all()
+	report.Probes = newProber(a.Agent, statuses).all()
 	return report, statuses, nil
 }
 
 // rowsInVPP counts the rows that VPP itself has, whatever the agent believes.
-func rowsInVPP(a *agent.Agent) int {
+func (a *stage) rowsInVPP() int {
 	rows := 0
 	for _, text := range a.Simulator().Rows() {
 		if strings.Contains(text, " lb [") {
@@ -83,42 +90,50 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 	return out
 }
 
-// settle waits until the agent says that VPP holds what it should and every service of it agrees.
-func settle(ctx context.Context, a *agent.Agent) ([]*messages.ServiceStatus, error) {
+// settle waits until the agent says that VPP holds what it should and every service of it agrees, twice in a row: the word of an actor that
+// has just been restarted may still be on its way.
+func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	for {
+	for agreed := 0; ; {
 		statuses, err := a.Statuses(ctx)
-		if err == nil && a.Backend().Readiness().Ready && settled(statuses) {
+		agreed++
+		if err != nil || !a.Backend().Readiness().Ready || !a.settled(statuses) {
+			agreed = 0
+		}
+		if agreed == 2 {
 			return statuses, nil
 		}
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return nil, unsettled(context.Cause(ctx), a, statuses)
+			return nil, a.unsettled(context.Cause(ctx), statuses)
 		}
 	}
 }
 
-// settled reports whether nothing is on its way. A service that has failed is settled, too: the report says so.
-func settled(statuses []*messages.ServiceStatus) bool {
+// settled reports whether every service is known and nothing is on its way. A service that has failed is settled, too: the report says so.
+func (a *stage) settled(statuses []*messages.ServiceStatus) bool {
 	for _, s := range statuses {
 		if serviceRow(s).State == statePending {
 			return false
 		}
 	}
-	return true
+	return len(statuses) == a.services
 }
 
 // unsettled explains why the agent is not in sync.
-func unsettled(cause error, a *agent.Agent, statuses []*messages.ServiceStatus) error {
+func (a *stage) unsettled(cause error, statuses []*messages.ServiceStatus) error {
 	var reasons []string
 	for _, p := range a.Backend().Readiness().Parts {
 		if !p.OK {
 			reasons = append(reasons, p.Name+": "+p.Reason)
 		}
+	}
+	if len(statuses) != a.services {
+		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(statuses), a.services))
 	}
 	for _, s := range statuses {
 		if serviceRow(s).State == statePending {

@@ -22,11 +22,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // running is the demo's agent, in sync.
-func running(t *testing.T) *agent.Agent {
+func running(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
 	o := options(t)
-	if err := o.cluster(dir); err != nil {
+	services, err := o.cluster(dir)
+	if err != nil {
 		t.Fatal(err)
 	}
 	a, err := start(o, filepath.Join(dir, "d"))
@@ -38,10 +39,11 @@ func running(t *testing.T) *agent.Agent {
 			t.Errorf("close: %v", err)
 		}
 	})
-	if _, err := settle(t.Context(), a); err != nil {
+	s := &stage{Agent: a, services: services, quiet: 100 * time.Millisecond}
+	if _, err := s.settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return s
 }
 
 // exec changes VPP as somebody else would.
@@ -78,101 +80,106 @@ func backends(addresses ...string) []simulator.Backend {
 	return out
 }
 
-// TestProofCanFail is the proof of the proof: whatever is wrong in VPP, while the agent believes that all is well, the report says so, and where.
-func TestProofCanFail(t *testing.T) {
-	vip := netip.MustParseAddrPort
-	for name, tt := range map[string]struct {
-		sabotage func(t *testing.T, vpp *simulator.VPP)
-		want     []string // each in some failure
-	}{
-		"nothing": {func(*testing.T, *simulator.VPP) {}, nil},
-		"a row is gone": {
-			func(t *testing.T, vpp *simulator.VPP) { remove(t, vpp, "10.96.30.2:80") },
-			[]string{"VPP has 22 rows, the agent believes it has 23", "to 10.96.30.2:80/TCP: want forward, got "},
+// sabotage is something that goes wrong in VPP while the agent believes that all is well.
+type sabotage struct {
+	do   func(t *testing.T, vpp *simulator.VPP)
+	want []string // each in some failure of the report
+}
+
+// sabotages are one of each kind.
+var sabotages = map[string]sabotage{
+	"nothing": {func(*testing.T, *simulator.VPP) {}, nil},
+	"a row is gone": {
+		func(t *testing.T, vpp *simulator.VPP) { remove(t, vpp, "10.96.30.2:80") },
+		[]string{"VPP has 22 rows, the agent believes it has 23", "to 10.96.30.2:80/TCP: want forward, got "},
+	},
+	"a backend is wrong": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("10.96.30.2:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.8:8080", "10.1.2.5:8080", "10.1.3.66:8080")})
 		},
-		"a backend is wrong": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("10.96.30.2:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.8:8080", "10.1.2.5:8080", "10.1.3.66:8080")})
-			},
-			[]string{"to 10.96.30.2:80/TCP: want forward, got forward: arrived at 10.1.3.66:8080, which is no endpoint of it"},
+		[]string{"to 10.96.30.2:80/TCP: want forward, got forward: arrived at 10.1.3.66:8080, which is no endpoint of it"},
+	},
+	"a port is wrong": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("10.96.30.4:8081"), SelfTwiceNAT: true, Backends: backends("10.1.1.10:18081", "10.1.2.7:8081")})
 		},
-		"a port is wrong": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("10.96.30.4:8081"), SelfTwiceNAT: true, Backends: backends("10.1.1.10:18081", "10.1.2.7:8081")})
-			},
-			[]string{"to 10.96.30.4:8081/TCP: want forward, got forward: arrived at 10.1.2.7:8081, which is no endpoint of it"},
+		[]string{"to 10.96.30.4:8081/TCP: want forward, got forward: arrived at 10.1.2.7:8081, which is no endpoint of it"},
+	},
+	"a backend is missing": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("10.96.30.2:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.8:8080", "10.1.2.5:8080")})
 		},
-		"a backend is missing": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("10.96.30.2:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.8:8080", "10.1.2.5:8080")})
-			},
-			[]string{"to 10.96.30.2:80/TCP: want forward, got forward: only 2 of 3 backends were used"},
+		[]string{"to 10.96.30.2:80/TCP: want forward, got forward: only 2 of 3 backends were used"},
+	},
+	"affinity is missing": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("10.96.30.1:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.7:8080", "10.1.3.5:8080")})
 		},
-		"affinity is missing": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("10.96.30.1:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.7:8080", "10.1.3.5:8080")})
-			},
-			[]string{"to 10.96.30.1:80/TCP: want forward, got forward: affinity, but 2 backends were used"},
+		[]string{"to 10.96.30.1:80/TCP: want forward, got forward: affinity, but 2 backends were used"},
+	},
+	"a remote backend behind a Local policy": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("203.0.113.10:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.5:8080", "10.1.2.3:8080")})
 		},
-		"a remote backend behind a Local policy": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("203.0.113.10:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.5:8080", "10.1.2.3:8080")})
-			},
-			[]string{"from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: arrived at 10.1.2.3:8080, which is no endpoint of it"},
+		[]string{"from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: arrived at 10.1.2.3:8080, which is no endpoint of it"},
+	},
+	"the client's address is lost": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("203.0.113.10:80"), TwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.5:8080")})
 		},
-		"the client's address is lost": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("203.0.113.10:80"), TwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.5:8080")})
-			},
-			[]string{"from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: the client's address was lost"},
+		[]string{"from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: the client's address was lost"},
+	},
+	"a load balancer has only one of its local backends": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			replace(t, vpp, simulator.ForeignRow{VIP: netip.MustParseAddrPort("203.0.113.10:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.4:8080")})
 		},
-		"a load balancer has only one of its local backends": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				replace(t, vpp, simulator.ForeignRow{VIP: vip("203.0.113.10:80"), SelfTwiceNAT: true, Backends: backends("10.1.1.4:8080", "10.1.1.4:8080")})
-			},
-			[]string{"from pod 10.1.1.7 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 3", "from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 2"},
+		[]string{"from pod 10.1.1.7 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 3", "from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 2"},
+	},
+	"the service network is not refused": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			if err := vpp.DelRoute(0, netip.MustParsePrefix("10.96.0.0/16")); err != nil {
+				t.Fatal(err)
+			}
 		},
-		"the service network is not refused": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				if err := vpp.DelRoute(0, netip.MustParsePrefix("10.96.0.0/16")); err != nil {
-					t.Fatal(err)
-				}
-			},
-			[]string{"from pod 10.1.1.7 to 10.96.40.1:80/TCP: want reject, got none"},
+		[]string{"from pod 10.1.1.7 to 10.96.40.1:80/TCP: want reject, got none"},
+	},
+	"the hairpin address is gone": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			exec(t, vpp, &nat44_ed.Nat44AddDelAddressRange{
+				FirstIPAddress: ip_types.IP4Address{10, 1, 1, 254}, LastIPAddress: ip_types.IP4Address{10, 1, 1, 254}, VrfID: ^uint32(0),
+				Flags: nat_types.NAT_IS_TWICE_NAT,
+			})
 		},
-		"the hairpin address is gone": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				exec(t, vpp, &nat44_ed.Nat44AddDelAddressRange{
-					FirstIPAddress: ip_types.IP4Address{10, 1, 1, 254}, LastIPAddress: ip_types.IP4Address{10, 1, 1, 254}, VrfID: ^uint32(0),
-					Flags: nat_types.NAT_IS_TWICE_NAT,
+		[]string{"from pod 10.1.1.7 to 10.96.30.1:80/TCP: want forward, got drop"},
+	},
+	"the uplink has no role": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			for _, flags := range []nat_types.NatConfigFlags{nat_types.NAT_IS_INSIDE, nat_types.NAT_IS_OUTSIDE} {
+				exec(t, vpp, &nat44_ed.Nat44InterfaceAddDelFeature{
+					SwIfIndex: interface_types.InterfaceIndex(vpp.Interfaces()[agent.UplinkInterface]), Flags: flags,
 				})
-			},
-			[]string{"from pod 10.1.1.7 to 10.96.30.1:80/TCP: want forward, got drop"},
+			}
 		},
-		"the uplink has no role": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				for _, flags := range []nat_types.NatConfigFlags{nat_types.NAT_IS_INSIDE, nat_types.NAT_IS_OUTSIDE} {
-					exec(t, vpp, &nat44_ed.Nat44InterfaceAddDelFeature{
-						SwIfIndex: interface_types.InterfaceIndex(vpp.Interfaces()[agent.UplinkInterface]), Flags: flags,
-					})
-				}
-			},
-			[]string{"from outside 192.0.2.77 to 192.168.16.1:30443/TCP: want forward, got none"},
+		[]string{"from outside 192.0.2.77 to 192.168.16.1:30443/TCP: want forward, got none"},
+	},
+	"a pod cannot be reached": {
+		func(t *testing.T, vpp *simulator.VPP) {
+			if err := vpp.AddRoute(simulator.Route{Prefix: netip.MustParsePrefix("10.1.1.3/32"), Action: simulator.RouteDrop}); err != nil {
+				t.Fatal(err)
+			}
 		},
-		"a pod cannot be reached": {
-			func(t *testing.T, vpp *simulator.VPP) {
-				if err := vpp.AddRoute(simulator.Route{Prefix: netip.MustParsePrefix("10.1.1.3/32"), Action: simulator.RouteDrop}); err != nil {
-					t.Fatal(err)
-				}
-			},
-			[]string{"to 10.96.0.30:9090/TCP: want forward, got drop"},
-		},
-	} {
+		[]string{"to 10.96.0.30:9090/TCP: want forward, got drop"},
+	},
+}
+
+// TestProofCanFail is the proof of the proof: whatever is wrong in VPP, the report says so, and where.
+func TestProofCanFail(t *testing.T) {
+	for name, tt := range sabotages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := running(t)
-			tt.sabotage(t, a.Simulator())
-			report, _, err := look(t.Context(), a)
+			tt.do(t, a.Simulator())
+			report, _, err := a.look(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,12 +200,12 @@ func TestProofCanFail(t *testing.T) {
 // TestDrillCanFail: a fault that costs writes is no success, however well everything works afterwards.
 func TestDrillCanFail(t *testing.T) {
 	a := running(t)
-	good, err := kill(t.Context(), a, "renderer", actors.PathRenderer("nat44"), 0)
+	good, err := a.kill(t.Context(), "renderer", actors.PathRenderer("nat44"))
 	if err != nil || !good.OK || good.VPPWrites != 0 || good.VPPReads != 1 {
 		t.Errorf("nothing wrong: %+v, %v", good, err)
 	}
 	remove(t, a.Simulator(), "10.96.30.2:80") // the new renderer will find it missing
-	bad, err := kill(t.Context(), a, "renderer", actors.PathRenderer("nat44"), 100*time.Millisecond)
+	bad, err := a.kill(t.Context(), "renderer", actors.PathRenderer("nat44"))
 	if err != nil || bad.OK || bad.VPPWrites == 0 {
 		t.Errorf("a row had to be written: %+v, %v", bad, err)
 	}
@@ -206,7 +213,7 @@ func TestDrillCanFail(t *testing.T) {
 	if report.judge(); report.OK || len(report.Failures) != 1 || !strings.Contains(report.Failures[0], "1 reads") {
 		t.Errorf("failures %q", report.Failures)
 	}
-	if _, err := kill(t.Context(), a, "nobody", "agent/nobody", 0); err == nil || !strings.HasPrefix(err.Error(), "nobody: ") {
+	if _, err := a.kill(t.Context(), "nobody", "agent/nobody"); err == nil || !strings.HasPrefix(err.Error(), "nobody: ") {
 		t.Errorf("an actor that does not exist: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ func TestObservedWatch(t *testing.T) {
 	if e := <-o.ResultChan(); e.Type != watch.Added {
 		t.Errorf("event %v", e)
 	}
-	status := apierrors.NewGone("old").Status()
+	status := apierrors.NewResourceExpired("old").Status()
 	inner.Error(&status)
 	if e := <-o.ResultChan(); e.Type != watch.Error || len(failures) != 1 {
 		t.Errorf("event %v, %d errors seen", e, len(failures))

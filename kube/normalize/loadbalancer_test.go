@@ -49,8 +49,13 @@ func TestSourceRangesFailClosed(t *testing.T) {
 		{"open stays for the resolver to see", []string{"0.0.0.0/0", "::/0"}, []string{"0.0.0.0/0", "::/0"}, []string{lb4, lb6}, nil},
 		{"only a bad one", []string{"10.0.0.0/99"}, nil, nil, []string{"spec.loadBalancerSourceRanges[0]"}},
 		{"a bad one beside an IPv4 one", []string{"x", "10.0.0.0/8"}, []string{"10.0.0.0/8"}, []string{lb4}, []string{"spec.loadBalancerSourceRanges[0]"}},
-		{"a bad one beside both", []string{"10.0.0.0/8", "fd00::/8", "x"}, []string{"10.0.0.0/8", "fd00::/8"}, []string{lb4, lb6},
-			[]string{"spec.loadBalancerSourceRanges[2]"}},
+		{
+			"a bad one beside both",
+			[]string{"10.0.0.0/8", "fd00::/8", "x"},
+			[]string{"10.0.0.0/8", "fd00::/8"},
+			[]string{lb4, lb6},
+			[]string{"spec.loadBalancerSourceRanges[2]"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in, want := service()

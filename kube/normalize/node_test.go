@@ -44,12 +44,16 @@ func TestNodeSmallThings(t *testing.T) {
 		fields []string
 	}{
 		"deleted": {in: named(func(n *corev1.Node) { n.DeletionTimestamp = ptr(metav1.Unix(1, 0)) }), want: &messages.Node{Name: "n1", Leaving: true}},
-		"doomed by the autoscaler": {in: named(func(n *corev1.Node) {
-			n.Spec.Taints = []corev1.Taint{{Key: "a"}, {Key: "ToBeDeletedByClusterAutoscaler"}}
-		}),
-			want: &messages.Node{Name: "n1", Leaving: true}},
-		"another taint": {in: named(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable"}} }),
-			want: &messages.Node{Name: "n1"}},
+		"doomed by the autoscaler": {
+			in: named(func(n *corev1.Node) {
+				n.Spec.Taints = []corev1.Taint{{Key: "a"}, {Key: "ToBeDeletedByClusterAutoscaler"}}
+			}),
+			want: &messages.Node{Name: "n1", Leaving: true},
+		},
+		"another taint": {
+			in:   named(func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/unschedulable"}} }),
+			want: &messages.Node{Name: "n1"},
+		},
 		"only podCIDR": {in: named(func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.0.0/24" }), want: &messages.Node{Name: "n1", PodCidrs: []string{"10.0.0.0/24"}}},
 		"bad podCIDR":  {in: named(func(n *corev1.Node) { n.Spec.PodCIDR = "10.0.0.0" }), want: &messages.Node{Name: "n1"}, object: "n1", fields: []string{"spec.podCIDR"}},
 		"no name":      {in: named(func(n *corev1.Node) { n.Name = "" }), object: `""`, fields: []string{"metadata.name"}},

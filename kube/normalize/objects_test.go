@@ -10,7 +10,9 @@ import (
 func TestSelect(t *testing.T) {
 	all := &normalize.Objects{
 		Services: []*messages.Service{
-			{Namespace: "a", Name: "plain"}, {Namespace: "a", Name: "headless", Headless: true}, {Namespace: "a", Name: "foreign", ForeignProxy: true},
+			{Namespace: "a", Name: "plain"},
+			{Namespace: "a", Name: "headless", Headless: true},
+			{Namespace: "a", Name: "foreign", ForeignProxy: true},
 			{Namespace: "a", Name: "name", Type: messages.ServiceType_EXTERNAL_NAME},
 		},
 		Slices: []*messages.EndpointSlice{

@@ -18,20 +18,44 @@ func TestServicePorts(t *testing.T) {
 		want   []*messages.ServicePort
 		fields []string
 	}{
-		{"protocols", []corev1.ServicePort{{Port: 1}, {Name: "u", Protocol: "UDP", Port: 1, NodePort: 30001}, {Name: "s", Protocol: "SCTP", Port: 1, NodePort: 30001}},
-			[]*messages.ServicePort{{Protocol: tcp, Port: 1}, {Name: "u", Protocol: udp, Port: 1, NodePort: 30001}, {Name: "s", Protocol: sctp, Port: 1, NodePort: 30001}}, nil},
-		{"unknown protocols are never UDP", []corev1.ServicePort{{Name: "a", Protocol: "QUIC", Port: 1}, {Name: "b", Protocol: "tcp", Port: 2}, {Name: "c", Port: 3}},
-			[]*messages.ServicePort{{Name: "c", Protocol: tcp, Port: 3}}, []string{"spec.ports[0].protocol", "spec.ports[1].protocol"}},
-		{"numbers", []corev1.ServicePort{{Name: "a", Port: 0}, {Name: "b", Port: 65536}, {Name: "c", Port: -1}, {Name: "d", Port: 65535}},
-			[]*messages.ServicePort{{Name: "d", Protocol: tcp, Port: 65535}}, []string{"spec.ports[0].port", "spec.ports[1].port", "spec.ports[2].port"}},
-		{"a bad node port costs only itself", []corev1.ServicePort{{Port: 80, NodePort: 99999}},
-			[]*messages.ServicePort{{Protocol: tcp, Port: 80}}, []string{"spec.ports[0].nodePort"}},
-		{"same name, other protocol", []corev1.ServicePort{{Name: "dns", Port: 53}, {Name: "dns", Protocol: "UDP", Port: 53}},
-			[]*messages.ServicePort{{Name: "dns", Protocol: tcp, Port: 53}, {Name: "dns", Protocol: udp, Port: 53}}, nil},
-		{"collisions", []corev1.ServicePort{
-			{Name: "a", Port: 80, NodePort: 30001}, {Name: "a", Port: 81}, {Name: "b", Port: 80}, {Name: "c", Port: 82, NodePort: 30001},
-		}, []*messages.ServicePort{{Name: "a", Protocol: tcp, Port: 80, NodePort: 30001}, {Name: "c", Protocol: tcp, Port: 82}},
-			[]string{"spec.ports[1].name", "spec.ports[2].port", "spec.ports[3].nodePort"}},
+		{
+			"protocols",
+			[]corev1.ServicePort{{Port: 1}, {Name: "u", Protocol: "UDP", Port: 1, NodePort: 30001}, {Name: "s", Protocol: "SCTP", Port: 1, NodePort: 30001}},
+			[]*messages.ServicePort{{Protocol: tcp, Port: 1}, {Name: "u", Protocol: udp, Port: 1, NodePort: 30001}, {Name: "s", Protocol: sctp, Port: 1, NodePort: 30001}},
+			nil,
+		},
+		{
+			"unknown protocols are never UDP",
+			[]corev1.ServicePort{{Name: "a", Protocol: "QUIC", Port: 1}, {Name: "b", Protocol: "tcp", Port: 2}, {Name: "c", Port: 3}},
+			[]*messages.ServicePort{{Name: "c", Protocol: tcp, Port: 3}},
+			[]string{"spec.ports[0].protocol", "spec.ports[1].protocol"},
+		},
+		{
+			"numbers",
+			[]corev1.ServicePort{{Name: "a", Port: 0}, {Name: "b", Port: 65536}, {Name: "c", Port: -1}, {Name: "d", Port: 65535}},
+			[]*messages.ServicePort{{Name: "d", Protocol: tcp, Port: 65535}},
+			[]string{"spec.ports[0].port", "spec.ports[1].port", "spec.ports[2].port"},
+		},
+		{
+			"a bad node port costs only itself",
+			[]corev1.ServicePort{{Port: 80, NodePort: 99999}},
+			[]*messages.ServicePort{{Protocol: tcp, Port: 80}},
+			[]string{"spec.ports[0].nodePort"},
+		},
+		{
+			"same name, other protocol",
+			[]corev1.ServicePort{{Name: "dns", Port: 53}, {Name: "dns", Protocol: "UDP", Port: 53}},
+			[]*messages.ServicePort{{Name: "dns", Protocol: tcp, Port: 53}, {Name: "dns", Protocol: udp, Port: 53}},
+			nil,
+		},
+		{
+			"collisions",
+			[]corev1.ServicePort{
+				{Name: "a", Port: 80, NodePort: 30001}, {Name: "a", Port: 81}, {Name: "b", Port: 80}, {Name: "c", Port: 82, NodePort: 30001},
+			},
+			[]*messages.ServicePort{{Name: "a", Protocol: tcp, Port: 80, NodePort: 30001}, {Name: "c", Protocol: tcp, Port: 82}},
+			[]string{"spec.ports[1].name", "spec.ports[2].port", "spec.ports[3].nodePort"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in, want := service()

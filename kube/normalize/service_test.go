@@ -43,12 +43,18 @@ func TestService(t *testing.T) {
 	}{
 		{"as it is", func(*corev1.Service) {}, func(*messages.Service) {}, nil},
 		{"no creation time", func(s *corev1.Service) { s.CreationTimestamp = metav1.Time{} }, func(s *messages.Service) { s.Created = 0 }, nil},
-		{"old creation time", func(s *corev1.Service) { s.CreationTimestamp = metav1.NewTime(time.Unix(-5, 0)) },
-			func(s *messages.Service) { s.Created = -5 }, nil},
-		{"other proxy", func(s *corev1.Service) { s.Labels = map[string]string{normalize.LabelProxyName: ""} },
-			func(s *messages.Service) { s.ForeignProxy = true }, nil},
-		{"types", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName },
-			func(s *messages.Service) { s.Type = messages.ServiceType_EXTERNAL_NAME }, nil},
+		{
+			"old creation time", func(s *corev1.Service) { s.CreationTimestamp = metav1.NewTime(time.Unix(-5, 0)) },
+			func(s *messages.Service) { s.Created = -5 }, nil,
+		},
+		{
+			"other proxy", func(s *corev1.Service) { s.Labels = map[string]string{normalize.LabelProxyName: ""} },
+			func(s *messages.Service) { s.ForeignProxy = true }, nil,
+		},
+		{
+			"types", func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeExternalName },
+			func(s *messages.Service) { s.Type = messages.ServiceType_EXTERNAL_NAME }, nil,
+		},
 		{"no type", func(s *corev1.Service) { s.Spec.Type = "" }, func(*messages.Service) {}, nil},
 		{"unknown type", func(s *corev1.Service) { s.Spec.Type = "Anycast" }, func(*messages.Service) {}, []string{"spec.type"}},
 		{"policies", func(s *corev1.Service) {
@@ -59,14 +65,21 @@ func TestService(t *testing.T) {
 		{"unknown policies", func(s *corev1.Service) {
 			s.Spec.InternalTrafficPolicy, s.Spec.ExternalTrafficPolicy = ptr(corev1.ServiceInternalTrafficPolicy("local")), "Zone"
 		}, func(*messages.Service) {}, []string{"spec.internalTrafficPolicy", "spec.externalTrafficPolicy"}},
-		{"health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 },
-			func(s *messages.Service) { s.HealthCheckNodePort = 31000 }, nil},
-		{"bad health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 70000 },
-			func(*messages.Service) {}, []string{"spec.healthCheckNodePort"}},
-		{"external IPs", func(s *corev1.Service) {
-			s.Spec.ExternalIPs = []string{"198.51.100.007", "x", "198.51.100.7", "127.0.0.1", "169.254.1.1", "224.0.0.1", "::", "2001:DB8::1"}
-		}, func(s *messages.Service) { s.ExternalIps = []string{"198.51.100.7", "2001:db8::1"} },
-			[]string{"spec.externalIPs[1]", "spec.externalIPs[3]", "spec.externalIPs[4]", "spec.externalIPs[5]", "spec.externalIPs[6]"}},
+		{
+			"health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 31000 },
+			func(s *messages.Service) { s.HealthCheckNodePort = 31000 }, nil,
+		},
+		{
+			"bad health check port", func(s *corev1.Service) { s.Spec.HealthCheckNodePort = 70000 },
+			func(*messages.Service) {},
+			[]string{"spec.healthCheckNodePort"},
+		},
+		{
+			"external IPs", func(s *corev1.Service) {
+				s.Spec.ExternalIPs = []string{"198.51.100.007", "x", "198.51.100.7", "127.0.0.1", "169.254.1.1", "224.0.0.1", "::", "2001:DB8::1"}
+			}, func(s *messages.Service) { s.ExternalIps = []string{"198.51.100.7", "2001:db8::1"} },
+			[]string{"spec.externalIPs[1]", "spec.externalIPs[3]", "spec.externalIPs[4]", "spec.externalIPs[5]", "spec.externalIPs[6]"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in, want := service()
@@ -95,15 +108,23 @@ func TestClusterIPs(t *testing.T) {
 		{name: "none yet", families: []corev1.IPFamily{ipv4}, wantFam: []messages.IPFamily{v4}},
 		{name: "headless", ip: "None", ips: []string{"None"}, families: []corev1.IPFamily{ipv4}, wantFam: []messages.IPFamily{v4}, headless: true},
 		{name: "headless by list", ips: []string{"None"}, headless: true},
-		{name: "dual", ip: "fd00::1", ips: []string{"fd00::1", "10.96.0.1"}, families: []corev1.IPFamily{ipv6, ipv4},
-			want: []string{"fd00::1", "10.96.0.1"}, wantFam: []messages.IPFamily{v6, v4}},
+		{
+			name: "dual", ip: "fd00::1", ips: []string{"fd00::1", "10.96.0.1"}, families: []corev1.IPFamily{ipv6, ipv4},
+			want: []string{"fd00::1", "10.96.0.1"}, wantFam: []messages.IPFamily{v6, v4},
+		},
 		{name: "bad clusterIP", ip: "10.96.0.256", fields: []string{"spec.clusterIP"}},
-		{name: "first bad, second stays aligned with its family", ip: "x", ips: []string{"x", "fd00::1"}, families: []corev1.IPFamily{ipv4, ipv6},
-			want: []string{"fd00::1"}, wantFam: []messages.IPFamily{v6, v4}, fields: []string{"spec.clusterIPs[0]"}},
-		{name: "family unknown", ip: "10.96.0.1", ips: []string{"10.96.0.1", "fd00::1"}, families: []corev1.IPFamily{"IPv5", ipv6},
-			want: []string{"10.96.0.1", "fd00::1"}, wantFam: []messages.IPFamily{v4, v6}, fields: []string{"spec.ipFamilies[0]"}},
-		{name: "not of its family", ip: "10.96.0.1", ips: []string{"10.96.0.1"}, families: []corev1.IPFamily{ipv6},
-			wantFam: []messages.IPFamily{v6}, fields: []string{"spec.clusterIPs[0]"}},
+		{
+			name: "first bad, second stays aligned with its family", ip: "x", ips: []string{"x", "fd00::1"}, families: []corev1.IPFamily{ipv4, ipv6},
+			want: []string{"fd00::1"}, wantFam: []messages.IPFamily{v6, v4}, fields: []string{"spec.clusterIPs[0]"},
+		},
+		{
+			name: "family unknown", ip: "10.96.0.1", ips: []string{"10.96.0.1", "fd00::1"}, families: []corev1.IPFamily{"IPv5", ipv6},
+			want: []string{"10.96.0.1", "fd00::1"}, wantFam: []messages.IPFamily{v4, v6}, fields: []string{"spec.ipFamilies[0]"},
+		},
+		{
+			name: "not of its family", ip: "10.96.0.1", ips: []string{"10.96.0.1"}, families: []corev1.IPFamily{ipv6},
+			wantFam: []messages.IPFamily{v6}, fields: []string{"spec.clusterIPs[0]"},
+		},
 		{name: "unspecified", ip: "0.0.0.0", fields: []string{"spec.clusterIP"}},
 		{name: "link-local is a legal service range", ip: "169.254.10.1", want: []string{"169.254.10.1"}},
 	} {

@@ -38,13 +38,21 @@ func TestEndpointSlice(t *testing.T) {
 			s.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{"a.example.com"}}}
 			s.Ports = []discoveryv1.EndpointPort{{}}
 		}, func(s *messages.EndpointSlice) { s.Family = 0 }, nil},
-		{"unknown address type", func(s *discoveryv1.EndpointSlice) { s.AddressType = "IPv5" },
-			func(s *messages.EndpointSlice) { s.Family = 0 }, []string{"addressType"}},
+		{
+			"unknown address type", func(s *discoveryv1.EndpointSlice) { s.AddressType = "IPv5" },
+			func(s *messages.EndpointSlice) { s.Family = 0 },
+			[]string{"addressType"},
+		},
 		{"no service", func(s *discoveryv1.EndpointSlice) { s.Labels = nil }, func(s *messages.EndpointSlice) { s.Service = "" }, nil},
-		{"bad service", func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "a/b" },
-			func(s *messages.EndpointSlice) { s.Service = "" }, []string{"metadata.labels[kubernetes.io/service-name]"}},
-		{"headless", func(s *discoveryv1.EndpointSlice) { s.Labels[corev1.IsHeadlessService] = "" },
-			func(s *messages.EndpointSlice) { s.Headless = true }, nil},
+		{
+			"bad service", func(s *discoveryv1.EndpointSlice) { s.Labels[discoveryv1.LabelServiceName] = "a/b" },
+			func(s *messages.EndpointSlice) { s.Service = "" },
+			[]string{"metadata.labels[kubernetes.io/service-name]"},
+		},
+		{
+			"headless", func(s *discoveryv1.EndpointSlice) { s.Labels[corev1.IsHeadlessService] = "" },
+			func(s *messages.EndpointSlice) { s.Headless = true }, nil,
+		},
 		{"trigger time", func(s *discoveryv1.EndpointSlice) {
 			s.Annotations = map[string]string{corev1.EndpointsLastChangeTriggerTime: "2026-11-21T03:14:11.5Z"}
 		}, func(s *messages.EndpointSlice) {

@@ -51,7 +51,8 @@ func TestViewCarriesTheIdentityOfTheService(t *testing.T) {
 
 func TestNilArgumentsAreAllowed(t *testing.T) {
 	for _, in := range []*messages.ServiceInput{
-		nil, {},
+		nil,
+		{},
 		{Slices: []*messages.EndpointSlice{nil}},
 		{Service: &messages.Service{ClusterIps: []string{"10.0.0.1"}, Ports: []*messages.ServicePort{nil}}, Slices: []*messages.EndpointSlice{nil}},
 		{Service: webService(), Errors: []*messages.ObjectError{nil, nil}, Slices: []*messages.EndpointSlice{{

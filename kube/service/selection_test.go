@@ -22,31 +22,45 @@ func TestSelection(t *testing.T) {
 			"reject", "reject",
 		},
 		{
-			"ready endpoints are used", []string{"10.0.0.1@n1", "10.0.0.2@n2"}, nil,
+			"ready endpoints are used",
+			[]string{"10.0.0.1@n1", "10.0.0.2@n2"},
+			nil,
 			"forward 10.0.0.1:8080,10.0.0.2:8080" + masq, "forward 10.0.0.1:8080" + masq,
 		},
 		{
-			"endpoints elsewhere only are a drop for Local", []string{"10.0.0.2@n2"}, nil,
+			"endpoints elsewhere only are a drop for Local",
+			[]string{"10.0.0.2@n2"},
+			nil,
 			"forward 10.0.0.2:8080" + masq, "drop",
 		},
 		{
-			"an endpoint that is not ready is not used", []string{"10.0.0.1@n1 notready", "10.0.0.2@n1"}, nil,
+			"an endpoint that is not ready is not used",
+			[]string{"10.0.0.1@n1 notready", "10.0.0.2@n1"},
+			nil,
 			"forward 10.0.0.2:8080" + masq, "forward 10.0.0.2:8080" + masq,
 		},
 		{
-			"unready endpoints alone are a reject, not a drop", []string{"10.0.0.1@n1 notready", "10.0.0.2@n2 notready"}, nil,
+			"unready endpoints alone are a reject, not a drop",
+			[]string{"10.0.0.1@n1 notready", "10.0.0.2@n2 notready"},
+			nil,
 			"reject", "reject",
 		},
 		{
-			"serving alone is no use", []string{"10.0.0.1@n1 notready serving"}, nil,
+			"serving alone is no use",
+			[]string{"10.0.0.1@n1 notready serving"},
+			nil,
 			"reject", "reject",
 		},
 		{
-			"terminating without serving is no use", []string{"10.0.0.1@n1 notready terminating"}, nil,
+			"terminating without serving is no use",
+			[]string{"10.0.0.1@n1 notready terminating"},
+			nil,
 			"reject", "reject",
 		},
 		{
-			"terminating and serving is the last resort", []string{"10.0.0.1@n1 notready serving terminating"}, nil,
+			"terminating and serving is the last resort",
+			[]string{"10.0.0.1@n1 notready serving terminating"},
+			nil,
 			"forward 10.0.0.1:8080" + masq, "forward 10.0.0.1:8080" + masq,
 		},
 		{
@@ -62,15 +76,21 @@ func TestSelection(t *testing.T) {
 			"forward 10.0.0.1:8080" + masq, "forward 10.0.0.1:8080" + masq,
 		},
 		{
-			"ready without serving counts as ready", []string{"10.0.0.1@n1 notserving"}, nil,
+			"ready without serving counts as ready",
+			[]string{"10.0.0.1@n1 notserving"},
+			nil,
 			"forward 10.0.0.1:8080" + masq, "forward 10.0.0.1:8080" + masq,
 		},
 		{
-			"remote terminating endpoints are a drop for Local", []string{"10.0.0.2@n2 notready serving terminating"}, nil,
+			"remote terminating endpoints are a drop for Local",
+			[]string{"10.0.0.2@n2 notready serving terminating"},
+			nil,
 			"forward 10.0.0.2:8080" + masq, "drop",
 		},
 		{
-			"an endpoint without a node is not local", []string{"10.0.0.1"}, nil,
+			"an endpoint without a node is not local",
+			[]string{"10.0.0.1"},
+			nil,
 			"forward 10.0.0.1:8080" + masq, "drop",
 		},
 		{
@@ -80,7 +100,9 @@ func TestSelection(t *testing.T) {
 			"forward 10.0.0.1:8080,10.0.0.2:8080" + masq, "drop",
 		},
 		{
-			"node names are compared exactly", []string{"10.0.0.1@N1", "10.0.0.2@n1."}, nil,
+			"node names are compared exactly",
+			[]string{"10.0.0.1@N1", "10.0.0.2@n1."},
+			nil,
 			"forward 10.0.0.1:8080,10.0.0.2:8080" + masq, "drop",
 		},
 		{

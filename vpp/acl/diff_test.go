@@ -50,15 +50,18 @@ func TestDiff(t *testing.T) {
 		},
 		{
 			"other rules", held(settled), &Want{Rules: []Rule{everywhere}, Interfaces: map[uint32]Class{3: Remote}},
-			[]string{"replace-acl troupe/deny/remote with 1 rules"}, []string{"replace-acl troupe/deny/remote with 2 rules"},
+			[]string{"replace-acl troupe/deny/remote with 1 rules"},
+			[]string{"replace-acl troupe/deny/remote with 2 rules"},
 		},
 		{
 			"no rules any more", held(settled), &Want{Interfaces: onUplink},
-			[]string{"set input ACLs of interface 3 to []", "delete-acl troupe/deny/remote (index 1)", "delete-acl troupe/permit (index 2)"}, nil,
+			[]string{"set input ACLs of interface 3 to []", "delete-acl troupe/deny/remote (index 1)", "delete-acl troupe/permit (index 2)"},
+			nil,
 		},
 		{
 			"no interface any more", held(settled), &Want{Rules: []Rule{web}},
-			[]string{"set input ACLs of interface 3 to []", "delete-acl troupe/deny/remote (index 1)", "delete-acl troupe/permit (index 2)"}, nil,
+			[]string{"set input ACLs of interface 3 to []", "delete-acl troupe/deny/remote (index 1)", "delete-acl troupe/permit (index 2)"},
+			nil,
 		},
 		{
 			"others have come", held(map[uint32]Lists{3: input(1, 2, 7)}), &Want{Rules: []Rule{web}, Interfaces: onUplink},
@@ -95,7 +98,8 @@ func TestDiff(t *testing.T) {
 			[]string{"replace-acl troupe/deny/remote with 2 rules", "set input ACLs of interface 3 to [troupe/deny/remote troupe/permit]"},
 		},
 		{
-			"somebody uses ours for output", output, &Want{Interfaces: onUplink}, []string{"delete-acl troupe/permit (index 2)"},
+			"somebody uses ours for output", output, &Want{Interfaces: onUplink},
+			[]string{"delete-acl troupe/permit (index 2)"},
 			[]string{"set input ACLs of interface 3 to [troupe/deny/remote troupe/permit]"},
 		},
 	} {

@@ -41,27 +41,35 @@ func TestPlan(t *testing.T) {
 	}{
 		{"no restriction", []*messages.Frontend{frontend(lb, 80, tcp), rejecting(frontend(lb, 81, tcp))}, nil, nil},
 		{
-			"source ranges", []*messages.Frontend{frontend(lb, 80, tcp, upper...)},
-			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+			"source ranges",
+			[]*messages.Frontend{frontend(lb, 80, tcp, upper...)},
+			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
-			"source ranges in front of a reject", []*messages.Frontend{rejecting(frontend(lb, 80, tcp, upper...))},
-			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+			"source ranges in front of a reject",
+			[]*messages.Frontend{rejecting(frontend(lb, 80, tcp, upper...))},
+			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{"source ranges that hold everybody", []*messages.Frontend{frontend(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
 		{
-			"source ranges of both families", []*messages.Frontend{frontend(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
-			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+			"source ranges of both families",
+			[]*messages.Frontend{frontend(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
+			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"two rules with the same ranges are one",
 			[]*messages.Frontend{from(frontend(lb, 80, tcp, upper...), local), from(frontend(lb, 80, tcp, upper...), remote)},
-			[]Rule{rule(Any, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+			[]Rule{rule(Any, web, "0.0.0.0/1")},
+			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints",
 			[]*messages.Frontend{from(frontend(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
-			[]Rule{rule(Remote, web, "0.0.0.0/0")}, []Rule{rule(Remote, web, "0.0.0.0/0")},
+			[]Rule{rule(Remote, web, "0.0.0.0/0")},
+			[]Rule{rule(Remote, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints, with ranges",
@@ -70,11 +78,14 @@ func TestPlan(t *testing.T) {
 				f.AllowSources = upper
 				return f
 			}()},
-			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Local, web, "0.0.0.0/1")}, []Rule{rule(Any, web, "0.0.0.0/0")},
+			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Local, web, "0.0.0.0/1")},
+			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
-			"internal policy Local without local endpoints", []*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyone)},
-			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")}, []Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
+			"internal policy Local without local endpoints",
+			[]*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyone)},
+			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
+			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -108,7 +119,9 @@ func TestUnrendered(t *testing.T) {
 		{"large port", frontend("10.96.0.1", 65536, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
 		{"zone", frontend("fe80::1%eth0", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
 		{
-			"no network", frontend("10.96.0.1", 80, tcp, "office"), Config{}, []Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
+			"no network", frontend("10.96.0.1", 80, tcp, "office"),
+			Config{},
+			[]Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
 			"ports[http].allowSources", `"office" is not a network; it lets nobody in`,
 		},
 		{"nothing to guard", frontend("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},

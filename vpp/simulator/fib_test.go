@@ -169,7 +169,8 @@ func TestForwarding(t *testing.T) {
 func TestPathsShareFlows(t *testing.T) {
 	r := bareRig(t, Options{})
 	rt := &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: prefix(t, "10.7.0.0/16"), Paths: []fib_types.FibPath{
-		{SwIfIndex: uint32(r.index("p2")), Weight: 1}, {SwIfIndex: uint32(r.index("p3")), Weight: 3},
+		{SwIfIndex: uint32(r.index("p2")), Weight: 1},
+		{SwIfIndex: uint32(r.index("p3")), Weight: 3},
 		{SwIfIndex: uint32(r.index("host-up")), Preference: 5},
 	}}}
 	r.ok(rt)

@@ -56,7 +56,8 @@ func TestInterfaceReturnCodes(t *testing.T) {
 		},
 		"flags": {{specified(0), 0}, {up(1), 0}, {up(1), 0}, {up(9), retInvalidSwIfIndex}},
 		"addresses": {
-			{specified(0), 0}, {specified(1), 0},
+			{specified(0), 0},
+			{specified(1), 0},
 			{addr(1, "10.0.0.1/24", true), 0},
 			{addr(1, "10.0.0.1/24", true), retAddressInUse},
 			{addr(1, "10.0.0.2/24", true), 0},
@@ -89,7 +90,8 @@ func TestInterfaceReturnCodes(t *testing.T) {
 			{&interfaces.SwInterfaceTagAddDel{SwIfIndex: 9}, retInvalidSwIfIndex},
 		},
 		"unnumbered": {
-			{specified(0), 0}, {specified(1), 0},
+			{specified(0), 0},
+			{specified(1), 0},
 			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 1, UnnumberedSwIfIndex: 2}, 0},
 			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 9, UnnumberedSwIfIndex: 2}, retInvalidSwIfIndex2},
 			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 1, UnnumberedSwIfIndex: 9}, retInvalidSwIfIndex},

@@ -52,15 +52,21 @@ func TestWhereItGoes(t *testing.T) {
 			"delivered on p2 as 10.255.255.254:11570 > 10.1.2.2:8080, new session 1",
 		},
 		{
-			"twice-nat masks every client", []api.Message{lb(svc, twiceNAT, 10, a, a)}, tcp(outsider, 4000, svc),
+			"twice-nat masks every client",
+			[]api.Message{lb(svc, twiceNAT, 10, a, a)},
+			tcp(outsider, 4000, svc),
 			"delivered on p2 as 10.255.255.254:11570 > 10.1.2.2:8080, new session 1",
 		},
 		{
-			"node port from outside", []api.Message{lb(nodePort, selfTwice, 10, a, a)}, tcp(outsider, 4000, nodePort),
+			"node port from outside",
+			[]api.Message{lb(nodePort, selfTwice, 10, a, a)},
+			tcp(outsider, 4000, nodePort),
 			"delivered on p2 as 192.168.50.2:4000 > 10.1.2.2:8080, new session 1",
 		},
 		{
-			"node port from a pod", []api.Message{lb(nodePort, selfTwice, 10, b, b)}, tcp(clientPod, 4000, nodePort),
+			"node port from a pod",
+			[]api.Message{lb(nodePort, selfTwice, 10, b, b)},
+			tcp(clientPod, 4000, nodePort),
 			"delivered on p3 as 10.1.1.2:4000 > 10.1.3.2:8080, new session 1",
 		},
 		{
@@ -96,15 +102,19 @@ func TestWhereItGoes(t *testing.T) {
 			"dropped (non-SYN packet try to create session)",
 		},
 		{
-			"simple mapping", []api.Message{simple(true, nat_types.NAT_IS_OUT2IN_ONLY, "b")}, tcp(outsider, 4000, at(simpleVIP, 80)),
+			"simple mapping",
+			[]api.Message{simple(true, nat_types.NAT_IS_OUT2IN_ONLY, "b")},
+			tcp(outsider, 4000, at(simpleVIP, 80)),
 			"delivered on p3 as 192.168.50.2:4000 > 10.1.3.2:8080, new session 1",
 		},
 		{
-			"unroutable source interface", rows, Packet{In: "nope", Src: a, Dst: b, Proto: ProtoUDP},
+			"unroutable source interface", rows,
+			Packet{In: "nope", Src: a, Dst: b, Proto: ProtoUDP},
 			"dropped (no such interface)",
 		},
 		{
-			"SCTP is not balanced", []api.Message{func() api.Message { r := lb(svc, 0, 10, a, a); r.Protocol = ProtoSCTP; return r }()},
+			"SCTP is not balanced",
+			[]api.Message{func() api.Message { r := lb(svc, 0, 10, a, a); r.Protocol = ProtoSCTP; return r }()},
 			Packet{In: "p1", Src: at(clientPod, 4000), Dst: svc, Proto: ProtoSCTP},
 			"dropped (no translation)",
 		},
