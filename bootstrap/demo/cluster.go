@@ -8,10 +8,12 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/deploy/demo"
+	"github.com/troupe-vpp/troupe/kube"
 )
 
 // cluster finds the cluster of the options, or unpacks the built-in one below dir, and looks whether it has the node to play: an agent
-// would wait for both for ever. It returns the number of services.
+// would wait for both for ever. It returns the number of services
+// that are this node's business: not the headless ones, for example.
 func (o *Options) cluster(dir string) (services int, err error) {
 	if o.Cluster == "" {
 		o.Cluster = filepath.Join(dir, "cluster")
@@ -26,7 +28,7 @@ func (o *Options) cluster(dir string) (services int, err error) {
 	if _, _, err := plan.Build(objects, plan.Options{Node: o.NodeName}); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrCluster, err)
 	}
-	return len(objects.Services), nil
+	return len(kube.Collect(o.NodeName, objects.Select(o.NodeName), nil).GetServices()), nil
 }
 
 // unpack writes the built-in cluster to a directory, where the agent finds it as it would find a mounted one.

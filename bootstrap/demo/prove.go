@@ -97,8 +97,12 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	defer cancel()
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
+	var known []*messages.ServiceStatus
 	for agreed := 0; ; {
 		statuses, err := a.Statuses(ctx)
+		if err == nil {
+			known = statuses
+		}
 		agreed++
 		if err != nil || !a.Backend().Readiness().Ready || !a.settled(statuses) {
 			agreed = 0
@@ -109,7 +113,7 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return nil, a.unsettled(context.Cause(ctx), statuses)
+			return nil, a.unsettled(context.Cause(ctx), known)
 		}
 	}
 }
