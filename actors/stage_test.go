@@ -125,9 +125,11 @@ func (*extra) Stop(*runtime.Context) {}
 // run lets virtual time pass.
 func (s *stage) run(d time.Duration) {
 	s.Helper()
+	synctest.Wait() // goroutines of the actors come to rest before the simulation moves, and before anybody looks at them
 	if err := s.sim.RunFor(d); err != nil {
 		s.Fatal(err)
 	}
+	synctest.Wait()
 }
 
 // tell sends messages to the actor that plays itself and lets everybody come to rest.
