@@ -2,6 +2,8 @@ package actors
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -16,18 +18,19 @@ func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAc
 	if have == nil {
 		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
 	}
+	left := l.left(key, a)
 	if a.plan == nil {
-		if have != nil && !l.retired(a) {
-			ack.State = messages.RenderState_RENDER_PENDING
-		} else if have != nil {
+		if have != nil && left {
 			ack.State = messages.RenderState_RENDER_RETIRED
 		}
+		l.ackLeaving(ack, a)
 		return ack
 	}
 	ack.Approximations = a.plan.Approximations
 	for i := range a.plan.Rows {
 		l.ackRow(ack, key, &a.plan.Rows[i], have)
 	}
+	l.ackLeaving(ack, a)
 	ack.Conflicts = l.claims.Conflicts(key)
 	for _, e := range a.plan.Unrendered {
 		if ack.Error == "" {
@@ -35,6 +38,17 @@ func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAc
 		}
 	}
 	return ack
+}
+
+// ackLeaving accounts for the rows that must leave VPP: as long as one is there, the service is served as it was before.
+func (l *ledger) ackLeaving(ack *messages.RenderAck, a *account) {
+	for _, k := range slices.SortedFunc(maps.Keys(a.leaving), nat44.Key.Compare) {
+		if failed := l.failed[k]; failed != nil {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, k.String()+": "+failed.err.Error()
+		} else if ack.State == messages.RenderState_RENDER_IN_SYNC {
+			ack.State = messages.RenderState_RENDER_PENDING
+		}
+	}
 }
 
 // ackRow adds one row: in sync, pending, failed, or owned by somebody else.

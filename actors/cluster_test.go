@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -15,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// cluster is what an API server knows. Sources watch it; each is run once and counts its generations from 1, as the real ones do.
+// cluster is what an API server knows. Sources watch it.
 type cluster struct {
 	mu       sync.Mutex
 	services map[string]*messages.Service
@@ -65,40 +66,37 @@ func (k *cluster) objects() *normalize.Objects {
 	return all
 }
 
-// watcher is one source on a cluster.
+// watcher is a source on a cluster. Each run counts its generations from 1.
 type watcher struct {
 	cluster          *cluster
-	store            *kube.Store
+	store            atomic.Pointer[kube.Store]
 	changed, refresh chan struct{}
 }
 
-func (k *cluster) source() kube.Source {
-	return &watcher{cluster: k, store: kube.NewStore(testNode), changed: make(chan struct{}, 1), refresh: make(chan struct{}, 1)}
+func (k *cluster) source() *watcher {
+	w := &watcher{cluster: k, changed: make(chan struct{}, 1), refresh: make(chan struct{}, 1)}
+	w.store.Store(kube.NewStore(testNode))
+	k.watchers[w] = true
+	return w
 }
 
 // Run satisfies kube.Source.
 func (w *watcher) Run(ctx context.Context, sink kube.Sink) error {
-	w.cluster.mu.Lock()
-	w.cluster.watchers[w] = true
-	w.cluster.mu.Unlock()
-	defer func() {
-		w.cluster.mu.Lock()
-		defer w.cluster.mu.Unlock()
-		delete(w.cluster.watchers, w)
-	}()
-	w.store.Replace(w.cluster.objects(), nil)
-	w.store.Commit()
-	sink.Snapshot(w.store.Snapshot())
+	store := kube.NewStore(testNode)
+	store.Replace(w.cluster.objects(), nil)
+	store.Commit()
+	w.store.Store(store)
+	sink.Snapshot(store.Snapshot())
 	sink.Health(true, "")
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.changed:
-			w.store.Replace(w.cluster.objects(), nil)
-			w.store.Commit().Deliver(sink)
+			store.Replace(w.cluster.objects(), nil)
+			store.Commit().Deliver(sink)
 		case <-w.refresh:
-			sink.Snapshot(w.store.Snapshot())
+			sink.Snapshot(store.Snapshot())
 		}
 	}
 }
@@ -107,7 +105,7 @@ func (w *watcher) Run(ctx context.Context, sink kube.Sink) error {
 func (w *watcher) Refresh() { poke(w.refresh) }
 
 // Digest satisfies kube.Digester.
-func (w *watcher) Digest() *messages.Digest { return w.store.Digest() }
+func (w *watcher) Digest() *messages.Digest { return w.store.Load().Digest() }
 
 // mutate makes one random change. Names and external addresses are few, so that services come back and fight.
 func (k *cluster) mutate(r *rand.Rand) {

@@ -83,11 +83,9 @@ func (t Timing) withDefaults() Timing {
 type Deps struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
-	// Source says what Kubernetes wants.
+	// Source says what Kubernetes wants. A restarted watch runs it again, when the run before has returned: each run delivers from the
+	// beginning, and may count its generations anew.
 	Source kube.Source
-	// NewSource makes the source of a watch that was restarted; nil = Source is run again when its earlier run has returned, and must bear
-	// that: it must not go on from what it delivered to the dead watch. Most sources are run once.
-	NewSource func() kube.Source
 	// Serving are the settings of the service semantics.
 	Serving service.Config
 	// Link is the connection to VPP.
@@ -96,11 +94,8 @@ type Deps struct {
 	InterfaceEvents <-chan struct{}
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
-	// NodeSync is nil where a node stands alone.
+	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
-	// NewNodeSync makes the node sync of a nodes actor that was restarted; nil = NodeSync is run again when its earlier run has returned,
-	// and must bear that.
-	NewNodeSync func() NodeSync
 	// Readiness is where the healer publishes; never nil.
 	Readiness *Readiness
 	// Events records Kubernetes Events about services; nil = nobody does. It must not block.
@@ -116,20 +111,4 @@ type Deps struct {
 
 	lanes struct{ source, nodes, link lane }
 	wrap  func(kind string, b runtime.Behaviour) runtime.Behaviour // set by tests
-}
-
-// source is the source for an incarnation of the watch.
-func (d *Deps) source(incarnation uint64) kube.Source {
-	if incarnation > 1 && d.NewSource != nil {
-		return d.NewSource()
-	}
-	return d.Source
-}
-
-// nodeSync is the node sync for an incarnation of the nodes actor.
-func (d *Deps) nodeSync(incarnation uint64) NodeSync {
-	if d.NodeSync != nil && incarnation > 1 && d.NewNodeSync != nil {
-		return d.NewNodeSync()
-	}
-	return d.NodeSync
 }

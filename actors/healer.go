@@ -18,7 +18,8 @@ type healer struct {
 	parts   map[string]heard
 	ready   bool
 	since   time.Time
-	unready string // reason last logged
+	unready string // why not ready
+	logged  string // the reason that was logged last
 }
 
 // heard is the last word of a part.
@@ -60,6 +61,9 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 		h.publish(c)
 	case *healthTick:
 		h.publish(c)
+		if !h.ready {
+			h.log(c)
+		}
 		c.After(healthRepeat, &healthTick{})
 	}
 }
@@ -73,6 +77,8 @@ func (h *healer) publish(c *runtime.Context) {
 			part = Part{Name: name, OK: said.GetOk(), Reason: said.GetReason(), Epoch: said.GetEpoch()}
 			if silent := c.Now().Sub(said.at); silent > healthStale {
 				part.OK, part.Reason = false, "silent for "+silent.Round(time.Second).String()
+			} else if part.OK && h.behind(said.Health) {
+				part.OK, part.Reason = false, "interfaces are being programmed"
 			}
 		}
 		report.Ready = report.Ready && part.OK
@@ -82,6 +88,20 @@ func (h *healer) publish(c *runtime.Context) {
 	h.tell(c, report)
 	report.Since = h.since
 	h.deps.Readiness.store(report)
+}
+
+// log says why the node is not ready, or that it is. While parts come up the reason changes with each of them: it is logged when it has lasted.
+func (h *healer) log(c *runtime.Context) {
+	if h.logged != h.unready || h.ready {
+		c.Logger().Info("readiness", "ready", h.ready, "reason", h.unready)
+	}
+	h.logged = h.unready
+}
+
+// behind reports whether a renderer has not carried out the interface set that the interfaces actor is sure of. That matters until the node
+// is ready; later on interfaces come and go all the time.
+func (h *healer) behind(renderer *messages.Health) bool {
+	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
 }
 
 // tell logs and journals changes of readiness.
@@ -98,8 +118,11 @@ func (h *healer) tell(c *runtime.Context, report Report) {
 		}
 		record(c, &messages.Event{Kind: "readiness", Text: text, Error: reasons})
 	}
+	changed := report.Ready != h.ready
 	h.ready, h.unready = report.Ready, reasons
-	c.Logger().Info("readiness", "ready", report.Ready, "reason", reasons)
+	if changed {
+		h.log(c)
+	}
 }
 
 // Reasons joins what keeps the parts from being ready; "" when all are.

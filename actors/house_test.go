@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,14 +25,14 @@ type house struct {
 	sim  *runtime.Sim
 }
 
-// agreeable is a node sync that gives everybody an ID. It is run once, like the real one.
-type agreeable struct{ ran bool }
+// agreeable is a node sync that gives everybody an ID. It can be run again, but not twice at a time.
+type agreeable struct{ running atomic.Bool }
 
 func (a *agreeable) Run(ctx context.Context, out func(*messages.ClusterState)) error {
-	if a.ran {
+	if a.running.Swap(true) {
 		return errors.New("is already running")
 	}
-	a.ran = true
+	defer a.running.Store(false)
 	out(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1})
 	<-ctx.Done()
 	return nil
@@ -50,9 +51,9 @@ func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options),
 		h := &house{T: t, wire: newWire(), witness: witness{cluster: newCluster(), foreign: map[nat44.Key]bool{}}}
 		h.vpp = h.wire
 		h.deps = &Deps{
-			NodeName: testNode, Source: h.cluster.source(), NewSource: h.cluster.source, Link: h.wire, Readiness: &Readiness{},
+			NodeName: testNode, Source: h.cluster.source(), Link: h.wire, Readiness: &Readiness{},
 			NAT44: nat44.Config{Node: testNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
-			NodeSync: &agreeable{}, NewNodeSync: func() NodeSync { return &agreeable{} },
+			NodeSync: &agreeable{},
 		}
 		h.sim = runtime.NewSim(runtime.SimOptions{Seed: seed, Bubble: true, MessageCost: 200 * time.Microsecond, StepLimit: 3_000_000})
 		o := h.sim.Options()
@@ -98,6 +99,7 @@ func (h *house) settle(limit time.Duration) {
 			return
 		}
 		if time.Now().After(deadline) {
+			h.journal()
 			h.Fatalf("not settled after %v:\n%s", limit, wrong)
 		}
 	}
@@ -117,6 +119,21 @@ func (h *house) quiet() {
 	}
 	if wrong := h.wrong(); wrong != "" {
 		h.Errorf("while nothing changed:\n%s", wrong)
+	}
+	if h.Failed() {
+		h.journal()
+	}
+}
+
+// journal logs what happened last, newest first, for a test that has failed.
+func (h *house) journal() {
+	answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 30})
+	if err != nil {
+		h.Log(err)
+		return
+	}
+	for _, e := range answer.(*EventsPage).Events {
+		h.Log(time.Unix(0, e.GetTime()).UTC().Format("15:04:05.000"), e.GetActor(), e.GetObject(), e.GetText(), e.GetError(), e.GetOperations())
 	}
 }
 

@@ -177,6 +177,7 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
 	case !i.told && i.last.GetReason() != podsUnknown:
 		i.report(c, false, podsUnknown, 0)
 	case i.told && !i.again && !i.last.GetOk(): // a look that began before the last news says nothing of it
+		i.interfaces = i.set.GetGeneration()
 		i.report(c, true, "", 0)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // value of plain data with pure methods: it neither sends nor waits.
 type ledger struct {
 	accounts map[string]*account
-	leaving  map[string]bool // accounts of services that are gone
+	leaving  map[string]bool // accounts with rows that nobody wants any more
 	claims   *nat44.Claims
 	dirty    map[nat44.Key]bool // rows that may not be as wanted; true = it stands in the queue
 	queue    []nat44.Key        // rows to be looked at next; those that became clean meanwhile are still in it
@@ -27,7 +27,7 @@ type account struct {
 	generation, hash uint64
 	view             *messages.ServiceView // nil: it is gone, and the account is closed when its rows are
 	plan             *nat44.ServicePlan
-	leaving          []nat44.Key         // of a service that is gone: rows that must leave VPP first
+	leaving          map[nat44.Key]bool  // rows that it wanted and that may still be in VPP
 	acked            *messages.RenderAck // last one sent
 }
 
@@ -60,17 +60,15 @@ func (l *ledger) put(key string, generation, hash uint64, view *messages.Service
 // plan translates one view into rows and claims them.
 func (l *ledger) plan(key string, a *account) []string {
 	others := map[string]bool{key: true}
-	for _, k := range l.claims.Of(key) {
+	before := l.claims.Of(key)
+	for _, k := range before {
 		l.affected(k, others)
 	}
 	var changed []nat44.Key
 	if a.view == nil {
-		a.leaving, a.plan = append(a.leaving, l.claims.Of(key)...), nil
-		l.leaving[key] = true
+		a.plan = nil
 		changed = l.claims.Remove(key)
 	} else {
-		a.leaving = nil
-		delete(l.leaving, key)
 		a.plan = nat44.Plan(a.view, l.planned)
 		changed = l.claims.Set(key, a.view.GetCreated(), a.plan.Rows)
 	}
@@ -78,7 +76,35 @@ func (l *ledger) plan(key string, a *account) []string {
 		l.touch(k)
 		l.affected(k, others)
 	}
+	l.leave(key, a, before)
 	return sortedKeys(others)
+}
+
+// leave notes which rows of a service must leave VPP. Those that it or somebody else wants now need not.
+func (l *ledger) leave(key string, a *account, before []nat44.Key) {
+	for _, k := range before {
+		if a.leaving == nil {
+			a.leaving = map[nat44.Key]bool{}
+		}
+		a.leaving[k] = true
+	}
+	l.left(key, a)
+}
+
+// left forgets the rows of a service that have left VPP, and reports whether all have.
+func (l *ledger) left(key string, a *account) bool {
+	maps.DeleteFunc(a.leaving, func(k nat44.Key, _ bool) bool {
+		_, dirty := l.dirty[k]
+		_, claimed := l.claims.Owner(k)
+		return claimed || !dirty
+	})
+	if len(a.leaving) == 0 {
+		a.leaving = nil
+		delete(l.leaving, key)
+		return true
+	}
+	l.leaving[key] = true
+	return false
 }
 
 // affected adds the services that have a claim on a row.
@@ -113,15 +139,6 @@ func (l *ledger) list(k nat44.Key) {
 // unlist forgets which rows must be looked at, because all of them have been.
 func (l *ledger) unlist() {
 	l.dirty, l.queue = map[nat44.Key]bool{}, nil
-}
-
-// retired reports whether nothing of a service that is gone is left. A row that somebody else wants now is his.
-func (l *ledger) retired(a *account) bool {
-	return !slices.ContainsFunc(a.leaving, func(k nat44.Key) bool {
-		_, dirty := l.dirty[k]
-		_, claimed := l.claims.Owner(k)
-		return dirty && !claimed
-	})
 }
 
 // close forgets a service that is gone.

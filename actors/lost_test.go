@@ -15,6 +15,14 @@ import (
 
 var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run; 0 = a few seconds' worth")
 
+// campaign is how many seeds to run: so many, fewer with the race detector, or as many as are asked for.
+func campaign(n int) int {
+	if *seeds > 0 {
+		return *seeds
+	}
+	return max(n/slow, 3)
+}
+
 // edge is where a message arrives: the kind of the actor and the type of the message.
 type edge struct{ kind, message string }
 
@@ -197,8 +205,8 @@ func chosen(n, i int) []int {
 		}
 		return all[:min(n, *seeds)]
 	}
-	if n == 1 {
-		return []int{1}
+	if n == 1 || slow > 1 {
+		return []int{1 + i%n}
 	}
 	return []int{1, 2 + i%(n-1)}
 }

@@ -15,7 +15,6 @@ import (
 type nodes struct {
 	reporter
 	deps      *Deps
-	sync      NodeSync // nil = this node stands alone
 	published []string
 	state     *messages.ClusterState
 }
@@ -27,8 +26,8 @@ func newNodes(d *Deps) runtime.Behaviour { return &nodes{reporter: reporter{part
 
 // Start satisfies runtime.Behaviour.
 func (n *nodes) Start(c *runtime.Context) {
-	if n.sync = n.deps.nodeSync(c.Incarnation()); n.sync != nil {
-		post, sync, lane := c.Post(), n.sync, n.deps.lanes.nodes
+	if sync := n.deps.NodeSync; sync != nil {
+		post, lane := c.Post(), n.deps.lanes.nodes
 		c.Go("nodesync", func(ctx context.Context) {
 			out := func(s *messages.ClusterState) { post(s) }
 			if ran, err := lane.run(ctx, func() error { return sync.Run(ctx, out) }); ran && ctx.Err() == nil {
@@ -49,8 +48,8 @@ func (*nodes) Stop(*runtime.Context) {}
 func (n *nodes) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.NodeChanged:
-		if n.sync != nil {
-			n.sync.SetNodes(m.GetInput())
+		if n.deps.NodeSync != nil {
+			n.deps.NodeSync.SetNodes(m.GetInput())
 		}
 	case *messages.InterfaceSet:
 		n.publish(m.GetNodeAddresses())
@@ -72,11 +71,11 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 
 // publish asks for the addresses of VPP's uplink to be known to the peers; an uplink that is gone for a moment withdraws nothing.
 func (n *nodes) publish(addresses []string) {
-	if n.sync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
+	if n.deps.NodeSync == nil || len(addresses) == 0 || slices.Equal(addresses, n.published) {
 		return
 	}
 	n.published = addresses
-	n.sync.Publish(addresses)
+	n.deps.NodeSync.Publish(addresses)
 }
 
 func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {

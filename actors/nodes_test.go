@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,32 +61,21 @@ func TestNodesIsHealthyWithAnID(t *testing.T) {
 	})
 }
 
-func TestRestartedNodesRunsAnotherNodeSync(t *testing.T) {
+func TestRestartedNodesRunsNodeSyncAgain(t *testing.T) {
 	perform(t, PathNodes, nil, func(s *stage) {
-		s.tell(&messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}})
-		second := newFakeSync()
-		s.deps.NewNodeSync = func() NodeSync { return second }
+		address := &messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}}
+		s.tell(address)
 		s.sync.states <- nil
 		s.run(100 * time.Millisecond)
-		if len(s.faults) != 1 || !strings.Contains(s.faults[0].GetReason(), "gave up") {
-			t.Errorf("faults %v", s.faults)
-		}
-		if s.sync.runs != 1 || second.runs != 1 {
-			t.Errorf("ran %d and %d times, want each once: node sync can be run once", s.sync.runs, second.runs)
+		if len(s.faults) != 1 || !strings.Contains(s.faults[0].GetReason(), "gave up") || s.sync.runs != 2 {
+			t.Errorf("faults %v, %d runs", s.faults, s.sync.runs)
 		}
 		if got := latest[*messages.Resync](s, PathInterfaces).GetSibling(); got != "nodes" {
 			t.Error("did not ask for the addresses")
 		}
-		s.tell(&messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}}, &messages.NodeChanged{Input: testNodeInput(4)})
-		if len(second.published) != 1 || !slices.Equal(second.published[0], []string{"192.168.16.1/24"}) || second.nodes == nil {
-			t.Errorf("the new one knows %v and %v", second.published, second.nodes)
+		s.tell(address)
+		if len(s.sync.published) != 2 {
+			t.Errorf("published %v, want that it is said again", s.sync.published)
 		}
 	})
-}
-
-func TestNodesAloneDoesNothing(t *testing.T) {
-	alone := &Deps{NodeName: testNode}
-	if alone.nodeSync(1) != nil || alone.nodeSync(2) != nil {
-		t.Error("node sync out of nothing")
-	}
 }

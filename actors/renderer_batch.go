@@ -21,7 +21,9 @@ func (r *renderer) startBatch(c *runtime.Context) {
 	w := &work{session: r.link.GetSession(), began: c.Now()}
 	if r.globals {
 		w.ops = nat44.DiffGlobals(r.have, r.globalsWanted())
-		r.globals = len(w.ops) > 0
+		if r.globals = len(w.ops) > 0; !r.globals {
+			r.interfaces = r.set.GetGeneration()
+		}
 	}
 	var quiet []nat44.Key
 	var removals []nat44.Op

@@ -26,12 +26,12 @@ func (r *renderer) health(c *runtime.Context) {
 		r.damaged = false
 	}
 	cause := r.ails()
-	if cause == r.cause {
+	if cause == r.cause && r.interfaces == r.last.GetInterfaces() {
 		return
 	}
 	r.cause = cause
 	ok, reason := cause == causeInSync, r.explain(cause)
-	if r.last == nil || r.last.GetOk() != ok || r.last.GetReason() != reason {
+	if r.last == nil || r.last.GetOk() != ok || r.last.GetReason() != reason || r.last.GetInterfaces() != r.interfaces {
 		r.report(c, ok, reason, r.epoch)
 	}
 }

@@ -111,7 +111,7 @@ func (r *renderer) compare() (differences int, settled []nat44.Key) {
 		}
 	}
 	for name := range r.leaving {
-		for _, k := range r.accounts[name].leaving {
+		for k := range r.accounts[name].leaving {
 			if _, held := r.have.Rows[k]; held && r.wanted(k) == nil {
 				keys = append(keys, k)
 			}

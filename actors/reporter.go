@@ -15,13 +15,14 @@ type healthBeat struct{}
 
 // reporter tells the healer how one part is; the parts embed it. They call keep in Start, and keep and repeat for every healthBeat.
 type reporter struct {
-	part string
-	last *messages.Health
+	part       string
+	interfaces uint64 // generation of the interface set that the next report is about; 0 = of none
+	last       *messages.Health
 }
 
 // report sends the health of the part; with ok, a reason is a warning.
 func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
-	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch}
+	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: r.interfaces}
 	r.repeat(c)
 }
 

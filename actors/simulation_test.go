@@ -103,10 +103,7 @@ func (s *storm) occupyOrGive() {
 // TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an independent computation says, introspection shows
 // exactly the services there are, no actor is left over or stuck, and nobody does anything any more.
 func TestSimulatedStormsEndWell(t *testing.T) {
-	n := 60
-	if *seeds > 0 {
-		n = *seeds
-	}
+	n := campaign(60)
 	deaths, lost := 0, 0
 	for seed := range uint64(n) {
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {

@@ -16,7 +16,6 @@ type watch struct {
 	reporter
 	census   // of what was passed on
 	deps     *Deps
-	source   kube.Source
 	run      uint64 // this incarnation, as the others know it
 	node     *messages.NodeInput
 	complete bool
@@ -42,8 +41,8 @@ func newWatch(d *Deps) runtime.Behaviour {
 
 // Start satisfies runtime.Behaviour.
 func (w *watch) Start(c *runtime.Context) {
-	w.run, w.source = c.Incarnation(), w.deps.source(c.Incarnation())
-	post, source, lane, sink := c.Post(), w.source, w.deps.lanes.source, postSink{c.Post(), w.run}
+	w.run = c.Incarnation()
+	post, source, lane, sink := c.Post(), w.deps.Source, w.deps.lanes.source, postSink{c.Post(), w.run}
 	c.Go("source", func(ctx context.Context) {
 		if ran, err := lane.run(ctx, func() error { return source.Run(ctx, sink) }); ran && ctx.Err() == nil {
 			post(&sourceEnded{err})
@@ -76,12 +75,12 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 			w.tellNode(c)
 		}
 	case *messages.Pull:
-		w.source.Refresh()
+		w.deps.Source.Refresh()
 	case *messages.Resync: // of an earlier sibling
 		if m.GetSibling() == "nodes" && w.node != nil {
 			w.tellNode(c)
 		} else {
-			w.source.Refresh()
+			w.deps.Source.Refresh()
 		}
 	case *sourceHealth:
 		w.health = *m
@@ -150,7 +149,7 @@ func (w *watch) tellHealth(c *runtime.Context) {
 // repeatSource lets the registry find out that it has missed something, and finds out whether we have.
 func (w *watch) repeatSource(c *runtime.Context) {
 	if !w.complete {
-		w.source.Refresh() // no harm before the first list, and a help when that was lost
+		w.deps.Source.Refresh() // no harm before the first list, and a help when that was lost
 		return
 	}
 	w.age()
@@ -158,11 +157,11 @@ func (w *watch) repeatSource(c *runtime.Context) {
 		w.tellNode(c)
 	}
 	c.Send(c.PID(PathRegistry), w.digest(mark(w.run, w.node.GetGeneration())))
-	if d, ok := w.source.(kube.Digester); !ok || w.matches(d.Digest(), w.node.GetGeneration()) {
+	if d, ok := w.deps.Source.(kube.Digester); !ok || w.matches(d.Digest(), w.node.GetGeneration()) {
 		w.doubts = 0
 	} else if w.doubts++; w.doubts >= 2 { // one difference may be a message that still waits here
 		w.doubts = 0
-		w.source.Refresh()
+		w.deps.Source.Refresh()
 	}
 }
 

@@ -155,20 +155,18 @@ func TestWatchHealth(t *testing.T) {
 	})
 }
 
-func TestWatchFailsWithItsSourceAndRunsAnother(t *testing.T) {
+func TestWatchFailsWithItsSourceAndRunsItAgain(t *testing.T) {
 	perform(t, PathWatch, nil, func(s *stage) {
-		second := newFakeSource()
-		s.deps.NewSource = func() kube.Source { return second }
 		s.source.lines <- nil
 		s.run(100 * time.Millisecond)
 		if len(s.faults) != 1 || !strings.Contains(s.faults[0].GetReason(), "gave up") {
 			t.Errorf("faults %v", s.faults)
 		}
-		if s.source.runs != 1 || second.runs != 1 || second.refresh != 1 {
-			t.Errorf("sources ran %d and %d times, want each once", s.source.runs, second.runs)
+		if s.source.runs != 2 || s.source.refresh != 1 {
+			t.Errorf("the source ran %d times and was asked for a list %d times", s.source.runs, s.source.refresh)
 		}
-		second.change(func(store *kube.Store) { store.SetService(testService("web", "10.96.0.10"), nil) })
-		second.snapshot()
+		s.source.change(func(store *kube.Store) { store.SetService(testService("web", "10.96.0.10"), nil) })
+		s.source.snapshot()
 		s.run(time.Millisecond)
 		if got := latest[*messages.Snapshot](s, PathRegistry).GetRun(); got != 2 {
 			t.Errorf("the list is of run %d, want 2", got)
@@ -176,7 +174,7 @@ func TestWatchFailsWithItsSourceAndRunsAnother(t *testing.T) {
 	})
 }
 
-// TestWatchRunsOneSourceAtATime: without NewSource the same one is run again, after its first run has ended.
+// TestWatchRunsOneSourceAtATime: the next run waits for the end of the one before.
 func TestWatchRunsOneSourceAtATime(t *testing.T) {
 	withWatch(t, func(s *stage) {
 		slow := make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,18 +90,21 @@ func (silent) Refresh() {}
 
 // world is one node with everything: a cluster in memory, a simulated VPP behind its socket, the troupe on the real dispatcher.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	source    *source
 	vpp       *simulator.VPP
+	deps      *Deps
+	timing    Timing
+	observer  Observer
 	system    *runtime.System
 	readiness *Readiness
-	faults    chan *messages.Fault
+	fatal     atomic.Pointer[string]
 }
 
 // newWorld builds the node; nothing of the troupe runs before start.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, source: newSource(testNode), faults: make(chan *messages.Fault, 1024)}
+	w := &world{t: t, source: newSource(testNode), timing: Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond}}
 	w.vpp = simulator.New(simulator.Options{AutoRestart: true, OnBoot: testTopology})
 	if err := w.vpp.Listen(filepath.Join(t.TempDir(), "api.sock")); err != nil {
 		t.Fatal(err)
@@ -133,19 +137,14 @@ func (w *world) startWith(from kube.Source) {
 		default:
 		}
 	}}, log)
-	deps := &Deps{
+	w.deps = &Deps{
 		NodeName: testNode, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
-		Readiness: w.readiness, Log: log, Timing: Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond},
+		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer,
 	}
-	w.system = runtime.NewSystem(runtime.Options{Logger: log, OnFault: func(f *messages.Fault) {
-		select {
-		case w.faults <- f:
-		default:
-		}
-	}})
-	system := w.system
+	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { w.fatal.Store(&reason) }})
+	w.system = system
 	w.t.Cleanup(func() { shutdown(w.t, system) })
-	if _, err := w.system.SpawnRoot(RootName, Tree(deps)); err != nil {
+	if _, err := w.system.SpawnRoot(RootName, Tree(w.deps)); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -156,7 +155,7 @@ func (w *world) stop() {
 	shutdown(w.t, w.system)
 }
 
-func shutdown(t *testing.T, system *runtime.System) {
+func shutdown(t testing.TB, system *runtime.System) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := system.Shutdown(ctx); err != nil {
@@ -234,10 +233,11 @@ func (w *world) status(key string) *messages.ServiceStatus {
 // kill makes an actor fail and waits until its successor runs.
 func (w *world) kill(path string) {
 	w.t.Helper()
-	before, ok := w.system.Actor(path)
-	if !ok {
-		w.t.Fatalf("no actor %s", path)
-	}
+	var before runtime.ActorState
+	w.until("actor "+path, func() (ok bool) {
+		before, ok = w.system.Actor(path)
+		return ok
+	})
 	if err := w.system.Kill(path); err != nil {
 		w.t.Fatalf("kill %s: %v", path, err)
 	}
@@ -257,7 +257,7 @@ func (w *world) quiet() {
 }
 
 // testLog writes the log of the troupe into the test's.
-type testLog struct{ t *testing.T }
+type testLog struct{ t testing.TB }
 
 func (l *testLog) Write(p []byte) (int, error) {
 	defer func() { _ = recover() }() // a line after the end of the test has nowhere to go

@@ -760,8 +760,10 @@ type Health struct {
 	Part string `protobuf:"bytes,1,opt,name=part,proto3" json:"part,omitempty"`
 	Ok   bool   `protobuf:"varint,2,opt,name=ok,proto3" json:"ok,omitempty"`
 	// Why it is not ok; one line.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Epoch  uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Generation of the interface set: of the interfaces actor the one it is sure of, of a renderer the one whose roles are in VPP.
+	Interfaces    uint64 `protobuf:"varint,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +822,13 @@ func (x *Health) GetReason() string {
 func (x *Health) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Health) GetInterfaces() uint64 {
+	if x != nil {
+		return x.Interfaces
 	}
 	return 0
 }
@@ -1393,12 +1402,15 @@ const file_control_proto_rawDesc = "" +
 	"\aMissing\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04keys\x18\x03 \x03(\tR\x04keys\"Z\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\"z\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"\xa3\x01\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x1e\n" +
+	"\n" +
+	"interfaces\x18\x05 \x01(\x04R\n" +
+	"interfaces\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +

@@ -16,7 +16,7 @@ import (
 const filePacket = "file: "
 
 // checkPackets sends the packets of the file.
-func (r *run) checkPackets(packets []casePacket) []deviation {
+func (r *run) checkPackets(packets []casePacket, expect []caseRow) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, p := range packets {
@@ -31,7 +31,7 @@ func (r *run) checkPackets(packets []casePacket) []deviation {
 		r.tally.count("packets of the file", 1)
 		found = append(found, r.probe(src, to, verdict{
 			action: p.Action, endpoints: p.Endpoints, masquerade: p.Masquerade, exact: true, optional: p.Level == "nftables", from: r.from(src),
-			guarded: p.Action == drop, probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
+			guarded: p.Action == drop, clusterIP: slices.ContainsFunc(rowsOf(expect, p.Dst), caseRow.isClusterIP), probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
 		})...)
 	}
 	return found
@@ -103,7 +103,7 @@ func after(p netip.Prefix) netip.Addr {
 // wanted is what a row asks for a client.
 func (r *run) wanted(row caseRow, src netip.Addr) verdict {
 	v := verdict{
-		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src),
+		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src), clusterIP: row.isClusterIP(),
 		probe: fmt.Sprintf("%s %s > %s", r.class(src), src, row.Frontend),
 	}
 	if row.AllowSources != nil {
@@ -224,27 +224,29 @@ func (r *run) checkAffinity(expect []caseRow, ports map[string]string) []deviati
 
 // stickiness connects every client several times and notes where it belongs.
 func (r *run) stickiness(row caseRow, to target, clients []netip.Addr, home map[netip.Addr]netip.AddrPort) []deviation {
-	var found []deviation
-	d := deviation{frontend: row.Frontend, from: "remote", probe: "clients " + row.Frontend}
+	f := &findings{to: to, want: r.wanted(row, clients[0])}
+	f.want.probe = "clients " + row.Frontend
 	for _, client := range clients {
 		for range 3 {
 			s := r.send(client, to)
+			if s.action != forward {
+				continue // generate has found it
+			}
 			if first, known := home[client]; !known {
 				home[client] = s.endpoint
-			} else if first != s.endpoint && len(found) == 0 {
-				d.aspect, d.want, d.got, d.detail = aspectSticky, "one endpoint per client", "two", s.verdict.String()
-				found = append(found, d)
+				r.compare(client, f, s)
+			} else if first != s.endpoint {
+				f.add(aspectSticky, "one endpoint per client", "two", s.verdict.String())
 			}
 		}
 	}
 	got := endpointsIn(home)
 	for _, e := range row.Endpoints {
 		if !got[e] {
-			d.aspect, d.want, d.got = aspectStarved, "clients at "+e, nothing
-			found = append(found, d)
+			f.add(aspectStarved, "clients at "+e, nothing, "")
 		}
 	}
-	return found
+	return f.found
 }
 
 func endpointsIn(home map[netip.Addr]netip.AddrPort) map[string]bool {

@@ -51,7 +51,8 @@ type run struct {
 	// built counts interfaces that came or went in the step: roles are written for them.
 	built int
 	flows map[string]flow
-	used  map[netip.Addr]bool
+	// used are the addresses that the case mentions, vips those of its frontends but the node's.
+	used, vips map[netip.Addr]bool
 	// pod and remote are generated clients.
 	pod, remote netip.Addr
 }
@@ -135,7 +136,7 @@ func (r *run) check(o *outcome) {
 	statuses := r.statuses()
 	reports := r.reportsOf(statuses)
 	found := r.compareRows(o.Expect, after)
-	found = append(found, r.checkPackets(o.Packets)...)
+	found = append(found, r.checkPackets(o.Packets, o.Expect)...)
 	found = append(found, r.generate(o.Expect)...)
 	found = append(found, r.checkFlows(o.UDPFlows)...)
 	found = append(found, r.checkAffinity(o.Expect, portsOf(statuses))...)
@@ -235,6 +236,8 @@ func (r *run) compareRows(expect []caseRow, rows map[string]row) []deviation {
 	}
 	return found
 }
+
+func (r caseRow) isClusterIP() bool { return r.Kind == "clusterIP" }
 
 // rowsOf are the expected rows of one frontend.
 func rowsOf(expect []caseRow, frontend string) []caseRow {

@@ -119,7 +119,7 @@ func (r *run) connect(o *objects) {
 // chooseClients makes the clients of the packets: those of the file, and one of each place that nobody else is.
 func (r *run) chooseClients() {
 	r.Helper()
-	r.used = map[netip.Addr]bool{}
+	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	local, outcomes := map[netip.Addr]bool{}, []*outcome{&r.file.outcome}
 	note := func(slices []discoveryv1.EndpointSlice) {
 		for _, s := range slices {
@@ -140,7 +140,8 @@ func (r *run) chooseClients() {
 	}
 	for _, o := range outcomes {
 		for _, row := range o.Expect {
-			r.used[r.target(row.Frontend).at.Addr()] = true
+			vip := r.target(row.Frontend).at.Addr()
+			r.used[vip], r.vips[vip] = true, !r.places.nodes[vip]
 		}
 		for _, p := range o.Packets {
 			src := netip.MustParseAddr(p.Src)

@@ -41,6 +41,8 @@ type deviation struct {
 	guarded bool
 	// optional says that only one kind of proxy does what is wanted.
 	optional bool
+	// clusterIP says that the frontend is one.
+	clusterIP bool
 	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else a generated one.
 	probe string
 }
@@ -69,7 +71,7 @@ const (
 // known returns the known deviation that a difference is, "" if it is none.
 func known(d deviation) string {
 	switch {
-	case d.aspect == aspectMasquerade && d.from == "remote" && d.got == "source kept" && strings.HasPrefix(d.detail, "the answer goes past this node"):
+	case d.clusterIP && d.aspect == aspectMasquerade && d.from == "remote" && d.got == "source kept" && strings.HasPrefix(d.detail, "the answer goes past this node"):
 		return knownMasquerade
 	case d.aspect == aspectAction && d.want == reject && d.got == drop && strings.Contains(d.detail, " local (route "+hostOf(d.frontend)+"/32)"):
 		return knownReceive

@@ -54,8 +54,10 @@ type verdict struct {
 	affinity uint32
 	guarded  bool // dropped because of source ranges
 	optional bool
-	from     string
-	probe    string
+	// clusterIP says that the frontend is one.
+	clusterIP bool
+	from      string
+	probe     string
 }
 
 // seen is what became of one connection.
@@ -120,22 +122,30 @@ func endsInVPP(proto uint8) string {
 	return drop
 }
 
+// findings collects how connections to a frontend deviate from what is wanted, each kind once.
+type findings struct {
+	to    target
+	want  verdict
+	found []deviation
+}
+
+func (f *findings) add(a aspect, wanted, got, detail string) {
+	d := deviation{
+		frontend: f.to.frontend, from: f.want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: f.want.guarded,
+		optional: f.want.optional, clusterIP: f.want.clusterIP, probe: f.want.probe,
+	}
+	if !slices.ContainsFunc(f.found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {
+		f.found = append(f.found, d)
+	}
+}
+
 // most is how many connections are opened until every endpoint of n has got one. With equal shares one in e^40 runs needs more.
 func most(n int) int { return 40 * max(n, 1) }
 
 // probe opens connections from a client to a frontend until every wanted endpoint has got one, and compares each with what is wanted.
 func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
 	r.Helper()
-	var found []deviation
-	add := func(a aspect, wanted, got, detail string) {
-		d := deviation{
-			frontend: to.frontend, from: want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: want.guarded,
-			optional: want.optional, probe: want.probe,
-		}
-		if !slices.ContainsFunc(found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {
-			found = append(found, d)
-		}
-	}
+	f := &findings{to: to, want: want}
 	missing := map[string]bool{}
 	for _, e := range want.endpoints {
 		missing[e] = true
@@ -145,13 +155,13 @@ func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
 		r.tally.count("connections opened", 1)
 		s := r.send(src, to)
 		if s.action != want.action {
-			add(aspectAction, want.action, s.action, s.verdict.String())
-			return found
+			f.add(aspectAction, want.action, s.action, s.verdict.String())
+			return f.found
 		}
 		if s.action != forward {
-			return found
+			return f.found
 		}
-		r.compare(src, to, want, s, add)
+		r.compare(src, f, s)
 		delete(missing, s.endpoint.String())
 		if len(missing) == 0 || sticky {
 			break
@@ -159,37 +169,38 @@ func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
 	}
 	if !sticky {
 		for e := range missing {
-			add(aspectStarved, "connections to "+e, nothing, fmt.Sprintf("after %d connections", most(len(want.endpoints))))
+			f.add(aspectStarved, "connections to "+e, nothing, fmt.Sprintf("after %d connections", most(len(want.endpoints))))
 		}
 	}
-	return found
+	return f.found
 }
 
 // compare looks at one connection that was forwarded.
-func (r *run) compare(src netip.Addr, to target, want verdict, s seen, add func(a aspect, wanted, got, detail string)) {
+func (r *run) compare(src netip.Addr, f *findings, s seen) {
+	want, to := f.want, f.to
 	endpoint := s.endpoint.Addr()
 	switch {
 	case !slices.Contains(want.endpoints, s.endpoint.String()):
-		add(aspectEndpoint, "one of "+strings.Join(want.endpoints, " "), s.endpoint.String(), s.verdict.String())
+		f.add(aspectEndpoint, "one of "+strings.Join(want.endpoints, " "), s.endpoint.String(), s.verdict.String())
 	case s.wrongPlace != "":
-		add(aspectEndpoint, "at its place", "elsewhere", s.wrongPlace)
+		f.add(aspectEndpoint, "at its place", "elsewhere", s.wrongPlace)
 	}
 	hairpin := src == endpoint && !want.exact
 	comesBack := r.places.here(src) || r.places.here(endpoint)
 	wanted := want.masquerade || hairpin
 	switch {
 	case s.masked && !wanted:
-		add(aspectMasquerade, "source kept", "source replaced", s.verdict.String())
+		f.add(aspectMasquerade, "source kept", "source replaced", s.verdict.String())
 		return
 	case !s.masked && src == endpoint && wanted:
-		add(aspectMasquerade, "source replaced", "source kept", "the endpoint would answer itself: "+s.verdict.String())
+		f.add(aspectMasquerade, "source replaced", "source kept", "the endpoint would answer itself: "+s.verdict.String())
 		return
 	case !s.masked && wanted && !comesBack:
 		// Less masquerading is right where the answer comes back through this node anyway.
-		add(aspectMasquerade, "source replaced", "source kept", "the answer goes past this node: "+s.verdict.String())
+		f.add(aspectMasquerade, "source replaced", "source kept", "the answer goes past this node: "+s.verdict.String())
 		return
 	case s.masked && !r.places.nodes[s.verdict.Src.Addr()]:
-		add(aspectMasquerade, "an address of this node", s.verdict.Src.Addr().String(), s.verdict.String())
+		f.add(aspectMasquerade, "an address of this node", s.verdict.Src.Addr().String(), s.verdict.String())
 	case !s.masked && !comesBack:
 		return // Kubernetes asks for this; the answer never comes here
 	}
@@ -197,8 +208,9 @@ func (r *run) compare(src netip.Addr, to target, want verdict, s seen, add func(
 	if s.verdict.Action == simulator.Local {
 		back = r.vpp.Send(r.answerOf(s.verdict))
 	}
-	if back.Src != to.at || back.Dst != s.verdict.Packet.Src || !r.places.reached(back, src) {
-		add(aspectAnswer, "back to the client as from the frontend", "elsewhere", back.String())
+	// Where a client with the address of a frontend is, only its own node knows: the answer is translated, and that is all to be said.
+	if back.Src != to.at || back.Dst != s.verdict.Packet.Src || !r.vips[src] && !r.places.reached(back, src) {
+		f.add(aspectAnswer, "back to the client as from the frontend", "elsewhere", back.String())
 	}
 }
 

@@ -1,0 +1,129 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// TestReplacedRows shows, one by one, the changes that end connections only because a row is deleted and added again, although the endpoint
+// stays in every row it was in. What is cut today is printed with the reason; only a cut without a replaced row is an error.
+func TestReplacedRows(t *testing.T) {
+	plain := serviceSpec{name: "plain", ip: "10.96.0.1", portName: "http"}
+	ported := serviceSpec{name: "ported", ip: "10.96.0.2", nodePort: 30002}
+	sticky := serviceSpec{name: "sticky", ip: "10.96.0.3", affinity: 60}
+	renamed, many := plain, make([]netip.Addr, 36)
+	renamed.portName = "web"
+	for i := range many {
+		many[i] = remotePod(i)
+	}
+	keeps := localPod(0)
+	for _, c := range []struct {
+		name          string
+		before, after serviceSpec
+		first, then   []netip.Addr // besides the endpoint that stays
+	}{
+		{"an endpoint comes to a service with a node port, the first one elsewhere", ported, ported, nil, []netip.Addr{remotePod(0)}},
+		{"the last endpoint elsewhere goes from a service with a node port", ported, ported, []netip.Addr{remotePod(0)}, nil},
+		{"the 37th endpoint comes", plain, plain, many[:35], many},
+		{"the 37th endpoint goes", plain, plain, many, many[:35]},
+		{"the port of the service is renamed", plain, renamed, nil, nil},
+		{"a service with affinity loses another endpoint", sticky, sticky, []netip.Addr{localPod(1)}, nil},
+		{"a service with affinity gets another endpoint for one of its own", sticky, sticky, []netip.Addr{localPod(1)}, []netip.Addr{localPod(2)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			n := newCluster(t)
+			n.apply(c.before, heldPort, append([]netip.Addr{keeps}, c.first...)...)
+			n.start()
+			n.settled()
+			open := n.dialTo(c.before.ip, keeps)
+			before := n.rows()
+			n.link.take()
+			n.apply(c.after, heldPort, append([]netip.Addr{keeps}, c.then...)...)
+			n.settled()
+			err := open.Exchange()
+			writes := n.link.take()
+			if err == nil {
+				t.Log("kept")
+				return
+			}
+			cause := causeOfCut(&held{endpoint: open.Opened().Dst}, before, n.rows(), writes)
+			if cause == "" {
+				t.Errorf("cut without a cause: %v; written: %v", err, writes)
+			}
+			t.Log("cut: " + cause)
+		})
+	}
+}
+
+// dialTo opens a connection through port 80 of a cluster IP to this endpoint, from a client that was nowhere else before.
+func (n *node) dialTo(ip string, endpoint netip.Addr) *simulator.Connection {
+	n.Helper()
+	for i := range 1000 {
+		client := netip.AddrFrom4([4]byte{198, 51, byte(100 + i/200), byte(1 + i%200)})
+		open, err := n.vpp.Dial(simulator.Packet{
+			In: uplink, Src: netip.AddrPortFrom(client, n.clientPort()), Dst: netip.MustParseAddrPort(ip + ":80"), Proto: simulator.ProtoTCP,
+		})
+		if err != nil {
+			n.Fatal(err)
+		}
+		if open.Opened().Dst.Addr() == endpoint {
+			return open
+		}
+	}
+	n.Fatalf("no connection to %s in 1000", endpoint)
+	return nil
+}
+
+// TestRestartsLeaveContestedAddresses has many services want one address. Whatever the order in which they speak after a restart, the row
+// of the owner stays as it is.
+func TestRestartsLeaveContestedAddresses(t *testing.T) {
+	n := newCluster(t)
+	const rivals, restarts = 6, 12
+	for i := range rivals {
+		s := serviceSpec{name: fmt.Sprint("rival-", i), ip: fmt.Sprint("10.96.0.", i+1), external: "203.0.113.9", created: int64(10 - i)}
+		n.apply(s, heldPort, localPod(i))
+	}
+	n.start()
+	n.settled()
+	open := n.dialTo("203.0.113.9", localPod(rivals-1))
+	for i := range restarts {
+		before := n.mutating()
+		n.stop()
+		n.start()
+		n.settled()
+		if written := n.mutating() - before; written != 0 {
+			t.Errorf("restart %d wrote %d messages, want 0: %v; the connection through the address: %v", i, written, n.link.take(), open.Exchange())
+			return
+		}
+	}
+}
+
+// TestInSyncMeansThatRowsAreGone asks for the state of a service that lost its endpoints while VPP does not answer. Its row is still there.
+func TestInSyncMeansThatRowsAreGone(t *testing.T) {
+	n := newCluster(t)
+	s := serviceSpec{name: "web", ip: "10.96.0.1"}
+	n.apply(s, heldPort, localPod(0))
+	n.start()
+	n.settled()
+	n.vpp.Hang()
+	defer n.vpp.Resume()
+	n.source.change(func(store *kube.Store) { store.DeleteSlice("default/web-1") })
+	n.barrier()
+	n.until("the service has seen the change", func() string {
+		if len(n.statuses()["default/web"].GetView().GetFrontends()[0].GetBackends()) > 0 {
+			return "it has not"
+		}
+		return ""
+	})
+	n.barrier()
+	for _, ack := range n.statuses()["default/web"].GetRenders() {
+		if held := n.rows(); len(held) > 0 && ack.GetState().String() == "RENDER_IN_SYNC" {
+			t.Errorf("%s says %s while VPP holds %v", ack.GetRenderer(), ack.GetState(), n.texts())
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package actors
+
+import (
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/files"
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+var update = flag.Bool("update", false, "write the rows that VPP holds into the stories")
+
+// TestStories plays the stories in testdata: what happens to a node, as commands, with the objects and the rows of VPP as files beside them.
+//
+//	apply FILE...        the cluster has these objects, as kubectl prints them
+//	delete KIND KEY      it has not this one any more
+//	start, stop          the agent
+//	kill PATH            an actor dies
+//	crash                VPP dies and comes back empty
+//	foreign add VIP      somebody else puts a row into VPP, "ip:port/TCP"
+//	foreign remove VIP   and removes it, or one of ours
+//	verify               the drift check
+//	rows FILE            VPP holds these rows (-update: writes them)
+//	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
+//	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an owner, as having lost none
+func TestStories(t *testing.T) {
+	stories, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(stories) == 0 {
+		t.Fatalf("no stories: %v", err)
+	}
+	for _, path := range stories {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &story{T: t, world: newWorld(t), archive: archive}
+			s.play()
+			if *update {
+				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// story is one script on its node.
+type story struct {
+	*testing.T
+	world   *world
+	archive *txtar.Archive
+	running bool
+	writes  uint64 // counted when it was asked last
+	line    string
+}
+
+func (s *story) play() {
+	for line := range strings.Lines(string(s.archive.Comment)) {
+		s.line = strings.TrimSpace(line)
+		words := strings.Fields(s.line)
+		if len(words) > 0 && !strings.HasPrefix(words[0], "#") {
+			s.run(words[0], words[1:])
+		}
+	}
+}
+
+func (s *story) run(command string, args []string) {
+	commands := map[string]struct {
+		args int // -1 = any number
+		do   func(args []string)
+	}{
+		"apply":    {-1, s.apply},
+		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
+		"start":    {0, func([]string) { s.world.start(); s.running = true }},
+		"stop":     {0, func([]string) { s.world.stop(); s.running = false }},
+		"kill":     {1, func(args []string) { s.world.kill(args[0]) }},
+		"crash":    {0, func([]string) { s.crash() }},
+		"foreign":  {2, func(args []string) { s.foreign(args[0], args[1]) }},
+		"verify":   {0, func([]string) { s.verify() }},
+		"rows":     {1, func(args []string) { s.rows(args[0]) }},
+		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
+		"conflict": {-1, s.conflict},
+	}
+	c, known := commands[command]
+	if !known || c.args >= 0 && len(args) != c.args {
+		s.Fatalf("%s: not a command of stories", s.line)
+	}
+	c.do(args)
+}
+
+// file finds a file of the archive.
+func (s *story) file(name string) *txtar.File {
+	for i := range s.archive.Files {
+		if s.archive.Files[i].Name == name {
+			return &s.archive.Files[i]
+		}
+	}
+	s.Fatalf("%s: there is no file %s", s.line, name)
+	return nil
+}
+
+// change changes the cluster, whether the agent runs or not.
+func (s *story) change(fn func(*kube.Store)) {
+	if s.running {
+		s.world.change(fn)
+	} else {
+		s.world.source.commit(fn)
+	}
+}
+
+func (s *story) apply(names []string) {
+	for _, name := range names {
+		objects, problems := files.Decode(strings.NewReader(string(s.file(name).Data)), name)
+		if len(problems) > 0 {
+			s.Fatalf("%s: %v", s.line, problems)
+		}
+		s.change(func(store *kube.Store) {
+			for _, o := range objects.Services {
+				store.SetService(o, nil)
+			}
+			for _, o := range objects.Slices {
+				store.SetSlice(o, nil)
+			}
+		})
+	}
+}
+
+func (s *story) delete(kind, key string) {
+	s.change(func(store *kube.Store) {
+		switch kind {
+		case normalize.KindService:
+			store.DeleteService(key)
+		case normalize.KindEndpointSlice:
+			store.DeleteSlice(key)
+		default:
+			s.Errorf("%s: cannot delete a %s", s.line, kind)
+		}
+	})
+}
+
+func (s *story) crash() {
+	s.world.vpp.Crash()
+	s.world.until(s.line, func() bool { return !s.world.readiness.Load().Ready })
+}
+
+func (s *story) verify() {
+	s.world.system.Send(s.world.system.PID(PathRenderer(nat)), &messages.Verify{Reason: "story"})
+}
+
+func (s *story) foreign(what, vip string) {
+	address, protocol, _ := strings.Cut(vip, "/")
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		s.Fatalf("%s: %v", s.line, err)
+	}
+	proto := uint8(messages.Protocol_value[protocol])
+	var retval int32
+	if what == "add" {
+		backends := []simulator.Backend{
+			{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
+		}
+		retval, err = s.world.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: proto, Tag: "theirs", Backends: backends})
+	} else {
+		retval, err = s.world.vpp.ForeignRemove(at, proto)
+	}
+	if err != nil || retval != 0 {
+		s.Fatalf("%s: %d, %v", s.line, retval, err)
+	}
+}
+
+// rows compares VPP with a file.
+func (s *story) rows(name string) {
+	held := func() string { return strings.Join(append(s.world.vpp.Rows(), ""), "\n") }
+	file := s.file(name)
+	if *update {
+		s.world.quiet()
+		file.Data = []byte(held())
+		return
+	}
+	s.world.until(fmt.Sprintf("%s:\n%s", s.line, file.Data), func() bool { return held() == string(file.Data) })
+	s.world.settled()
+}
+
+func (s *story) countWrites(want string) {
+	s.world.quiet()
+	now := s.world.vpp.Counters()
+	if n := now.Mutating() - s.writes; want != "*" && want != strconv.FormatUint(n, 10) {
+		s.Errorf("%s: %d messages changed VPP:\n%s", s.line, n, now.String())
+	}
+	s.writes = now.Mutating()
+}
+
+func (s *story) conflict(args []string) {
+	if len(args) == 0 || len(args) > 2 {
+		s.Fatalf("%s: want a service and perhaps an owner", s.line)
+	}
+	s.world.until(s.line, func() bool {
+		var owners []string
+		for _, r := range s.world.status(args[0]).GetRenders() {
+			for _, c := range r.GetConflicts() {
+				owners = append(owners, c.GetOwner())
+			}
+		}
+		return len(owners) == len(args)-1 && (len(args) == 1 || strings.HasPrefix(owners[0], args[1]))
+	})
+}
