@@ -15,6 +15,7 @@ import (
 
 func TestLinkTellsTheDataplane(t *testing.T) {
 	perform(t, PathLink, nil, func(s *stage) {
+		s.tell(&messages.Resync{Sibling: "nat44"}) // as a sibling does that came up when the link had spoken already
 		up := latest[*messages.LinkState](s, PathRenderer("nat44"))
 		for _, step := range []struct {
 			name string
