@@ -24,11 +24,9 @@ type ledger struct {
 
 // account is one service.
 type account struct {
-	generation, hash uint64
-	view             *messages.ServiceView // nil: it is gone, and the account is closed when its rows are
-	plan             *nat44.ServicePlan
-	leaving          map[nat44.Key]bool  // rows that it wanted and that may still be in VPP
-	acked            *messages.RenderAck // last one sent
+	customer
+	plan    *nat44.ServicePlan
+	leaving map[nat44.Key]bool // rows that it wanted and that may still be in VPP
 }
 
 // failure is a row that VPP refused.
@@ -44,6 +42,17 @@ func newLedger(config nat44.Config) *ledger {
 		failed: map[nat44.Key]*failure{}, planned: config,
 	}
 }
+
+// customer is a service that has an account; nil = it has none.
+func (l *ledger) customer(key string) *customer {
+	if a := l.accounts[key]; a != nil {
+		return &a.customer
+	}
+	return nil
+}
+
+// customers are the keys of all accounts, ordered.
+func (l *ledger) customers() []string { return sortedKeys(l.accounts) }
 
 // put adopts the view of a service; nil closes it. It returns the services whose standing it changed: the service itself and those who
 // gained or lost a contested row.
@@ -231,10 +240,4 @@ func (l *ledger) firstFailure() (nat44.Key, error) {
 		l.first = &k
 	}
 	return *l.first, l.failed[*l.first].err
-}
-
-// missing are the services of an epoch that have not spoken.
-func missing(awaited map[string]bool, most int) []string {
-	keys := sortedKeys(awaited)
-	return keys[:min(len(keys), most)]
 }

@@ -11,9 +11,8 @@ import (
 
 // Limits of one round trip of the renderer.
 const (
-	batchRows    = 1024 // rows that are brought to VPP in one batch; several of its windows, short enough to stay responsive
-	missingAtOne = 1024 // services asked again in one message
-	journalOps   = 32   // operations written into one journal entry
+	batchRows  = 1024 // rows that are brought to VPP in one batch; several of its windows, short enough to stay responsive
+	journalOps = 32   // operations written into one journal entry
 )
 
 // renderer makes VPP's NAT44 equal to what the services want. It owns what it believes VPP holds (have) and what the services want
@@ -24,15 +23,12 @@ const (
 // stand before our dump in the same stream.
 type renderer struct {
 	reporter
+	enrolment
 	deps *Deps
-	name string
 	*ledger
 
-	epoch   uint64
-	begun   *messages.Begin // last list of the services; nil = none in this epoch
-	awaited map[string]bool // services of the epoch that have not spoken
-	swept   bool            // since the last read: the barrier has been passed and the leftovers of earlier runs were put on the list
-	opened  bool            // the barrier has been passed once
+	swept  bool // since the last read: the barrier has been passed and the leftovers of earlier runs were put on the list
+	opened bool // the barrier has been passed once
 
 	link *messages.LinkState
 	set  *messages.InterfaceSet
@@ -78,27 +74,18 @@ type (
 type rendererTick struct{}
 
 func newRenderer(d *Deps) runtime.Behaviour {
-	return &renderer{
-		reporter: reporter{part: "nat44"}, deps: d, name: "nat44", ledger: newLedger(d.NAT44), link: &messages.LinkState{},
-		awaited: map[string]bool{},
-	}
+	r := &renderer{reporter: reporter{part: "nat44"}, deps: d, ledger: newLedger(d.NAT44), link: &messages.LinkState{}}
+	r.enrolment = newEnrolment("nat44", r)
+	return r
 }
 
-// Start satisfies runtime.Behaviour. Epochs grow over restarts, because incarnations do.
+// Start satisfies runtime.Behaviour.
 func (r *renderer) Start(c *runtime.Context) {
-	r.epoch = c.Incarnation()
-	r.ask(c)
+	r.enrol(c)
 	r.health(c)
 	r.tick(c)
 	r.keep(c)
 	c.Ready()
-}
-
-// ask has the earlier siblings repeat what they know.
-func (r *renderer) ask(c *runtime.Context) {
-	for _, path := range []string{PathLink, PathInterfaces} {
-		c.Send(c.PID(path), &messages.Resync{Sibling: r.name, Incarnation: c.Incarnation()})
-	}
 }
 
 // Stop satisfies runtime.Behaviour: VPP keeps what it has.
@@ -110,7 +97,10 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 	case *messages.Render:
 		r.render(c, m)
 	case *messages.Begin:
-		r.begin(c, m)
+		if r.renews(m) {
+			r.nodeChanged(c, m.GetNode())
+			r.begin(c, m)
+		}
 	case *messages.LinkState:
 		r.linkChanged(m)
 	case *messages.InterfaceSet:
@@ -119,12 +109,8 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		}
 	case *messages.Verify:
 		r.verify, r.retell = m.GetReason(), true
-	case *messages.Resync: // somebody has a new incarnation
-		if m.GetSibling() == "registry" {
-			r.up(c)
-		} else {
-			r.ask(c)
-		}
+	case *messages.Resync:
+		r.resync(c, m)
 	case *readDone:
 		r.read(c, m)
 	case *applied:
@@ -149,29 +135,6 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 	r.health(c)
 }
 
-// render adopts what a service wants and answers at once with what is known.
-func (r *renderer) render(c *runtime.Context, m *messages.Render) {
-	key := m.GetKey()
-	a := r.accounts[key]
-	switch {
-	case a != nil && m.GetGeneration() < a.generation, a == nil && r.departed(m):
-		return // overtaken by itself or by the list of services; its latest word has been heard
-	case m.GetEpoch() == r.epoch && r.begun != nil:
-		delete(r.awaited, key)
-	}
-	switch {
-	case a == nil && m.GetView() == nil:
-		c.Send(c.PID(PathService(key)), &messages.RenderAck{
-			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: r.name, State: messages.RenderState_RENDER_RETIRED,
-		})
-	case a != nil && a.hash == m.GetHash() && (a.view == nil) == (m.GetView() == nil):
-		a.generation, a.acked = m.GetGeneration(), nil
-		r.answer(c, key)
-	default:
-		r.adopt(c, key, m.GetGeneration(), m.GetHash(), m.GetView())
-	}
-}
-
 // adopt changes what a service wants. Rows that VPP is known to hold as they are wanted now need no work, and the answer says so.
 func (r *renderer) adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView) {
 	names := r.put(key, generation, hash, view)
@@ -187,22 +150,8 @@ func (r *renderer) adopt(c *runtime.Context, key string, generation, hash uint64
 	}
 }
 
-// answer tells a service where it stands, if that is news.
-func (r *renderer) answer(c *runtime.Context, key string) {
-	a := r.accounts[key]
-	if a == nil {
-		return
-	}
-	ack := r.ack(r.name, key, r.have)
-	if a.acked != nil && sameAck(a.acked, ack) {
-		return
-	}
-	a.acked = ack
-	c.Send(c.PID(PathService(key)), ack)
-	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
-		r.close(key)
-	}
-}
+// standing describes what became of a service in VPP, as far as it is known.
+func (r *renderer) standing(key string) *messages.RenderAck { return r.ack(r.name, key, r.have) }
 
 // answerAll tells every service with a claim on one of the rows where it stands, and those that are leaving.
 func (r *renderer) answerAll(c *runtime.Context, keys []nat44.Key) {
@@ -268,10 +217,7 @@ func (r *renderer) held(k nat44.Key) *nat44.Row {
 // tick repeats and retries.
 func (r *renderer) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
-	r.up(c)
-	if len(r.awaited) > 0 {
-		c.Send(c.PID(PathRegistry), &messages.Missing{Renderer: r.name, Epoch: r.epoch, Keys: missing(r.awaited, missingAtOne)})
-	}
+	r.remind(c)
 	if len(r.failed) > 0 {
 		r.retry(c.Now())
 	}

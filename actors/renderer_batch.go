@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -199,6 +197,3 @@ func (r *renderer) generationOf(key string) uint64 {
 
 // onRow reports whether an operation is about one row, not about settings or roles.
 func onRow(op nat44.Op) bool { return op.Verb >= nat44.AddRow && op.Verb <= nat44.DelRow }
-
-// sameAck compares two answers.
-func sameAck(a, b *messages.RenderAck) bool { return proto.Equal(a, b) }

@@ -11,57 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// up tells the registry where we are; it answers when it knows more. This goes on for ever, so that neither a lost Begin nor a restarted
-// registry leaves us with services that are gone.
-func (r *renderer) up(c *runtime.Context) {
-	c.Send(c.PID(PathRegistry), &messages.RenderUp{Renderer: r.name, Epoch: r.epoch, Begun: r.begun.GetGeneration()})
-}
-
-// begin opens the barrier of the epoch, or renews the list of the services and the node.
-func (r *renderer) begin(c *runtime.Context, m *messages.Begin) {
-	if m.GetEpoch() != r.epoch || m.GetGeneration() < r.begun.GetGeneration() {
-		return
-	}
-	first := r.begun == nil
-	r.begun = m
-	r.nodeChanged(c, m.GetNode())
-	if first {
-		for _, key := range m.GetKeys() {
-			if r.accounts[key] == nil {
-				r.awaited[key] = true
-			}
-		}
-	}
-	for _, key := range sortedKeys(r.accounts) {
-		a := r.accounts[key]
-		if a != nil && a.view != nil && a.generation < m.GetGeneration() && !listed(m, key) { // it went while nobody could tell us
-			r.adopt(c, key, m.GetGeneration(), 0, nil)
-		}
-	}
-	for key := range r.awaited {
-		if !listed(m, key) {
-			delete(r.awaited, key)
-		}
-	}
-	if first {
-		record(c, &messages.Event{
-			Kind: "resync", Object: r.name,
-			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(r.awaited)),
-		})
-	}
-}
-
-// listed reports whether a service is in the list.
-func listed(m *messages.Begin, key string) bool {
-	_, found := slices.BinarySearch(m.GetKeys(), key)
-	return found
-}
-
-// departed reports whether what a service says is older than a list that does not have it any more.
-func (r *renderer) departed(m *messages.Render) bool {
-	return r.begun != nil && m.GetView() != nil && m.GetGeneration() < r.begun.GetGeneration() && !listed(r.begun, m.GetKey())
-}
-
 // nodeChanged derives the hairpin address from the node unless it was configured.
 func (r *renderer) nodeChanged(c *runtime.Context, m *messages.NodeContext) {
 	config := r.deps.NAT44
@@ -84,9 +33,6 @@ func (r *renderer) replaced(old, now netip.Addr) {
 		r.hairpins = append(r.hairpins, old)
 	}
 }
-
-// passed reports whether every service of the epoch has spoken.
-func (r *renderer) passed() bool { return r.begun != nil && len(r.awaited) == 0 }
 
 // sweep puts everything on the list that VPP holds of us and that nobody wants.
 func (r *renderer) sweep(c *runtime.Context) {

@@ -63,18 +63,10 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	}
 	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
 	if before == nil || r.retell {
+		r.retell = false
 		r.tellAll(c)
 	} else {
 		r.answerAll(c, news)
-	}
-}
-
-// tellAll tells every service where it stands, even if it has been told: that may have been lost.
-func (r *renderer) tellAll(c *runtime.Context) {
-	r.retell = false
-	for _, key := range sortedKeys(r.accounts) {
-		r.accounts[key].acked = nil
-		r.answer(c, key)
 	}
 }
 
