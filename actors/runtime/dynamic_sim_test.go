@@ -40,8 +40,8 @@ func newDynamicWorld(t *testing.T, seed uint64) *dynamicWorld {
 		wanted: map[string]bool{}, live: map[string]int{}, answered: map[string]bool{}, faults: true,
 	}
 	w.sys = simulatedOn(t, w.sim, func(o *Options) {
-		o.Faults = func(*Mailbox, any, Phase) {
-			if w.chance(100) {
+		o.Faults = func(_ *Mailbox, _ any, phase Phase) {
+			if (phase == Before || phase == After) && w.chance(100) {
 				panic("injected")
 			}
 		}

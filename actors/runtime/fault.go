@@ -2,6 +2,9 @@ package runtime
 
 import (
 	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
 )
 
 // Phase tells a FaultHook when it is called.
@@ -12,11 +15,20 @@ const (
 	Before Phase = iota
 	// After: the actor has handled the message and made all its sends. A panic leaves these effects behind.
 	After
+	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message. A panic fails it.
+	Starting
+	// Stopping: an incarnation ends, its Behaviour was not told; there is no message. A panic is contained, and the Behaviour is never told.
+	Stopping
 )
 
-// FaultHook is called around every user message with the message out of its envelope. It may panic, which fails the actor, and it may send
-// messages. It runs in the goroutine of the actor.
+// FaultHook is called around every user message with the message out of its envelope, and at both ends of every incarnation. It may panic,
+// which fails the actor, and it may send messages. It runs in the goroutine of the actor.
 type FaultHook func(m *Mailbox, msg any, phase Phase)
+
+// NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of it arrive, as delays from now. One zero is
+// the usual case, nothing loses the message. The message is out of its envelope. It is not asked about what an actor tells itself. It is
+// called on the goroutine of the sender and must not block.
+type NetworkHook func(to *Mailbox, msg any) []time.Duration
 
 // Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of its user messages, counted as a failure. It
 // has no effect on an actor that has failed already or is going down.
@@ -27,4 +39,28 @@ func (s *System) Kill(path string) error {
 	}
 	box.postFailure(nil, newFailure(ErrKilled, "", nil))
 	return nil
+}
+
+// fault calls the hook at one end of an incarnation.
+func (s *System) fault(b *Mailbox, phase Phase) {
+	if hook := s.options.Faults; hook != nil {
+		hook(b, nil, phase)
+	}
+}
+
+// travel posts a message of somebody else, or what the network makes of it.
+func (b *Mailbox) travel(msg any) {
+	network := b.sys.options.Network
+	if network == nil {
+		b.post(msg, nil)
+		return
+	}
+	_, inner, _ := actor.UnwrapEnvelope(msg)
+	for _, delay := range network(b, inner) {
+		if delay > 0 {
+			b.sys.clock.AfterFunc(delay, func() { b.post(msg, nil) })
+		} else {
+			b.post(msg, nil)
+		}
+	}
 }

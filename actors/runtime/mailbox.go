@@ -113,7 +113,7 @@ func (b *Mailbox) UserMessageCount() int {
 }
 
 // PostUserMessage satisfies actor.Mailbox.
-func (b *Mailbox) PostUserMessage(msg any) { b.post(msg, nil) }
+func (b *Mailbox) PostUserMessage(msg any) { b.travel(msg) }
 
 // post queues a user message; l is set for what an incarnation posts to itself.
 func (b *Mailbox) post(msg any, l *life) {

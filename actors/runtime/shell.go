@@ -65,6 +65,7 @@ func (s *shell) start(ac actor.Context) {
 	s.life.incarnation = s.life.box.begin(&s.life)
 	s.ctx = Context{ac: ac, shell: s}
 	s.behaviour = s.life.box.spec.New()
+	s.sys.fault(s.life.box, Starting)
 	s.behaviour.Start(&s.ctx)
 	s.life.box.begun()
 }
@@ -84,6 +85,7 @@ func (s *shell) end() {
 			s.life.box.contained(newFailure(reason, "Stop", debug.Stack()))
 		}
 	}()
+	s.sys.fault(s.life.box, Stopping)
 	s.behaviour.Stop(&s.ctx)
 }
 

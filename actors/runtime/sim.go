@@ -37,7 +37,7 @@ type SimStep struct {
 // Sim runs a System on one goroutine, repeatably: the unit is one message, the choice of the next actor comes from a seed, and time is
 // virtual. It is the Scheduler, the Clock and the Go of the System's Options; see Options.
 //
-// All methods but AfterFunc, Ready, Go and Now belong to the goroutine that runs the simulation. Code under simulation must not depend on
+// All methods but AfterFunc, Ready, Go, Start and Now belong to the goroutine that runs the simulation. Code under simulation must not depend on
 // the order of a map, the global random source, goroutines or identifiers that are not counted; otherwise two runs of one seed differ.
 type Sim struct {
 	options SimOptions
@@ -52,6 +52,9 @@ type Sim struct {
 	serial int
 
 	disturbed chan struct{} // of one place: something became ready
+
+	current *coroutine   // that works now; nil = none
+	parked  []*coroutine // in the order in which they were parked
 }
 
 // unit is what can be chosen: a mailbox with work, or a function of Context.Go.
@@ -136,6 +139,7 @@ func (s *Sim) loop(done func() bool, until time.Time) error {
 			return fmt.Errorf("after %d steps: %w", s.steps, ErrStepLimit)
 		}
 		s.fireDue()
+		s.wake()
 		if u, ok := s.choose(); ok {
 			s.step(u)
 			continue

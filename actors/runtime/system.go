@@ -25,8 +25,10 @@ type Options struct {
 	Scheduler Scheduler
 	// Go starts the functions of Context.Go; nil = a goroutine each, or with a Scheduler a failure of the actor with ErrNoGoroutines.
 	Go func(path, name string, run func())
-	// Faults is called around every user message; nil = never.
+	// Faults is called around every user message and at both ends of an incarnation; nil = never.
 	Faults FaultHook
+	// Network is asked about every user message on its way; nil = all of them arrive, at once and in order.
+	Network NetworkHook
 	// OnFault is told every failure after the supervisor's decision. It must not block; it is called from actors.
 	OnFault func(*messages.Fault)
 	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s) or has stopped unasked. The process should

@@ -140,6 +140,56 @@ func TestFaultHook(t *testing.T) {
 	expect(t, &j, "hook a 1 0", "hook a 2 0", "work 2", "hook a 2 1", "hook a 3 0", "work 3", "hook a 3 1")
 }
 
+// TestFaultHookAtTheEnds: a panic at the start fails the incarnation, one at the end is contained.
+func TestFaultHookAtTheEnds(t *testing.T) {
+	var j journal
+	ends := map[Phase]string{Starting: "starts", Stopping: "stops"}
+	sim, sys := simulated(t, 1, func(o *Options) {
+		o.Faults = func(m *Mailbox, msg any, phase Phase) {
+			if ends[phase] == "" || m.Path() != "sup/a" {
+				return
+			}
+			j.add("%s %d", ends[phase], m.plan())
+			if msg != nil || phase == Stopping || m.plan() == 2 {
+				panic("injected")
+			}
+		}
+	})
+	root(t, sys, "sup", Dynamic("sup", func(string) Spec { return probeSpec(probe{}) }, Policy{BackoffMax: time.Millisecond}))
+	tell(t, sim, sys, ensure("a"))
+	if err := sys.Kill("sup/a"); err != nil {
+		t.Fatal(err)
+	}
+	run(t, sim, time.Second)
+	expect(t, &j, "starts 1", "stops 2", "starts 2", "stops 3", "starts 3")
+	if a, ok := sys.Actor("sup/a"); !ok || a.Incarnation != 3 || a.State != StateIdle {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestNetworkHook: a message is lost, arrives twice, or late and so overtaken; what an actor tells itself does not travel.
+func TestNetworkHook(t *testing.T) {
+	var j journal
+	fates := map[int][]time.Duration{1: nil, 2: {0, 0}, 3: {time.Second}, 4: {0}}
+	sim, sys := simulated(t, 1, func(o *Options) {
+		o.Network = func(to *Mailbox, msg any) []time.Duration {
+			if w, ok := msg.(*work); ok && to.Path() == "a" {
+				return fates[w.n]
+			}
+			return []time.Duration{0}
+		}
+	})
+	root(t, sys, "a", probeSpec(probe{
+		start:   func(c *Context) { c.Post()(&work{1}); c.After(2*time.Second, &work{1}) },
+		receive: func(_ *Context, msg any) { j.add("work %d", msg.(*work).n) },
+	}))
+	for n := 1; n <= 4; n++ {
+		sys.Send(sys.PID("a"), requestFrom(mailbox(t, sys, "a"), &work{n}))
+	}
+	run(t, sim, 3*time.Second)
+	expect(t, &j, "work 2", "work 2", "work 4", "work 1", "work 3", "work 1")
+}
+
 // TestSnapshot: all actors, ordered by path, with their place in the tree.
 func TestSnapshot(t *testing.T) {
 	var j journal

@@ -149,15 +149,17 @@ func TestAutoRestart(t *testing.T) {
 	r := bareRig(t, Options{AutoRestart: true, RestartDelay: time.Millisecond})
 	for n := uint64(2); n < 5; n++ {
 		r.Crash()
-		until(t, "vpp comes back", func() bool { return r.Incarnation() == n })
+		until(t, "vpp comes back and opens its socket", func() bool { // which it does when its topology is built
+			if r.Incarnation() != n {
+				return false
+			}
+			c, err := net.Dial("unix", r.Socket())
+			if err == nil {
+				_ = c.Close()
+			}
+			return err == nil
+		})
 	}
-	until(t, "socket is open", func() bool {
-		c, err := net.Dial("unix", r.Socket())
-		if err == nil {
-			_ = c.Close()
-		}
-		return err == nil
-	})
 }
 
 func TestRestartKillsARunningVPP(t *testing.T) {

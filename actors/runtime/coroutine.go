@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"errors"
+	"slices"
+	"time"
+)
+
+// coroutine is a function of Context.Go that may wait while it is simulated. It has a goroutine, but that one and the one of the simulation
+// take turns: only one of them ever works.
+type coroutine struct {
+	path, name    string
+	run           func()
+	resume, yield chan struct{}
+	waiting       func() bool // reports whether it may go on; nil = it has ended
+}
+
+// errNotParkable is what Park panics with: a function that is one step of the simulation can not wait.
+var errNotParkable = errors.New("park: the caller was not started by Sim.Start")
+
+// Start is an Options.Go for functions that wait: they run like those of Go, in one step each time they may go on, and must wait by Park or
+// Sleep for everything that is not at hand.
+func (s *Sim) Start(path, name string, run func()) {
+	co := &coroutine{path: path, name: name, run: run, resume: make(chan struct{}), yield: make(chan struct{})}
+	s.add(unit{path: path, name: name, run: func() {
+		go func() {
+			<-co.resume
+			defer close(co.yield) // also when run ends its goroutine
+			defer func() { co.waiting = nil }()
+			co.run()
+		}()
+		s.enter(co)
+	}})
+}
+
+// Park lets the calling function wait until ready reports true. It is asked between steps, on the goroutine of the simulation, in the order
+// in which functions were parked; it must be cheap and change nothing. Only a function that Start has started may call Park.
+func (s *Sim) Park(ready func() bool) {
+	co := s.current
+	if co == nil {
+		panic(errNotParkable)
+	}
+	co.waiting = ready
+	co.yield <- struct{}{}
+	<-co.resume
+}
+
+// Sleep parks for a virtual duration, or until over, which may be nil, reports true.
+func (s *Sim) Sleep(d time.Duration, over func() bool) {
+	due := false
+	timer := s.AfterFunc(d, func() { due = true })
+	defer timer.Stop()
+	s.Park(func() bool { return due || over != nil && over() })
+}
+
+// enter lets a coroutine work until it parks or ends.
+func (s *Sim) enter(co *coroutine) {
+	outer := s.current
+	s.current = co
+	co.resume <- struct{}{}
+	<-co.yield
+	s.current = outer
+	if co.waiting != nil {
+		s.parked = append(s.parked, co)
+	}
+}
+
+// wake makes those coroutines ready that may go on.
+func (s *Sim) wake() {
+	s.parked = slices.DeleteFunc(s.parked, func(co *coroutine) bool {
+		if !co.waiting() {
+			return false
+		}
+		s.add(unit{path: co.path, name: co.name, run: func() { s.enter(co) }})
+		return true
+	})
+}
