@@ -65,10 +65,5 @@ func (r *renderer) sweep(c *runtime.Context) {
 // other one may still speak and own the address: to change the row then would cut its connections for nothing.
 func (r *renderer) anothers(k nat44.Key, want *nat44.Row) bool {
 	held := r.held(k)
-	if held == nil {
-		return false
-	}
-	theirs, _ := nat44.ParseTag(held.Tag)
-	ours, _ := nat44.ParseTag(want.Tag)
-	return theirs.Hash != ours.Hash
+	return held != nil && !want.SameService(held)
 }

@@ -30,11 +30,12 @@ func (r *renderer) rows(q *RowsQuery) *RowsPage {
 		return page
 	}
 	for i := range a.plan.Rows {
-		page.Wanted = append(page.Wanted, a.plan.Rows[i].State(false, nil))
-		if r.have == nil {
-			continue
+		row, held := a.plan.Rows[i], (*nat44.Row)(nil)
+		if r.have != nil {
+			held = r.held(row.Key)
 		}
-		if held := r.held(a.plan.Rows[i].Key); held != nil {
+		page.Wanted = append(page.Wanted, row.Beside(held).State(false, nil))
+		if held != nil {
 			page.Held = append(page.Held, held.State(true, nil))
 		}
 	}

@@ -9,14 +9,23 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestReplacedRows shows, one by one, the changes that end connections only because a row is deleted and added again, although the endpoint
-// stays in every row it was in. What is cut today is printed with the reason; only a cut without a replaced row is an error.
+// Why a connection is cut although its endpoint stays in the row: VPP can change neither weights nor affinity of a row, and does not forget
+// the clients of an endpoint that leaves a row with affinity.
+const (
+	becauseWeights  = cutByReplaced + replacedWeights
+	becauseSeconds  = cutByReplaced + replacedAffinity
+	becauseClients  = cutByReplaced + replacedClients
+	becauseFairness = cutByReplaced + replacedFairness
+)
+
+// TestReplacedRows makes changes that VPP cannot, or once could not, carry out without a row being deleted and added again. A connection to an
+// endpoint that stays survives all of them, but for those where VPP leaves no choice; each of these has its reason.
 func TestReplacedRows(t *testing.T) {
 	plain := serviceSpec{name: "plain", ip: "10.96.0.1", portName: "http"}
 	ported := serviceSpec{name: "ported", ip: "10.96.0.2", nodePort: 30002}
 	sticky := serviceSpec{name: "sticky", ip: "10.96.0.3", affinity: 60}
-	renamed, many := plain, make([]netip.Addr, 36)
-	renamed.portName = "web"
+	renamed, unnamed, longer, many := plain, plain, sticky, make([]netip.Addr, 200)
+	renamed.portName, unnamed.portName, longer.affinity = "web", "", 120
 	for i := range many {
 		many[i] = remotePod(i)
 	}
@@ -25,14 +34,26 @@ func TestReplacedRows(t *testing.T) {
 		name          string
 		before, after serviceSpec
 		first, then   []netip.Addr // besides the endpoint that stays
+		cut           string       // "" = kept
 	}{
-		{"an endpoint comes to a service with a node port, the first one elsewhere", ported, ported, nil, []netip.Addr{remotePod(0)}},
-		{"the last endpoint elsewhere goes from a service with a node port", ported, ported, []netip.Addr{remotePod(0)}, nil},
-		{"the 37th endpoint comes", plain, plain, many[:35], many},
-		{"the 37th endpoint goes", plain, plain, many, many[:35]},
-		{"the port of the service is renamed", plain, renamed, nil, nil},
-		{"a service with affinity loses another endpoint", sticky, sticky, []netip.Addr{localPod(1)}, nil},
-		{"a service with affinity gets another endpoint for one of its own", sticky, sticky, []netip.Addr{localPod(1)}, []netip.Addr{localPod(2)}},
+		{"an endpoint comes to a service with a node port, the first one elsewhere", ported, ported, nil, []netip.Addr{remotePod(0)}, ""},
+		{"the last endpoint elsewhere goes from a service with a node port", ported, ported, []netip.Addr{remotePod(0)}, nil, ""},
+		{"the 36th endpoint comes", plain, plain, many[:34], many[:35], ""},
+		{"the 37th endpoint comes", plain, plain, many[:35], many[:36], becauseWeights},
+		{"the 37th endpoint goes", plain, plain, many[:36], many[:35], ""},
+		{"all but two of 37 endpoints go", plain, plain, many[:36], many[:1], ""},
+		{"37 endpoints become 127", plain, plain, many[:36], many[:126], ""},
+		{"the 128th endpoint comes", plain, plain, many[:126], many[:127], becauseWeights},
+		{"the 128th endpoint goes", plain, plain, many[:127], many[:126], ""},
+		{"half of 128 endpoints go", plain, plain, many[:127], many[:63], ""},
+		{"more than half of 128 endpoints go", plain, plain, many[:127], many[:62], becauseFairness},
+		{"the port of the service is renamed", plain, renamed, nil, nil, ""},
+		{"the port of the service loses its name", plain, unnamed, nil, nil, ""},
+		{"the port of the service is renamed while endpoints come and go", plain, renamed, many[:2], many[1:4], ""},
+		{"a service with affinity gets another endpoint", sticky, sticky, nil, []netip.Addr{localPod(1)}, ""},
+		{"a service with affinity loses another endpoint", sticky, sticky, []netip.Addr{localPod(1)}, nil, becauseClients},
+		{"a service with affinity gets another endpoint for one of its own", sticky, sticky, []netip.Addr{localPod(1)}, []netip.Addr{localPod(2)}, becauseClients},
+		{"the affinity of a service changes", sticky, longer, nil, nil, becauseSeconds},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -47,15 +68,23 @@ func TestReplacedRows(t *testing.T) {
 			n.settled()
 			err := open.Exchange()
 			writes := n.link.take()
-			if err == nil {
-				t.Log("kept")
-				return
+			cause := ""
+			if err != nil {
+				cause = causeOfCut(&held{endpoint: open.Opened().Dst}, before, n.rows(), writes)
 			}
-			cause := causeOfCut(&held{endpoint: open.Opened().Dst}, before, n.rows(), writes)
-			if cause == "" {
+			switch {
+			case err != nil && cause == "":
 				t.Errorf("cut without a cause: %v; written: %v", err, writes)
+			case cause != c.cut:
+				t.Errorf("cut %q, want %q; written: %v", cause, c.cut, writes)
 			}
-			t.Log("cut: " + cause)
+			n.stop()
+			mutating := n.mutating()
+			n.start()
+			n.settled()
+			if written := n.mutating() - mutating; written != 0 {
+				t.Errorf("a restart afterwards wrote %d messages, want 0: %v", written, n.link.take())
+			}
 		})
 	}
 }

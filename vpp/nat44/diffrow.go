@@ -3,9 +3,10 @@ package nat44
 // DiffRow returns what turns one row into the other: nil means that VPP does not hold it, or should not. Both have the same key.
 //
 // Where only backends differ they are added and deleted one by one, new ones first as long as they fit. Everything else cannot be
-// changed in VPP (flags, affinity, tag, weight class), so the row is deleted and added in two operations that follow each other
-// directly. At every step between, the row keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP
-// survives. A wanted row without backends is one that should not be there.
+// changed in VPP (flags, affinity, tag, weights), so the row is deleted and added in two operations that follow each other
+// directly: its connections end. A row therefore keeps its weights and its tag where they still will do, see Row.Beside. At every step
+// between, the row keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP survives. A wanted row
+// without backends is one that should not be there.
 func DiffRow(have, want *Row) []Op {
 	if want != nil && len(want.Locals) == 0 {
 		want = nil
@@ -20,7 +21,11 @@ func DiffRow(have, want *Row) []Op {
 	case have.Equal(*want):
 		return nil
 	}
-	if ops, ok := changeLocals(have, want); ok {
+	kept := want.Beside(have)
+	if have.Equal(kept) {
+		return nil
+	}
+	if ops, ok := changeLocals(have, &kept); ok {
 		return ops
 	}
 	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}

@@ -22,7 +22,9 @@
 //     of backends is a single add or delete of a local, hitless for the others. A row of pads alone would make VPP divide by zero, so
 //     the last backend goes only together with its row. With several workers weight 0 is not safe: no pads, and a lone backend is
 //     entered twice.
-//   - The sum of the weights has 8 bits, and a weight cannot be changed in place: see Weight.
+//   - The sum of the weights has 8 bits, and neither a weight nor a tag can be changed in place: see Weight, and Row.Beside for what a row
+//     keeps rather than lose its connections. What is left that replaces a row: other flags or another affinity, another service, more
+//     backends than fit with the weight it has, and the two cases below.
 //   - An affinity is not returned by a dump: it is carried in the tag. It is not cleaned by the deletion of a local either, the client
 //     would go on to be sent there: a row with affinity that loses a backend is deleted and added again, which forgets all clients.
 //   - The deletion of a local ends every session to that address and port, of every row and of both protocols, because VPP looks for
@@ -35,8 +37,8 @@
 //
 // SELF_TWICE_NAT replaces the source only where a backend calls itself (hairpin). It is right for cluster IPs and for the policy
 // Local. TWICE_NAT replaces the source of every client, with an address that leads back to this node; it is for external frontends
-// with the policy Cluster as soon as a backend is remote, because the answer has to come back through this node, and for cluster IPs
-// where masqueradeAll asks for it. While all backends are local the answer comes back anyway and the client keeps its address.
+// with the policy Cluster, because the answer has to come back through this node, and for cluster IPs where masqueradeAll asks for it.
+// Kubernetes does so wherever the backends are, and so does the row: its flags do not depend on them.
 //
 // NAT44 has one mapping per VIP, port and protocol, for all clients. Where Kubernetes wants two answers (external policy Local: clients
 // outside get the local endpoints, clients on this node all of them) the rule for the clients outside decides, because the other choice

@@ -103,7 +103,7 @@ func (p *planner) key(f *messages.Frontend) (Key, bool) {
 
 // forward plans the row of a rule that forwards.
 func (p *planner) forward(key Key, rule *messages.Frontend) {
-	backends, remote := p.backends(rule)
+	backends := p.backends(rule)
 	if len(backends) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func (p *planner) forward(key Key, rule *messages.Frontend) {
 	row := Row{
 		Key: key, Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
 	}
-	if masquerade(rule, remote) {
+	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT(len(locals), weight)
 	}
@@ -126,14 +126,16 @@ func (p *planner) forward(key Key, rule *messages.Frontend) {
 		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
 			"a client stays with its endpoint per frontend", whyAffinity)
 	}
-	row.Tag = Tag{Hash: PortHash(p.plan.Service, rule.GetPortName()), Affinity: row.Affinity, Weight: weight}.String()
+	row.Tag = Tag{Hash: ServiceHash(p.plan.Service), Affinity: row.Affinity, Weight: weight}.String()
+	if name := rule.GetPortName(); name != "" {
+		row.FormerHash = portHash(p.plan.Service, name)
+	}
 	p.plan.Rows = append(p.plan.Rows, row)
 }
 
-// masquerade reports whether the source of every client has to be replaced. Where Kubernetes replaces it for all clients, this is
-// necessary for external frontends only while a backend is remote; for a cluster IP somebody has asked for it (masqueradeAll).
-func masquerade(rule *messages.Frontend, remote bool) bool {
+// masquerade reports whether the source of every client has to be replaced. It depends on the rule alone: if it depended on where the
+// endpoints are, the first one elsewhere and the last one would replace the row and end its connections.
+func masquerade(rule *messages.Frontend) bool {
 	from := rule.GetMasqueradeFrom()
-	all := slices.Contains(from, "pod") && slices.Contains(from, "remote")
-	return all && (remote || rule.GetScope() == messages.Scope_SCOPE_CLUSTER)
+	return slices.Contains(from, "pod") && slices.Contains(from, "remote")
 }

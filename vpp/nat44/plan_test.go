@@ -110,7 +110,7 @@ func TestPlan(t *testing.T) {
 			[]*messages.Frontend{
 				as(cluster("10.1.1.3:8080*"), nodePort, masqueraded("pod", "node", "remote")),
 			},
-			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
 			"policy Local, other endpoints for clients here",
@@ -229,7 +229,7 @@ func TestPlanTag(t *testing.T) {
 	f := as(frontend("10.96.0.1", 80, tcp, "10.1.2.3:80"), func(f *messages.Frontend) { f.AffinitySeconds, f.PortName = 60, "https" })
 	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, testConfig)
 	tag, ok := ParseTag(plan.Rows[0].Tag)
-	if want := (Tag{Hash: PortHash("default/web", "https"), Affinity: 60, Weight: 7}); !ok || tag != want {
+	if want := (Tag{Hash: ServiceHash("default/web"), Affinity: 60, Weight: 7}); !ok || tag != want {
 		t.Errorf("tag is %+v, want %+v", tag, want)
 	}
 	if !plan.Rows[0].Pads {
@@ -249,11 +249,13 @@ func TestPlanWeightClasses(t *testing.T) {
 	}{
 		{1, 1, 7, SelfTwiceNAT, ""},
 		{36, 36, 7, SelfTwiceNAT, ""},
-		{37, 37, 1, SelfTwiceNAT, ""},
-		{64, 64, 1, SelfTwiceNAT, ""},
+		{37, 37, 2, SelfTwiceNAT, ""},
+		{127, 127, 2, SelfTwiceNAT, ""},
+		{128, 128, 1, SelfTwiceNAT, ""},
 		{36, 36, 7, TwiceNAT, ""},
-		{37, 37, 1, TwiceNAT, ""},
-		{64, 64, 1, TwiceNAT, "equal shares for all endpoints -> possibly half of the endpoints for a while"},
+		{64, 64, 2, TwiceNAT, ""},
+		{129, 129, 1, TwiceNAT, ""},
+		{128, 128, 1, TwiceNAT, "equal shares for all endpoints -> possibly half of the endpoints for a while"},
 		{253, 253, 1, SelfTwiceNAT, ""},
 		{254, 253, 1, SelfTwiceNAT, "254 endpoints -> 253 endpoints, local ones first"},
 		{1000, 253, 1, TwiceNAT, "1000 endpoints -> 253 endpoints, local ones first"},

@@ -68,6 +68,9 @@ type Row struct {
 	Affinity uint32
 	// Tag marks the row as ours, see Tag.
 	Tag string
+	// FormerHash is the hash that the tag of the row has where an agent of the first versions made it; "" = the same as now. Only planned
+	// rows have one, and it makes no difference to VPP.
+	FormerHash string
 	// Pads says that the row has the two entries of weight 0 that Pads returns, besides Locals.
 	Pads bool
 	// Locals are the real backends, ordered by address and port, without duplicates and pads. Immutable once the row is handed out.

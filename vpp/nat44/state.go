@@ -146,7 +146,9 @@ func (s *State) Record(op Op) {
 	case AddReject:
 		s.Reject[op.Prefix] = true
 	case AddRow:
-		s.Rows[op.Key] = *op.Row
+		row := *op.Row
+		row.FormerHash = "" // VPP does not know
+		s.Rows[op.Key] = row
 	case DelRow:
 		delete(s.Rows, op.Key)
 	case AddLocal, DelLocal:

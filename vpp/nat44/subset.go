@@ -18,9 +18,9 @@ type backend struct {
 	rank uint64
 }
 
-// backends returns the usable backends of a rule, no more than fit into a row, and whether one of them is remote.
-func (p *planner) backends(rule *messages.Frontend) (backends []backend, remote bool) {
-	backends = make([]backend, 0, len(rule.GetBackends()))
+// backends returns the usable backends of a rule, no more than fit into a row.
+func (p *planner) backends(rule *messages.Frontend) []backend {
+	backends := make([]backend, 0, len(rule.GetBackends()))
 	for _, b := range rule.GetBackends() {
 		local, err := parseLocal(b)
 		if err != nil {
@@ -34,7 +34,7 @@ func (p *planner) backends(rule *messages.Frontend) (backends []backend, remote 
 		backends = p.subset(backends)
 		p.approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
 	}
-	return backends, slices.ContainsFunc(backends, func(b backend) bool { return !b.local })
+	return backends
 }
 
 // parseLocal translates one backend, without a weight.

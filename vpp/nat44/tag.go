@@ -16,7 +16,7 @@ const maxTag = 63
 // Tag is what we write into the tag of a row, because VPP returns nothing else that would tell whose row it is and what affinity it
 // has. Its text is "troupe/<hash>/w<weight>", with "/a<seconds>" before the weight where the row has affinity; 44 characters at most.
 type Tag struct {
-	// Hash stands for namespace, name and port name of the service port, see PortHash.
+	// Hash stands for namespace and name of the service, see ServiceHash.
 	Hash string
 	// Affinity in seconds; 0 = none.
 	Affinity uint32
@@ -30,9 +30,13 @@ var hashEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPa
 // hashLength is the length of the text of a hash: 80 bits.
 const hashLength = 16
 
-// PortHash returns the hash of a service port: key is "namespace/name", port the name of the port. It is the same in every run and
-// every version of the agent.
-func PortHash(key, port string) string {
+// ServiceHash returns the hash of a service, by its key "namespace/name". It is the same in every run and every version of the agent. The
+// port of the service is not in it: a tag cannot be changed in VPP, and a port that gets another name must not cost connections.
+func ServiceHash(key string) string { return portHash(key, "") }
+
+// portHash returns what the first agents wrote instead: a hash of the service and the name of its port. It is the same as ServiceHash for a
+// port without a name.
+func portHash(key, port string) string {
 	sum := sha256.Sum256([]byte(key + "\x00" + port))
 	return hashEncoding.EncodeToString(sum[:10])
 }

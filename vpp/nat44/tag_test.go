@@ -9,7 +9,7 @@ import (
 )
 
 func TestTagText(t *testing.T) {
-	hash := PortHash("default/web", "http")
+	hash := ServiceHash("default/web")
 	for _, c := range []struct {
 		tag  Tag
 		want string
@@ -26,14 +26,17 @@ func TestTagText(t *testing.T) {
 	}
 }
 
-// TestPortHash fixes the hash: another one would make every agent replace all rows when it is upgraded.
-func TestPortHash(t *testing.T) {
-	if got, want := PortHash("default/web", "http"), "gjobejxrk76uug4i"; got != want {
+// TestServiceHash fixes the hashes: others would make every agent replace all rows when it is upgraded.
+func TestServiceHash(t *testing.T) {
+	if got, want := ServiceHash("default/web"), "hj4ijb57j6dbskbx"; got != want {
 		t.Errorf("hash is %q, want %q", got, want)
+	}
+	if got, want := portHash("default/web", "http"), "gjobejxrk76uug4i"; got != want {
+		t.Errorf("hash of the first versions is %q, want %q", got, want)
 	}
 	seen := map[string]string{}
 	for _, port := range [][2]string{{"default/web", "http"}, {"default/web", ""}, {"default/webh", "ttp"}, {"default", "web/http"}, {"a/b", "c"}, {"a/bc", ""}} {
-		hash := PortHash(port[0], port[1])
+		hash := portHash(port[0], port[1])
 		if other, found := seen[hash]; found {
 			t.Errorf("%q and %q have the same hash", port, other)
 		}
@@ -42,7 +45,7 @@ func TestPortHash(t *testing.T) {
 }
 
 func TestParseTagRefuses(t *testing.T) {
-	hash := PortHash("default/web", "http")
+	hash := ServiceHash("default/web")
 	for _, text := range []string{
 		"", "troupe", "troupe/", "troupe/" + hash, "troupe/" + hash + "/", "troupe/" + hash + "/w", "troupe/" + hash + "/w0",
 		"troupe/" + hash + "/w07", "troupe/" + hash + "/w256", "troupe/" + hash + "/a0/w7", "troupe/" + hash + "/a4294967296/w7",
@@ -58,7 +61,7 @@ func TestParseTagRefuses(t *testing.T) {
 
 func genTag(t *rapid.T) Tag {
 	return Tag{
-		Hash:     PortHash(rapid.String().Draw(t, "key"), rapid.String().Draw(t, "port")),
+		Hash:     portHash(rapid.String().Draw(t, "key"), rapid.String().Draw(t, "port")),
 		Affinity: rapid.Uint32().Draw(t, "affinity"),
 		Weight:   rapid.Uint8Range(1, 255).Draw(t, "weight"),
 	}

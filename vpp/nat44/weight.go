@@ -13,13 +13,18 @@ const (
 	MaxBackends = MaxEntries - 2
 )
 
-// Weight returns the weight that every one of n backends gets. It is the same for a whole range of n, the weight class, so that a
-// service can grow and shrink inside the class by single locals; crossing a class means to delete and add the row.
+// Weight returns the weight that every one of n backends gets in a new row. It is the same for a whole range of n, the weight class, so that
+// a service can grow inside the class by single locals. A row that outgrows its class has to be deleted and added, which ends its
+// connections; a row that shrinks keeps the weight it has, see keepsWeight.
 //
-// The class is 7 for 1..36 backends. VPP takes the next number of a linear congruential generator modulo the sum of the weights; with
-// TWICE_NAT and in hairpin it draws twice per connection, and then the lowest bit of the number it chooses by does not change. Weight 1
-// and an even number of backends would leave half of them without a connection, both of two would become one; with 7 they get shares
-// of 3 and 4. The class is 1 for 37..253 backends, where nothing else fits into 8 bits.
+// VPP takes the next number of a linear congruential generator modulo the sum of the weights. With TWICE_NAT and in hairpin it draws twice
+// per connection, and then the lowest bit of the number it chooses by does not change. Hence the classes:
+//
+//   - 7 for 1..36 backends: an odd factor, so that the shares are near to equal (3 to 4) even where the lowest bit stands still, and never
+//     one of two backends is left out, whatever the number of draws between two connections.
+//   - 2 for 37..127 backends: every backend has one even and one odd number, so a lowest bit that stands still does not matter.
+//   - 1 for 128..253 backends, where nothing else fits into 8 bits. An even number of backends may then see half of them without a
+//     connection for as long as nothing but masqueraded connections arrive.
 func Weight(n int) uint8 {
 	for _, class := range weightClasses {
 		if n <= class.backends {
@@ -33,4 +38,26 @@ func Weight(n int) uint8 {
 var weightClasses = [...]struct {
 	backends int
 	weight   uint8
-}{{36, 7}, {MaxBackends, 1}}
+}{{36, 7}, {pairedBackends, pairedWeight}, {MaxBackends, 1}}
+
+const (
+	// pairedWeight is the smallest weight that is fair to few backends when two numbers are drawn per connection.
+	pairedWeight = 2
+	// pairedBackends is how many backends of this weight fit into a row.
+	pairedBackends = MaxWeight / pairedWeight
+)
+
+// keepsWeight reports whether a row whose backends have this weight in VPP keeps it when it is to have n backends. A weight that fits and is
+// fair is kept, however few backends are left: no other one is worth the connections. Weight 1 is kept down to half of what fits into the
+// next class. So a row is replaced once on its way up through each class and at most once on its way down, and never by a number of
+// backends that goes to and fro.
+func keepsWeight(weight uint8, n int) bool {
+	switch {
+	case weight == 0 || int(weight)*n > MaxWeight:
+		return false
+	case weight >= pairedWeight:
+		return true
+	default:
+		return 2*n > pairedBackends
+	}
+}

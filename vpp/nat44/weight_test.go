@@ -8,7 +8,7 @@ func TestWeight(t *testing.T) {
 	for _, c := range []struct {
 		backends int
 		want     uint8
-	}{{1, 7}, {2, 7}, {32, 7}, {36, 7}, {37, 1}, {64, 1}, {128, 1}, {253, 1}} {
+	}{{1, 7}, {2, 7}, {32, 7}, {36, 7}, {37, 2}, {127, 2}, {128, 1}, {253, 1}} {
 		if got := Weight(c.backends); got != c.want {
 			t.Errorf("Weight(%d) = %d, want %d", c.backends, got, c.want)
 		}
@@ -73,5 +73,53 @@ func TestUnfairWeight(t *testing.T) {
 		if least, _ := spread(shares(n, 7, 2, 60*n), 60*n); least < 50 {
 			t.Errorf("%d backends of weight 7: least share %d%%", n, least)
 		}
+	}
+}
+
+// TestFairnessOfKeptWeights: a row that has shrunk keeps its weight only where every backend gets its share nevertheless, but for weight 1,
+// which waits until it pays to end the connections.
+func TestFairnessOfKeptWeights(t *testing.T) {
+	for n := 1; n <= pairedBackends; n++ {
+		if !keepsWeight(pairedWeight, n) {
+			t.Errorf("%d backends of weight %d do not keep it", n, pairedWeight)
+		}
+		for draws := 1; draws <= 3; draws++ {
+			connections := 2000 * n
+			if least, most := spread(shares(n, pairedWeight, draws, connections), connections); least < 80 || most > 120 {
+				t.Errorf("%d backends of weight %d, %d draws: shares between %d%% and %d%%", n, pairedWeight, draws, least, most)
+			}
+		}
+	}
+}
+
+// TestKeepsWeight walks up and down through all numbers of backends and looks where the row has to be replaced.
+func TestKeepsWeight(t *testing.T) {
+	var walk []int
+	for range 2 {
+		for n := 1; n <= MaxBackends; n++ {
+			walk = append(walk, n)
+		}
+		for n := MaxBackends; n >= 1; n-- {
+			walk = append(walk, n)
+		}
+	}
+	weight, replaced := Weight(1), []int{}
+	for _, n := range walk {
+		if keepsWeight(weight, n) {
+			continue
+		}
+		replaced, weight = append(replaced, n), Weight(n)
+		if !keepsWeight(weight, n) || !keepsWeight(weight, n-1) {
+			t.Errorf("a row of %d backends would be replaced again at once", n)
+		}
+	}
+	check(t, "numbers of backends at which the row is replaced", []int{37, 128, 63, 128, 63}, replaced)
+	for n := 1; n <= MaxBackends; n++ {
+		if keepsWeight(0, n) || !keepsWeight(Weight(n), n) {
+			t.Errorf("%d backends do not keep weight %d, or keep 0", n, Weight(n))
+		}
+	}
+	if keepsWeight(255, 2) || !keepsWeight(255, 1) || !keepsWeight(20, 12) {
+		t.Error("weights of other versions are not kept where they fit")
 	}
 }
