@@ -2,8 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -18,19 +16,19 @@ func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAc
 	if have == nil {
 		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
 	}
-	left := l.left(key, a)
+	left := l.left(key)
 	if a.plan == nil {
 		if have != nil && left {
 			ack.State = messages.RenderState_RENDER_RETIRED
 		}
-		l.ackLeaving(ack, a)
+		l.ackLeaving(ack, key)
 		return ack
 	}
 	ack.Approximations = a.plan.Approximations
 	for i := range a.plan.Rows {
 		l.ackRow(ack, key, &a.plan.Rows[i], have)
 	}
-	l.ackLeaving(ack, a)
+	l.ackLeaving(ack, key)
 	ack.Conflicts = l.claims.Conflicts(key)
 	for _, e := range a.plan.Unrendered {
 		if ack.Error == "" {
@@ -40,33 +38,17 @@ func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAc
 	return ack
 }
 
-// ackLeaving accounts for the rows that must leave VPP: as long as one is there, the service is served as it was before.
-func (l *ledger) ackLeaving(ack *messages.RenderAck, a *account) {
-	for _, k := range slices.SortedFunc(maps.Keys(a.leaving), nat44.Key.Compare) {
-		if failed := l.failed[k]; failed != nil {
-			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, k.String()+": "+failed.err.Error()
-		} else if ack.State == messages.RenderState_RENDER_IN_SYNC {
-			ack.State = messages.RenderState_RENDER_PENDING
-		}
-	}
-}
-
 // ackRow adds one row: in sync, pending, failed, or owned by somebody else.
 func (l *ledger) ackRow(ack *messages.RenderAck, key string, row *nat44.Row, have *nat44.State) {
-	owner, _ := l.claims.Owner(row.Key)
-	failed := l.failed[row.Key]
-	switch {
-	case owner != key:
+	if owner, _ := l.claims.Owner(row.Key); owner != key {
 		ack.Rows = append(ack.Rows, row.State(false, errContested))
-	case failed != nil:
-		ack.Rows = append(ack.Rows, row.State(false, failed.err))
-		ack.State, ack.Error = messages.RenderState_RENDER_FAILED, row.Key.String()+": "+failed.err.Error()
-	case have == nil || l.dirty[row.Key]:
-		ack.Rows = append(ack.Rows, row.State(false, nil))
-		if ack.State == messages.RenderState_RENDER_IN_SYNC {
-			ack.State = messages.RenderState_RENDER_PENDING
-		}
-	default:
-		ack.Rows = append(ack.Rows, row.State(true, nil))
+		return
 	}
+	dirty := l.dirty[row.Key]
+	var err error
+	if failed := l.failed[row.Key]; failed != nil {
+		err = failed.err
+	}
+	ack.Rows = append(ack.Rows, row.State(have != nil && !dirty && err == nil, err))
+	l.ackThing(ack, row.Key, dirty)
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Limits of one round trip of the renderer.
-const (
-	batchRows  = 1024 // rows that are brought to VPP in one batch; several of its windows, short enough to stay responsive
-	journalOps = 32   // operations written into one journal entry
-)
+// batchRows is how many rows are brought to VPP in one batch: several of its windows, short enough to stay responsive.
+const batchRows = 1024
 
 // renderer makes VPP's NAT44 equal to what the services want. It owns what it believes VPP holds (have) and what the services want
 // (ledger); the difference goes to VPP in batches, one at a time, over one stream.
@@ -24,28 +21,17 @@ const (
 type renderer struct {
 	reporter
 	enrolment
-	deps *Deps
+	outlet
 	*ledger
 
 	swept  bool // since the last read: the barrier has been passed and the leftovers of earlier runs were put on the list
 	opened bool // the barrier has been passed once
 
-	link *messages.LinkState
-	set  *messages.InterfaceSet
-
+	set      *messages.InterfaceSet
 	have     *nat44.State // nil = unknown
-	verify   string       // why a read of VPP is wanted although we believe to know it; "" = it is not
-	retell   bool         // after that read, every service is told where it stands, whether it has been told or not
-	damaged  bool         // what was read was not what we knew; until it is repaired we are not ready
-	full     time.Time    // when the read began after which everything is being programmed; zero = none
 	globals  bool         // settings and interface roles must be looked at
 	hairpins []netip.Addr // addresses of ours that were in use before
-	delayed  time.Time    // nothing is sent to VPP before
-	reread   time.Time    // VPP is not read for verify before
-	refused  error        // the last global operation that VPP refused
-	refusal  int          // how often in a row
 	work     *work        // under way
-	cause    string       // of the last health
 }
 
 // work is one read or one batch.
@@ -74,7 +60,7 @@ type (
 type rendererTick struct{}
 
 func newRenderer(d *Deps) runtime.Behaviour {
-	r := &renderer{reporter: reporter{part: "nat44"}, deps: d, ledger: newLedger(d.NAT44), link: &messages.LinkState{}}
+	r := &renderer{reporter: reporter{part: "nat44"}, outlet: newOutlet(d, "nat44"), ledger: newLedger(d.NAT44)}
 	r.enrolment = newEnrolment("nat44", r)
 	return r
 }
@@ -102,7 +88,13 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 			r.begin(c, m)
 		}
 	case *messages.LinkState:
-		r.linkChanged(m)
+		gone, reborn := r.linkChanged(m)
+		if gone {
+			r.have = nil
+		}
+		if reborn {
+			r.forgiveAll()
+		}
 	case *messages.InterfaceSet:
 		if m.GetGeneration() > r.set.GetGeneration() {
 			r.set, r.globals = m, true
@@ -170,29 +162,12 @@ func (r *renderer) answerAll(c *runtime.Context, keys []nat44.Key) {
 	}
 }
 
-// linkChanged forgets what VPP holds when the connection is another one, and what it refused when it is another VPP.
-func (r *renderer) linkChanged(m *messages.LinkState) {
-	if m.GetSession() < r.link.GetSession() {
-		return // overtaken
-	}
-	if m.GetSession() != r.link.GetSession() || !m.GetUp() {
-		r.have = nil
-		r.delayed, r.refused, r.refusal = time.Time{}, nil, 0
-	}
-	if m.GetUp() && m.GetBoot() != r.link.GetBoot() {
-		for k := range r.failed {
-			r.forgive(k)
-		}
-	}
-	r.link = m
-}
-
 // pump starts the next piece of work, if there is any and VPP is there.
 func (r *renderer) pump(c *runtime.Context) {
 	switch {
-	case r.work != nil || !r.link.GetUp() || r.delayed.After(c.Now()):
+	case r.work != nil || !r.open(c):
 		return
-	case r.have == nil || r.verify != "" && !r.reread.After(c.Now()):
+	case r.have == nil || r.doubts(c):
 		r.startRead(c)
 		return
 	case !r.located():

@@ -2,15 +2,12 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -45,7 +42,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 	r.answerAll(c, quiet)
 	if len(w.ops) == 0 {
 		if r.pending() == 0 && !r.full.IsZero() {
-			r.synced(c, r.full) // VPP held everything already
+			r.synced(c, r.full, 0) // VPP held everything already
 		}
 		return
 	}
@@ -66,16 +63,6 @@ func (r *renderer) globalsWanted() *nat44.Want {
 	return want
 }
 
-// outcome sums up what became of a batch.
-type outcome struct {
-	refused map[nat44.Key]error
-	global  error // of the last operation that is not about a row
-	failed  int
-	unknown int  // without an answer
-	unsent  int  // never left this process
-	doubt   bool // VPP holds something else than we thought
-}
-
 // applied books the results of a batch.
 func (r *renderer) applied(c *runtime.Context, m *applied) {
 	r.work = nil
@@ -83,7 +70,6 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o := r.book(m)
-	r.count(m, o)
 	r.journal(c, m, o.refused)
 	for _, k := range m.keys {
 		switch err := o.refused[k]; {
@@ -98,71 +84,24 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
 	}
-	switch {
-	case o.unknown+o.unsent > 0:
-		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell of another session, which ends the wait
-	case o.global != nil:
-		r.refuse(c, o.global)
-	default:
-		r.refused, r.refusal = nil, 0
-	}
-	if o.doubt || o.failed > 0 {
-		r.verify, r.reread = "VPP refused an operation", c.Now()
-		if !o.doubt {
-			r.reread = c.Now().Add(r.deps.Timing.Backoff) // not after every one of many
-		}
-	}
-	if r.full.IsZero() {
-		r.synced(c, m.began)
-	} else if r.pending() == 0 {
-		r.synced(c, r.full)
-	}
+	conclude(c, &r.outlet, o)
+	r.synced(c, m.began, r.pending())
 	r.answerAll(c, m.keys)
 }
 
 // book enters what VPP has done into what it holds.
-func (r *renderer) book(m *applied) (o outcome) {
-	o.refused = map[nat44.Key]error{}
+func (r *renderer) book(m *applied) (o outcome[nat44.Key]) {
 	for i := range m.results {
 		res := &m.results[i]
-		if res.Err == nil {
+		var row *nat44.Key
+		if onRow(res.Op) {
+			row = &res.Op.Key
+		}
+		if o.take(row, res.Op, res.Err, res.Unknown) {
 			r.have.Record(res.Op)
-			o.doubt = o.doubt || res.Unknown
-			continue
 		}
-		switch {
-		case errors.Is(res.Err, link.ErrUnknown):
-			o.unknown++
-			continue
-		case errors.Is(res.Err, link.ErrNotSent):
-			o.unsent++
-			continue
-		case onRow(res.Op):
-			o.refused[res.Op.Key] = res.Err
-		default:
-			o.global = fmt.Errorf("%s: %w", res.Op.Describe(), res.Err)
-		}
-		o.failed++
-		o.doubt = o.doubt || res.Unknown
 	}
 	return o
-}
-
-func (r *renderer) count(m *applied, o outcome) {
-	if r.deps.Observer != nil {
-		unknown := o.unknown + o.unsent
-		r.deps.Observer.Operations(r.name, len(m.results)-o.failed-unknown, o.failed, unknown)
-	}
-}
-
-// synced tells how long a pass took: a full one from the beginning of the read of VPP until nothing is left to do, an incremental one from
-// the beginning of its batch.
-func (r *renderer) synced(c *runtime.Context, began time.Time) {
-	full := !r.full.IsZero()
-	r.full = time.Time{}
-	if r.deps.Observer != nil {
-		r.deps.Observer.Synced(r.name, c.Now().Sub(began), full)
-	}
 }
 
 // journal writes down what was done and for whom.
@@ -174,13 +113,7 @@ func (r *renderer) journal(c *runtime.Context, m *applied, refused map[nat44.Key
 			e.Cause = r.generationOf(owners[0])
 		}
 	}
-	for i, op := range m.ops {
-		if i == journalOps {
-			e.Operations = append(e.Operations, fmt.Sprintf("and %d more", len(m.ops)-i))
-			break
-		}
-		e.Operations = append(e.Operations, op.Describe())
-	}
+	e.Operations = listOperations(m.ops)
 	if len(refused) > 0 {
 		first := slices.MinFunc(slices.Collect(maps.Keys(refused)), nat44.Key.Compare)
 		e.Error = fmt.Sprintf("%d rows refused, first %s: %v", len(refused), first, refused[first])

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -47,8 +46,8 @@ func (r *renderer) sweep(c *runtime.Context) {
 	for _, k := range leftovers {
 		r.list(k)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(r.dirty), nat44.Key.Compare) { // among them those that waited for their owner to speak
-		if r.failed[k] == nil && r.wanted(k) != nil {
+	for _, k := range r.unfinished() { // among them those that waited for their owner to speak
+		if r.wanted(k) != nil {
 			r.list(k)
 		}
 	}

@@ -2,24 +2,16 @@ package actors
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 func (r *renderer) startRead(c *runtime.Context) {
-	reason := r.verify
-	if r.have == nil {
-		reason = "what VPP holds is not known"
-	}
-	r.verify = ""
-	w := &work{session: r.link.GetSession(), began: c.Now(), reason: reason}
+	w := &work{session: r.link.GetSession(), began: c.Now(), reason: r.reading(r.have != nil)}
 	r.work = w
 	post, caller, reject := c.Post(), r.deps.Link, r.planned.Reject
 	c.Go("read", func(ctx context.Context) {
@@ -35,10 +27,10 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 		return
 	}
 	if m.err != nil {
-		r.readFailed(c, m)
+		r.readFailed(c, r.have != nil, m.reason, m.err)
 		return
 	}
-	r.refused, r.refusal = nil, 0
+	r.accepted()
 	before := r.have
 	m.state.Inherit(before)
 	r.have, r.globals, r.swept = m.state, true, false
@@ -70,27 +62,9 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	}
 }
 
-// readFailed has VPP read again: after a while, or when it is back.
-func (r *renderer) readFailed(c *runtime.Context, m *readDone) {
-	if r.have != nil {
-		r.verify = m.reason
-	}
-	if lost(m.err) {
-		r.delayed = c.Now().Add(r.deps.Timing.Backoff)
-		return // the link will tell
-	}
-	r.refuse(c, fmt.Errorf("read VPP: %w", m.err))
-}
-
-// lost reports whether an error only says that the connection has ended.
-func lost(err error) bool {
-	return errors.Is(err, link.ErrDown) || errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrUnknown)
-}
-
 // compare lists every row that is not as wanted. It returns their number, and the rows that were refused and are as wanted nevertheless.
 // Rows that nobody wants wait for the barrier, unless their service has said that it is gone.
 func (r *renderer) compare() (differences int, settled []nat44.Key) {
-	r.unlist()
 	keys := make([]nat44.Key, 0, len(r.have.Rows))
 	for k := range r.have.Rows {
 		if row, ok := r.claims.Row(k); !ok && r.passed() || ok && len(nat44.DiffRow(r.held(k), &row)) > 0 {
@@ -103,26 +77,13 @@ func (r *renderer) compare() (differences int, settled []nat44.Key) {
 		}
 	}
 	for name := range r.leaving {
-		for k := range r.accounts[name].leaving {
+		for k := range r.leaving[name] {
 			if _, held := r.have.Rows[k]; held && r.wanted(k) == nil {
 				keys = append(keys, k)
 			}
 		}
 	}
-	slices.SortFunc(keys, nat44.Key.Compare)
-	for _, k := range keys {
-		if f := r.failed[k]; f != nil {
-			r.dirty[k] = false // its time has not come
-			continue
-		}
-		r.list(k)
-	}
-	for k := range r.failed {
-		if _, dirty := r.dirty[k]; !dirty {
-			r.forgive(k)
-			settled = append(settled, k)
-		}
-	}
+	settled = r.relist(keys)
 	return len(r.dirty), settled
 }
 
@@ -147,14 +108,4 @@ func (r *renderer) drift(before *nat44.State) []nat44.Key {
 		}
 	}
 	return changed
-}
-
-// refuse waits a growing while before VPP is asked for anything again.
-func (r *renderer) refuse(c *runtime.Context, err error) {
-	const longest = 30 * time.Second
-	delay := min(r.deps.Timing.Backoff<<min(r.refusal, 10), longest)
-	r.refused, r.delayed = err, c.Now().Add(delay)
-	r.refusal++
-	c.Logger().Warn("VPP refused", "err", err, "retry", delay)
-	record(c, &messages.Event{Kind: "render", Object: r.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
 }

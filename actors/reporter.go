@@ -18,6 +18,7 @@ type reporter struct {
 	part       string
 	interfaces uint64 // generation of the interface set that the next report is about; 0 = of none
 	last       *messages.Health
+	cause      string // of the last diagnosis
 }
 
 // report sends the health of the part; with ok, a reason is a warning.

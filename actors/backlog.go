@@ -1,0 +1,214 @@
+package actors
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// thing is what a renderer keeps in VPP, by its name: the key of a row, the prefix of a route.
+type thing interface {
+	comparable
+	fmt.Stringer
+}
+
+// backlog is what a renderer has to look at: the things that may not be as wanted, those that VPP refused, and those that services left
+// behind. It is plain data: it neither sends nor waits.
+type backlog[K thing] struct {
+	noun    string // what the things are, for people
+	order   func(a, b K) int
+	claimed func(K) bool          // somebody wants it
+	dirty   map[K]bool            // may not be as wanted; true = it stands in the queue
+	queue   []K                   // to be looked at next; those that became clean meanwhile are still in it
+	failed  map[K]*failure        // refused by VPP
+	first   *K                    // smallest key of failed; nil = to be looked for
+	leaving map[string]map[K]bool // by service: what it wanted, nobody wants any more, and may still be in VPP
+}
+
+// failure is a thing that VPP refused.
+type failure struct {
+	err   error
+	tries int
+	until time.Time // not tried again before
+}
+
+func newBacklog[K thing](noun string, order func(a, b K) int, claimed func(K) bool) backlog[K] {
+	return backlog[K]{
+		noun: noun, order: order, claimed: claimed, dirty: map[K]bool{}, failed: map[K]*failure{}, leaving: map[string]map[K]bool{},
+	}
+}
+
+// touch has something looked at, and forgets that it failed: something else is wanted now.
+func (b *backlog[K]) touch(k K) {
+	b.forgive(k)
+	b.list(k)
+}
+
+// list puts something into the queue.
+func (b *backlog[K]) list(k K) {
+	if !b.dirty[k] {
+		b.dirty[k] = true
+		b.queue = append(b.queue, k)
+	}
+}
+
+// relist replaces the whole list, because everything has been looked at. Of what was refused, that which differs waits until its time
+// comes, and the rest, which is returned, is as wanted nevertheless.
+func (b *backlog[K]) relist(differing []K) (settled []K) {
+	b.dirty, b.queue = map[K]bool{}, nil
+	slices.SortFunc(differing, b.order)
+	for _, k := range differing {
+		if b.failed[k] != nil {
+			b.dirty[k] = false
+			continue
+		}
+		b.list(k)
+	}
+	for k := range b.failed {
+		if _, dirty := b.dirty[k]; !dirty {
+			b.forgive(k)
+			settled = append(settled, k)
+		}
+	}
+	return settled
+}
+
+// batch takes things out of the queue, in the order in which they came. The caller calls clean, list or fail for each, or leaves it dirty.
+func (b *backlog[K]) batch(most int) []K {
+	keys := make([]K, 0, min(len(b.queue), most))
+	taken := 0
+	for _, k := range b.queue {
+		if len(keys) == most {
+			break
+		}
+		taken++
+		if b.dirty[k] {
+			b.dirty[k] = false
+			keys = append(keys, k)
+		}
+	}
+	if b.queue = b.queue[taken:]; len(b.queue) == 0 {
+		b.queue = nil // not to keep the array of a burst
+	}
+	return keys
+}
+
+// unfinished lists, ordered, what is dirty and was not refused.
+func (b *backlog[K]) unfinished() []K {
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(b.dirty)), func(k K) bool { return b.failed[k] != nil })
+	slices.SortFunc(keys, b.order)
+	return keys
+}
+
+// fail notes that VPP refused something; it is tried again after a growing delay.
+func (b *backlog[K]) fail(k K, err error, now time.Time, backoff time.Duration) {
+	f := b.failed[k]
+	if f == nil {
+		f = &failure{}
+		b.failed[k] = f
+		b.first = nil
+	}
+	f.err, f.until = err, now.Add(delayAfter(f.tries, backoff))
+	f.tries++
+	b.dirty[k] = false
+}
+
+// delayAfter is how long VPP is left alone after it has refused something again and again.
+func delayAfter(tries int, backoff time.Duration) time.Duration {
+	const longest = 30 * time.Second
+	return min(backoff<<min(tries, 10), longest)
+}
+
+// retry puts what was refused and whose delay is over into the queue.
+func (b *backlog[K]) retry(now time.Time) {
+	var due []K
+	for k, f := range b.failed {
+		if !f.until.After(now) {
+			due = append(due, k)
+		}
+	}
+	slices.SortFunc(due, b.order)
+	for _, k := range due {
+		b.list(k)
+	}
+}
+
+// forgive forgets that something was refused.
+func (b *backlog[K]) forgive(k K) {
+	if b.failed[k] != nil {
+		delete(b.failed, k)
+		b.first = nil
+	}
+}
+
+// forgiveAll forgets everything that was refused: it is another VPP.
+func (b *backlog[K]) forgiveAll() {
+	for k := range b.failed {
+		b.forgive(k)
+	}
+}
+
+// clean notes that something is as wanted.
+func (b *backlog[K]) clean(k K) {
+	delete(b.dirty, k)
+	b.forgive(k)
+}
+
+// pending counts what is being worked on; what was refused is not among it.
+func (b *backlog[K]) pending() int { return len(b.dirty) - len(b.failed) }
+
+// firstFailure is the failure to tell an operator about; it is the same one as long as nothing changes.
+func (b *backlog[K]) firstFailure() (k K, err error) {
+	if len(b.failed) == 0 {
+		return k, nil
+	}
+	if b.first == nil {
+		k := slices.MinFunc(slices.Collect(maps.Keys(b.failed)), b.order)
+		b.first = &k
+	}
+	return *b.first, b.failed[*b.first].err
+}
+
+// leave notes what of a service must leave VPP. What it or somebody else wants need not.
+func (b *backlog[K]) leave(service string, before []K) {
+	if len(before) > 0 && b.leaving[service] == nil {
+		b.leaving[service] = map[K]bool{}
+	}
+	for _, k := range before {
+		b.leaving[service][k] = true
+	}
+	b.left(service)
+}
+
+// left forgets what has left VPP, and reports whether everything of the service has.
+func (b *backlog[K]) left(service string) bool {
+	maps.DeleteFunc(b.leaving[service], func(k K, _ bool) bool {
+		_, dirty := b.dirty[k]
+		return !dirty || b.claimed(k)
+	})
+	if len(b.leaving[service]) > 0 {
+		return false
+	}
+	delete(b.leaving, service)
+	return true
+}
+
+// ackLeaving accounts for what must leave VPP: as long as some of it is there, the service is served as it was before.
+func (b *backlog[K]) ackLeaving(ack *messages.RenderAck, service string) {
+	for _, k := range slices.SortedFunc(maps.Keys(b.leaving[service]), b.order) {
+		b.ackThing(ack, k, true)
+	}
+}
+
+// ackThing accounts for one thing in the state of its service, which is in sync only when none is left to do.
+func (b *backlog[K]) ackThing(ack *messages.RenderAck, k K, todo bool) {
+	switch failed := b.failed[k]; {
+	case failed != nil:
+		ack.State, ack.Error = messages.RenderState_RENDER_FAILED, k.String()+": "+failed.err.Error()
+	case todo && ack.GetState() == messages.RenderState_RENDER_IN_SYNC:
+		ack.State = messages.RenderState_RENDER_PENDING
+	}
+}

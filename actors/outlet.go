@@ -1,0 +1,176 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// outlet is a renderer's side of VPP: whether VPP is there, when it may be asked again, and why it should be read. Every renderer embeds
+// one.
+type outlet struct {
+	deps    *Deps
+	object  string // the renderer, in journal and metrics
+	link    *messages.LinkState
+	verify  string    // why a read of VPP is wanted although we believe to know it; "" = it is not
+	retell  bool      // after that read, every service is told where it stands, whether it has been told or not
+	damaged bool      // what was read was not what we knew; until it is repaired we are not ready
+	full    time.Time // when the read began after which everything is being programmed; zero = none
+	delayed time.Time // nothing is sent to VPP before
+	reread  time.Time // VPP is not read for verify before
+	refused error     // the last operation on no single thing, or read, that VPP refused
+	refusal int       // how often in a row
+}
+
+func newOutlet(d *Deps, object string) outlet {
+	return outlet{deps: d, object: object, link: &messages.LinkState{}}
+}
+
+// linkChanged reports whether what VPP holds is not known any more, because the connection is another one, and whether what VPP refused
+// means nothing any more, because it is another VPP.
+func (o *outlet) linkChanged(m *messages.LinkState) (lost, reborn bool) {
+	if m.GetSession() < o.link.GetSession() {
+		return false, false // overtaken
+	}
+	lost = m.GetSession() != o.link.GetSession() || !m.GetUp()
+	if lost {
+		o.delayed, o.refused, o.refusal = time.Time{}, nil, 0
+	}
+	reborn = m.GetUp() && m.GetBoot() != o.link.GetBoot()
+	o.link = m
+	return lost, reborn
+}
+
+// open reports whether something may be sent to VPP now.
+func (o *outlet) open(c *runtime.Context) bool { return o.link.GetUp() && !o.delayed.After(c.Now()) }
+
+// doubts reports whether VPP should be read now although we believe to know it.
+func (o *outlet) doubts(c *runtime.Context) bool { return o.verify != "" && !o.reread.After(c.Now()) }
+
+// reading tells why VPP is being read, and that it need not be for the same reason again.
+func (o *outlet) reading(known bool) (reason string) {
+	reason, o.verify = o.verify, ""
+	if !known {
+		return causeUnknown
+	}
+	return reason
+}
+
+// readFailed has VPP read again: after a while, or when it is back.
+func (o *outlet) readFailed(c *runtime.Context, known bool, reason string, err error) {
+	if known {
+		o.verify = reason
+	}
+	if lost(err) {
+		o.delayed = c.Now().Add(o.deps.Timing.Backoff)
+		return // the link will tell
+	}
+	o.refuse(c, fmt.Errorf("read VPP: %w", err))
+}
+
+// lost reports whether an error only says that the connection has ended.
+func lost(err error) bool {
+	return errors.Is(err, link.ErrDown) || errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrUnknown)
+}
+
+// refuse waits a growing while before VPP is asked for anything again.
+func (o *outlet) refuse(c *runtime.Context, err error) {
+	delay := delayAfter(o.refusal, o.deps.Timing.Backoff)
+	o.refused, o.delayed = err, c.Now().Add(delay)
+	o.refusal++
+	c.Logger().Warn("VPP refused", "err", err, "retry", delay)
+	record(c, &messages.Event{Kind: "render", Object: o.object, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
+}
+
+// accepted notes that VPP does what it is asked for.
+func (o *outlet) accepted() { o.refused, o.refusal = nil, 0 }
+
+// outcome sums up what became of a batch.
+type outcome[K thing] struct {
+	refused map[K]error
+	global  error // of the last operation that is not about one thing
+	done    int
+	failed  int
+	unknown int  // without an answer
+	unsent  int  // never left this process
+	doubt   bool // VPP holds something else than we thought
+}
+
+// take enters the result of one operation, which is about the thing k unless that is nil, and reports whether VPP has carried it out.
+func (o *outcome[K]) take(k *K, what fmt.Stringer, err error, unknown bool) bool {
+	switch {
+	case err == nil:
+		o.done++
+		o.doubt = o.doubt || unknown
+		return true
+	case errors.Is(err, link.ErrUnknown):
+		o.unknown++
+		return false
+	case errors.Is(err, link.ErrNotSent):
+		o.unsent++
+		return false
+	case k != nil:
+		if o.refused == nil {
+			o.refused = map[K]error{}
+		}
+		o.refused[*k] = err
+	default:
+		o.global = fmt.Errorf("%s: %w", what, err)
+	}
+	o.failed++
+	o.doubt = o.doubt || unknown
+	return false
+}
+
+// conclude draws the consequences of a batch for the next one.
+func conclude[K thing](c *runtime.Context, out *outlet, o outcome[K]) {
+	if out.deps.Observer != nil {
+		out.deps.Observer.Operations(out.object, o.done, o.failed, o.unknown+o.unsent)
+	}
+	switch {
+	case o.unknown+o.unsent > 0:
+		out.delayed = c.Now().Add(out.deps.Timing.Backoff) // the link will tell of another session, which ends the wait
+	case o.global != nil:
+		out.refuse(c, o.global)
+	default:
+		out.accepted()
+	}
+	if o.doubt || o.failed > 0 {
+		out.verify, out.reread = "VPP refused an operation", c.Now()
+		if !o.doubt {
+			out.reread = c.Now().Add(out.deps.Timing.Backoff) // not after every one of many
+		}
+	}
+}
+
+// synced tells how long a pass took: a full one from the beginning of the read of VPP until nothing is left to do, an incremental one from
+// the beginning of its batch.
+func (o *outlet) synced(c *runtime.Context, began time.Time, left int) {
+	full := !o.full.IsZero()
+	switch {
+	case full && left > 0:
+		return
+	case full:
+		began, o.full = o.full, time.Time{}
+	}
+	if o.deps.Observer != nil {
+		o.deps.Observer.Synced(o.object, c.Now().Sub(began), full)
+	}
+}
+
+// listOperations describes operations for the journal.
+func listOperations[O interface{ Describe() string }](ops []O) []string {
+	const most = 32
+	texts := make([]string, 0, min(len(ops), most+1))
+	for i, op := range ops {
+		if i == most {
+			return append(texts, fmt.Sprintf("and %d more", len(ops)-most))
+		}
+		texts = append(texts, op.Describe())
+	}
+	return texts
+}
