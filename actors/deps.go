@@ -98,6 +98,8 @@ type Deps struct {
 	NodeSync NodeSync
 	// Readiness is where the healer publishes; never nil.
 	Readiness *Readiness
+	// Lag is where introspection publishes since when changes of services wait; nil = nobody wants to know.
+	Lag *Lag
 	// Events records Kubernetes Events about services; nil = nobody does. It must not block.
 	Events events.Recorder
 	// HealthChecks answers the health-check node ports; nil = nobody does.

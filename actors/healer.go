@@ -20,11 +20,18 @@ type healer struct {
 	since   time.Time
 	unready string // why not ready
 	logged  string // the reason that was logged last
+	turned  map[string]turn
 }
 
 // heard is the last word of a part.
 type heard struct {
 	*messages.Health
+	at time.Time
+}
+
+// turn is when a part last became what it is.
+type turn struct {
+	ok bool
 	at time.Time
 }
 
@@ -42,7 +49,7 @@ func (d *Deps) expected() []string {
 
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
-	h.parts, h.since = map[string]heard{}, c.Now()
+	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
 	h.publish(c)
 	c.After(healthRepeat, &healthTick{})
 	c.Ready()
@@ -50,7 +57,7 @@ func (h *healer) Start(c *runtime.Context) {
 
 // Stop satisfies runtime.Behaviour: a node whose agent goes is not ready, whatever VPP still does.
 func (h *healer) Stop(c *runtime.Context) {
-	h.deps.Readiness.store(Report{Since: c.Now(), Parts: []Part{{Name: "agent", Reason: "healer is down"}}})
+	h.deps.Readiness.store(Report{Since: c.Now(), Parts: []Part{{Name: "agent", Reason: "healer is down", Since: c.Now()}}})
 }
 
 // Receive satisfies runtime.Behaviour.
@@ -81,6 +88,10 @@ func (h *healer) publish(c *runtime.Context) {
 				part.OK, part.Reason = false, "interfaces are being programmed"
 			}
 		}
+		if last, known := h.turned[name]; !known || last.ok != part.OK {
+			h.turned[name] = turn{part.OK, c.Now()}
+		}
+		part.Since = h.turned[name].at
 		report.Ready = report.Ready && part.OK
 		report.Parts = append(report.Parts, part)
 	}

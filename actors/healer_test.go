@@ -121,3 +121,31 @@ func TestReporterRepeatsItself(t *testing.T) {
 		})
 	}
 }
+
+// TestHealerKnowsSinceWhen: each part has its own time, which repetition does not move.
+func TestHealerKnowsSinceWhen(t *testing.T) {
+	perform(t, PathHealer, nil, func(s *stage) {
+		since := func(part string) time.Time {
+			for _, p := range s.deps.Readiness.Load().Parts {
+				if p.Name == part {
+					return p.Since
+				}
+			}
+			t.Fatalf("no part %s", part)
+			return time.Time{}
+		}
+		began := since("link")
+		s.run(time.Second)
+		s.everybodyIs(true)
+		turned := since("link")
+		if began.IsZero() || !turned.After(began) {
+			t.Errorf("not heard of since %v, well since %v", began, turned)
+		}
+		s.run(time.Second)
+		s.everybodyIs(true)
+		s.tell(&messages.Health{Part: "nat44", Reason: "ill"})
+		if !since("link").Equal(turned) || !since("nat44").After(turned) {
+			t.Errorf("link since %v, want %v; nat44 ill since %v", since("link"), turned, since("nat44"))
+		}
+	})
+}

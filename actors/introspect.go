@@ -69,7 +69,7 @@ func (*introspect) Stop(*runtime.Context) {}
 func (i *introspect) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.ServiceStatus:
-		i.status(m)
+		i.status(c, m)
 	case *messages.Ensure:
 		i.drop(m)
 	case *messages.LinkState:
@@ -94,7 +94,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-func (i *introspect) status(m *messages.ServiceStatus) {
+func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
 	i.problems -= len(i.services[m.GetKey()].GetErrors())
 	if m.GetGone() {
 		delete(i.services, m.GetKey())
@@ -103,7 +103,23 @@ func (i *introspect) status(m *messages.ServiceStatus) {
 		i.problems += len(m.GetErrors())
 	}
 	i.countProblems()
+	if i.deps.Lag != nil {
+		i.deps.Lag.set(m.GetKey(), i.waits(m), c.Now())
+	}
 	i.herald.status(m)
+}
+
+// waits reports whether a renderer has not carried out what a service wants now. What VPP refused has been carried out as far as it goes.
+func (i *introspect) waits(m *messages.ServiceStatus) bool {
+	if m.GetGone() {
+		return false
+	}
+	for _, ack := range m.GetRenders() {
+		if ack.GetState() == messages.RenderState_RENDER_PENDING {
+			return true
+		}
+	}
+	return len(m.GetRenders()) < len(i.deps.renderers())
 }
 
 // drop forgets the services that are not in a complete list: their actors may have ended without a last word.
@@ -122,6 +138,9 @@ func (i *introspect) drop(m *messages.Ensure) {
 		}
 	}
 	i.countProblems()
+	if i.deps.Lag != nil {
+		i.deps.Lag.keep(exist)
+	}
 	i.herald.exist(exist, i.services)
 }
 

@@ -29,6 +29,8 @@ type Part struct {
 	Reason string
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64
+	// Since is when OK last changed, or when the healer that says so started; zero only before the first report.
+	Since time.Time
 }
 
 // Load reads the last report; before the first one it says that the agent is starting.

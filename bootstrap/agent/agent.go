@@ -32,10 +32,14 @@ type Agent struct {
 	readiness *actors.Readiness
 	metrics   *metrics.Metrics
 	fatal     chan error
-	closers   []closer       // in the order of their start
-	leaving   atomic.Bool    // Kubernetes is about to remove this node
-	simulated *simulator.VPP // nil with a real VPP
-	cni       *simulatedCNI  // nil with a real VPP
+	closers   []closer // in the order of their start
+	node      atomic.Pointer[nodeSeen]
+	lag       *actors.Lag
+	updated   lastSync
+	keepsUp   *healthcheck.NodeHealth
+	nodePort  *healthcheck.NodeServer // nil = nobody may ask for the health of the node
+	simulated *simulator.VPP          // nil with a real VPP
+	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services
 	events    events.Recorder
@@ -45,8 +49,9 @@ type Agent struct {
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
 // error everything that was started is stopped again.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
-	a := &Agent{cfg: cfg, log: log, readiness: &actors.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New()}
-	for _, step := range []func() error{a.listen, a.startActors, a.serve} {
+	a := &Agent{cfg: cfg, log: log, readiness: &actors.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), lag: &actors.Lag{}}
+	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
+	for _, step := range []func() error{a.listen, a.startActors, a.serve, a.serveHealth} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
@@ -99,8 +104,8 @@ func (a *Agent) startActors() error {
 	relay := newRelay(&overheard{Source: source, ear: a})
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
-		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: a.metrics, Log: a.log, Events: a.events,
-		HealthChecks: a.health,
+		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		HealthChecks: a.health, Lag: a.lag,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),

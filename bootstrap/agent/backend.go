@@ -64,7 +64,7 @@ func (b backend) Readiness() api.Readiness {
 // Node satisfies api.Prober.
 func (b backend) Node() api.NodeHealth {
 	report, now := b.readiness.Load(), time.Now()
-	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: !b.leaving.Load(), Healthy: report.Ready}
+	health := api.NodeHealth{LastUpdated: now, CurrentTime: now, Eligible: b.node.Load().eligible(), Healthy: report.Ready}
 	if !report.Ready {
 		health.LastUpdated = report.Since
 	}

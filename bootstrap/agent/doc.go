@@ -5,7 +5,8 @@
 // First everything that can only fail at once is taken: the HTTP listeners, the configuration, the directory of an embedded etcd. An agent
 // that was started twice by mistake ends there and has touched nothing. Then the embedded etcd (in the background) and the simulated VPP,
 // each only where asked for, then the actors, then the answers of the HTTP servers. Nothing waits for a dependency that is not there: the
-// actors report it and go on trying.
+// actors report it and go on trying. The same is true of the port on which load balancers ask for the health of the node: a kube-proxy that
+// still has it is waited for, and it is opened last, when there is somebody to answer.
 //
 // # Stop
 //

@@ -66,6 +66,7 @@ func everything(t *testing.T) *config.Agent {
 	cfg.Etcd.Mode, cfg.Etcd.DataDir = config.EtcdEmbedded, filepath.Join(dir, "etcd")
 	cfg.Services.ServiceCIDRs, cfg.Services.ClusterCIDRs = []string{"10.96.0.0/16"}, []string{"10.1.0.0/16"}
 	cfg.API.HTTPAddress, cfg.API.ControlSocket = "127.0.0.1:0", filepath.Join(dir, "ctl")
+	cfg.API.HealthzBindAddress = ""
 	return cfg
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -26,7 +25,7 @@ func (a *Agent) startOutside(client informers.Client) {
 	}
 	a.events.Record(events.Started(a.cfg.NodeName))
 	a.health = healthcheck.New(healthcheck.Config{
-		Healthy: a.keepsUp, Log: a.log.With("part", "healthcheck"),
+		Healthy: a.keepsUp.Healthy, Log: a.log.With("part", "healthcheck"),
 		OnProblem: func(p healthcheck.Problem) {
 			if p.Err != nil {
 				a.events.Record(events.HealthCheck(events.ServiceObject(p.Service, p.UID), a.cfg.NodeName, p.Port, p.Err))
@@ -58,13 +57,4 @@ func (a *Agent) quarantined(f *messages.Fault) {
 	if ok && f.GetDecision() == "quarantine" {
 		a.events.Record(events.Quarantined(events.ServiceObject(runtime.UnescapeName(name), ""), a.cfg.NodeName, f.GetReason()))
 	}
-}
-
-// lateFor is how long the node may be behind before health checks call it unhealthy, as kube-proxy does: a short repair is no illness.
-const lateFor = 60 * time.Second
-
-// keepsUp reports whether VPP holds what it should, or has not been behind for long.
-func (a *Agent) keepsUp() bool {
-	report := a.readiness.Load()
-	return report.Ready || time.Since(report.Since) < lateFor
 }

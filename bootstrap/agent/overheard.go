@@ -108,7 +108,7 @@ func (o *overheardSink) changed(in *messages.ServiceInput) (services, slices int
 
 // heardNode satisfies ear: it keeps what the bootstrap itself needs of the nodes and pods.
 func (a *Agent) heardNode(in *messages.NodeInput) {
-	a.leaving.Store(in.GetSelf().GetLeaving())
+	a.sawNode(in.GetSelf())
 	if a.cni != nil {
 		a.cni.changed(in)
 	}

@@ -27,7 +27,7 @@ func TestAgentFlags(t *testing.T) {
 	AddFlags(cmd)
 	for _, name := range strings.Fields(`node-name kube-source kubeconfig vpp-api-socket vpp-stats-socket vpp etcd-endpoints etcd-ca etcd-cert
 		etcd-key etcd data-dir renderer nat-loopback-ip service-cidr cluster-cidr node-port-addresses http-address control-socket config
-		log-format enable-chaos cleanup-on-exit`) {
+		healthz-bind-address log-format enable-chaos cleanup-on-exit`) {
 		f := cmd.Flags().Lookup(name)
 		if f == nil {
 			t.Errorf("flag --%s is missing", name)

@@ -139,6 +139,9 @@ type API struct {
 	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep it on loopback unless the network is
 	// trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
+	// Address on which load balancers and the kubelet ask for the health of this node, in the words of kube-proxy: /healthz and /livez. If it is
+	// taken, the agent says so and tries again until it is free. Empty: none.
+	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also takes calls which change something. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Allow faults to be injected through the control socket. Never in production.

@@ -110,7 +110,7 @@ func start(o *Options, dir string) (*agent.Agent, error) {
 	cfg.Etcd.Mode, cfg.Etcd.DataDir = config.EtcdEmbedded, filepath.Join(dir, "etcd")
 	cfg.Services.ServiceCIDRs, cfg.Services.ClusterCIDRs = []string{"10.96.0.0/16"}, []string{"10.1.0.0/16"}
 	cfg.API.HTTPAddress, cfg.API.ControlSocket = o.HTTPAddress, filepath.Join(dir, "control.sock")
-	cfg.API.EnableChaos = true
+	cfg.API.EnableChaos, cfg.API.HealthzBindAddress = true, ""
 	a, err := agent.Start(cfg, o.Log)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		cfg.API.HTTPAddress = "127.0.0.1:0" // the usual port is taken, for example by another demo

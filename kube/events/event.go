@@ -29,10 +29,12 @@ const (
 	ReasonInvalidInput = "InvalidInput"
 	// ReasonQuarantined means that the service made its actor fail again and again, and was put aside.
 	ReasonQuarantined = "Quarantined"
-	// ReasonRecovered means that a conflict, a quarantine or a health check that failed is over.
+	// ReasonRecovered means that a conflict, a quarantine or something that could not be listened on is over.
 	ReasonRecovered = "Recovered"
 	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. The word is that of kube-proxy.
 	ReasonHealthCheckFailed = "FailedToStartServiceHealthcheck"
+	// ReasonNodeHealthFailed means that nobody answers for the health of the node (port 10256). The word is that of kube-proxy.
+	ReasonNodeHealthFailed = "FailedToStartProxierHealthcheck"
 	// ReasonStarting means that the agent of a node has started. The word is that of kube-proxy.
 	ReasonStarting = "Starting"
 )
@@ -103,6 +105,18 @@ type Recorder interface {
 // Started returns the event of an agent that starts.
 func Started(node string) Event {
 	return Event{Object: NodeObject(node), Type: Normal, Reason: ReasonStarting, Action: actionStart, Note: "troupe serves the services of node " + node}
+}
+
+// NodeHealth returns the event of a node whose health nobody can ask for at an address, in the words of kube-proxy, or, with nil, of one where
+// that is over.
+func NodeHealth(node, address string, err error) Event {
+	e := Event{Object: NodeObject(node), Type: Warning, Reason: ReasonNodeHealthFailed, Action: actionStart}
+	if err == nil {
+		e.Type, e.Reason, e.Note = Normal, ReasonRecovered, "proxier healthz is served on "+address+" again"
+		return e
+	}
+	e.Note = fmt.Sprintf("failed to start proxier healthz on %s: %v", address, err)
+	return e
 }
 
 // HealthCheck returns the event of a health-check node port of a service that cannot be listened on, in the words of kube-proxy, or, with

@@ -2,6 +2,7 @@
 //
 //	Servers     the HTTP servers of spec.healthCheckNodePort: has this node endpoints of its own for this service?
 //	NodeHealth  /healthz and /livez (kube-proxy: port 10256): does this node keep up with the cluster, and will it stay?
+//	NodeServer  the HTTP server for it, which waits for its port as long as somebody else has it
 //
 // What is answered is decided by pure functions: service.HealthAnswer and Evaluate. Who listens where is decided by plan, pure as well.
 //
@@ -9,7 +10,8 @@
 //
 // Whoever knows the views of all services calls Servers.Set with the complete list of checks (Checks takes them out of a view) whenever
 // one of them changed. Set takes a lock for a moment and returns; any goroutine may call it. The latest list wins, a list in between may never be
-// seen. One goroutine runs Servers.Run; it alone opens and closes, and it alone calls Config.OnProblem.
+// seen. One goroutine runs Servers.Run; it alone opens and closes, and it alone calls Config.OnProblem. Another one
+// runs NodeServer.Run.
 //
 // # Addresses
 //
