@@ -12,5 +12,8 @@
 // Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the agent does, and through Raw where the
 // guard of the link would keep away what they want to see answered.
 //
+// Cases about sessions send packets: the simulator is asked for the fate of each, a real VPP gets them from its own packet generator and
+// writes what leaves it to a file, which needs neither privileges nor interfaces of the host.
+//
 // The package has no code besides its tests.
 package contract

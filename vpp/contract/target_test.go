@@ -17,6 +17,8 @@ type Target interface {
 	Restart(t testing.TB)
 	// WaitDead waits until VPP has died by itself.
 	WaitDead(t testing.TB)
+	// Traffic returns a means to send packets through VPP, until it dies.
+	Traffic(t testing.TB, v *rig) traffic
 }
 
 // simulated is the simulator as a target.
