@@ -7,8 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// ack describes what became of a service in VPP, as far as it is known.
+// ack describes what became of a service in VPP, as far as it is known: of its rows, and of what has to be dropped in front of them.
 func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAck {
+	ack := l.ackRows(renderer, key, have)
+	l.guard.ack(ack, key)
+	return ack
+}
+
+// ackRows describes what became of the rows of a service.
+func (l *ledger) ackRows(renderer, key string, have *nat44.State) *messages.RenderAck {
 	a := l.accounts[key]
 	ack := &messages.RenderAck{
 		Key: key, Generation: a.generation, Hash: a.hash, Renderer: renderer, State: messages.RenderState_RENDER_IN_SYNC,

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -149,6 +150,11 @@ func randomService(r *rand.Rand, name string, n int) *messages.Service {
 	if r.IntN(5) == 0 {
 		s.AffinitySeconds = 60
 	}
+	if r.IntN(3) == 0 {
+		s.Type = messages.ServiceType_LOAD_BALANCER
+		s.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: fmt.Sprint("203.0.113.", r.IntN(3)), Proxy: true}}
+		s.SourceRanges = [][]string{nil, {"192.0.2.0/24"}, {"10.0.0.0/8", "198.51.100.0/24"}, {"0.0.0.0/0"}}[r.IntN(4)]
+	}
 	return s
 }
 
@@ -164,8 +170,9 @@ func randomSlice(r *rand.Rand, name, service string) *messages.EndpointSlice {
 }
 
 // reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
-// that was created first, then to the smaller key, and none where somebody else has one.
-func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) map[nat44.Key]nat44.Row {
+// that was created first, then to the smaller key, and none where somebody else has one. The rules are about the frontends that nobody else
+// owns.
+func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
 	snapshot := kube.Collect(testNode, k.objects(), nil)
 	node := snapshot.GetNode().GetSelf()
 	addresses := slices.Clone(node.GetAddresses())
@@ -177,11 +184,14 @@ func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) map
 		key     string
 	}
 	owners, rows := map[nat44.Key]owner{}, map[nat44.Key]nat44.Row{}
+	rules := map[string][]acl.Rule{}
+	config.Guarded = true
 	for _, in := range snapshot.GetServices() {
 		if in.GetService() == nil {
 			continue
 		}
 		view := service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, service.Config{})
+		rules[in.GetKey()] = acl.Plan(view, acl.Config{}).Rules
 		for _, row := range nat44.Plan(view, config).Rows {
 			mine, other := owner{in.GetService().GetCreated(), in.GetKey()}, owners[row.Key]
 			taken := other.key != "" && (other.created < mine.created || other.created == mine.created && other.key < mine.key)
@@ -190,7 +200,15 @@ func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) map
 			}
 		}
 	}
-	return rows
+	var counting []acl.Rule
+	for key, own := range rules {
+		for _, rule := range own {
+			if owner, owned := owners[rule.Key()]; !foreign[rule.Key()] && (!owned || owner.key == key) {
+				counting = append(counting, rule)
+			}
+		}
+	}
+	return rows, counting
 }
 
 // thisNode is this node as it is now.

@@ -9,7 +9,7 @@
 //	|- dataplane  [ordered]
 //	|  |- link                connection to VPP
 //	|  |- interfaces          frontend/backend interface set, derived from VPP, pods and endpoints
-//	|  |- nat44               renderer: have/want, diff, sweep
+//	|  |- nat44               renderer: have/want, diff, sweep; with the guard, what is dropped in front of the rows
 //	|  |- audit               asks for a verification now and then
 //	|- world      [ordered]
 //	|  |- registry            desired state: key -> input and generation; membership

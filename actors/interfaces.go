@@ -18,7 +18,8 @@ type interfacesActor struct {
 	deps       *Deps
 	link       *messages.LinkState
 	pods       []*messages.Pod
-	told       bool // Kubernetes has said which pods there are
+	addresses  []string // of this node, in Kubernetes
+	told       bool     // Kubernetes has said which pods there are
 	endpoints  *messages.LocalEndpoints
 	set        *messages.InterfaceSet
 	generation uint64 // of the last set
@@ -86,12 +87,14 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	case *messages.LinkState:
 		i.linkChanged(c, m)
 	case *messages.NodeChanged:
-		if first := !i.told; first || !slices.EqualFunc(i.pods, m.GetInput().GetPods(), func(a, b *messages.Pod) bool { return proto.Equal(a, b) }) {
-			i.pods, i.told = m.GetInput().GetPods(), true
+		pods, addresses := m.GetInput().GetPods(), m.GetInput().GetSelf().GetAddresses()
+		same := slices.EqualFunc(i.pods, pods, func(a, b *messages.Pod) bool { return proto.Equal(a, b) })
+		if !i.told || !same || !slices.Equal(i.addresses, addresses) {
+			i.pods, i.addresses, i.told = pods, addresses, true
 			i.look(c)
 		}
 	case *messages.LocalEndpoints:
-		if !slices.Equal(i.endpoints.GetAddresses(), m.GetAddresses()) {
+		if i.endpoints == nil || !slices.Equal(i.endpoints.GetAddresses(), m.GetAddresses()) {
 			i.endpoints = m
 			i.look(c)
 		}
@@ -140,7 +143,10 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	}
 	i.looking, i.again = true, false
 	session, post, link := i.link.GetSession(), c.Post(), i.deps.Link
-	in := interfaces.Input{Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), Boot: i.link.GetBoot()}
+	in := interfaces.Input{
+		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.told && i.endpoints != nil,
+		Boot: i.link.GetBoot(),
+	}
 	c.Go("discover", func(ctx context.Context) {
 		set, err := interfaces.Discover(ctx, link, in)
 		post(&discovered{session, set, err})

@@ -100,6 +100,25 @@ func TestInterfacesLooksAgain(t *testing.T) {
 	}
 }
 
+// TestInterfacesSaysWhenAllIsKnown: pods, endpoints and addresses, also where there are none.
+func TestInterfacesSaysWhenAllIsKnown(t *testing.T) {
+	withInterfaces(t, func(s *stage) {
+		for _, step := range []struct {
+			news any
+			want bool
+		}{
+			{&messages.NodeChanged{Input: &messages.NodeInput{Self: testNodeObject()}}, false},
+			{&messages.LocalEndpoints{}, true},
+			{&messages.NodeChanged{Input: &messages.NodeInput{}}, true},
+		} {
+			s.tell(step.news)
+			if got := s.set().GetComplete(); got != step.want {
+				t.Errorf("after %T: complete is %v", step.news, got)
+			}
+		}
+	})
+}
+
 func TestInterfacesRepeatsWithoutNews(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		before := s.set()

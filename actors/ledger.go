@@ -12,6 +12,7 @@ type ledger struct {
 	accounts map[string]*account
 	claims   *nat44.Claims
 	planned  nat44.Config
+	guard    *guard // what is dropped in front of the rows
 }
 
 // account is one service.
@@ -26,7 +27,7 @@ func newLedger(config nat44.Config) *ledger {
 		_, found := claims.Owner(k)
 		return found
 	}
-	return &ledger{backlog: newBacklog("rows", nat44.Key.Compare, claimed), accounts: map[string]*account{}, claims: claims, planned: config}
+	return &ledger{backlog: newBacklog("rows", nat44.Key.Compare, claimed), accounts: map[string]*account{}, claims: claims, planned: config, guard: newGuard()}
 }
 
 // customer is a service that has an account; nil = it has none.
@@ -60,11 +61,14 @@ func (l *ledger) plan(key string, a *account) []string {
 		l.affected(k, others)
 	}
 	var changed []nat44.Key
+	l.guard.put(key, a.view)
 	if a.view == nil {
 		a.plan = nil
 		changed = l.claims.Remove(key)
 	} else {
-		a.plan = nat44.Plan(a.view, l.planned)
+		config := l.planned
+		config.Guarded = l.guard.guards(key)
+		a.plan = nat44.Plan(a.view, config)
 		changed = l.claims.Set(key, a.view.GetCreated(), a.plan.Rows)
 	}
 	for _, k := range changed {
@@ -88,6 +92,43 @@ func (l *ledger) replan(config nat44.Config) {
 	for _, key := range sortedKeys(l.accounts) {
 		l.plan(key, l.accounts[key])
 	}
+}
+
+// arrange puts together what has to be dropped, if it changed, and returns the services whose standing that changes. What has lost its guard
+// for want of room, or gained it, is planned anew.
+func (l *ledger) arrange() []string {
+	if !l.guard.stale {
+		return nil
+	}
+	plans, moved := l.guard.seat()
+	names := l.planAnew(moved)
+	return append(names, l.guard.merge(plans, l.claims.Owner)...)
+}
+
+// unguarded notes whether VPP has no means to drop anything, and returns the services whose standing that changes.
+func (l *ledger) unguarded(absent bool) []string {
+	if l.guard.absent == absent {
+		return nil
+	}
+	l.guard.absent, l.guard.stale = absent, true
+	return append(l.planAnew(sortedKeys(l.guard.plans)), l.arrange()...)
+}
+
+// planAnew translates some services once more.
+func (l *ledger) planAnew(keys []string) []string {
+	var names []string
+	for _, key := range keys {
+		if a := l.accounts[key]; a != nil {
+			names = append(names, l.plan(key, a)...)
+		}
+	}
+	return names
+}
+
+// touch has a row looked at, and forgets that it failed: it is another row now.
+func (l *ledger) touch(k nat44.Key) {
+	l.guard.touch(k)
+	l.backlog.touch(k)
 }
 
 // close forgets a service that is gone.

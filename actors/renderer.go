@@ -48,6 +48,7 @@ type (
 	readDone struct {
 		*work
 		state *nat44.State
+		lists *accessLists // nil = not read
 		err   error
 	}
 	applied struct {
@@ -91,13 +92,15 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		gone, reborn := r.linkChanged(m)
 		if gone {
 			r.have = nil
+			r.guard.forget()
+			r.guard.forgive()
 		}
 		if reborn {
 			r.forgiveAll()
 		}
 	case *messages.InterfaceSet:
 		if m.GetGeneration() > r.set.GetGeneration() {
-			r.set, r.globals = m, true
+			r.enter(m)
 		}
 	case *messages.Verify:
 		r.verify, r.retell = m.GetReason(), true
@@ -107,6 +110,10 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.read(c, m)
 	case *applied:
 		r.applied(c, m)
+	case *guardRead:
+		r.guardRead(c, m)
+	case *guardApplied:
+		r.guardApplied(c, m)
 	case *rendererTick:
 		r.tick(c)
 	case *healthBeat:
@@ -172,10 +179,22 @@ func (r *renderer) pump(c *runtime.Context) {
 		return
 	case !r.located():
 		return // roles come before rows, or every row is walked for every role
+	case r.protect(c):
+		return
 	case r.passed() && !r.swept:
 		r.sweep(c)
 	}
 	r.startBatch(c)
+	r.unprotect(c)
+}
+
+// enter adopts the interfaces when all is known about them: a role that comes later would have every row walked for it and leave entries in
+// VPP's routes, and a client that is taken for another one would be dropped or let in.
+func (r *renderer) enter(m *messages.InterfaceSet) {
+	if m.GetComplete() {
+		r.guard.enter(r.set, m)
+		r.set, r.globals = m, true
+	}
 }
 
 // located reports whether the interfaces of this VPP are known.

@@ -30,6 +30,8 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			case len(ops) == 0:
 				r.clean(k)
 				quiet = append(quiet, k)
+			case want != nil && r.guard.holds(k):
+				r.guard.waiting[k] = true // it stays dirty, and is listed again when what it relies on is in VPP
 			case want != nil && (r.passed() || !r.anothers(k, want)):
 				w.keys, w.ops = append(w.keys, k), append(w.ops, ops...)
 			case want == nil && r.passed():

@@ -2,9 +2,15 @@ package actors
 
 import "github.com/troupe-vpp/troupe/actors/runtime"
 
+// What keeps access lists from being in sync.
+const (
+	causeGuard     = "access lists are being programmed"
+	causeUnguarded = "VPP refused access lists"
+)
+
 // health tells whether VPP holds what it should, and if not why: at once when that changes, with the present numbers with every tick.
 func (r *renderer) health(c *runtime.Context) {
-	if r.pending() == 0 && !r.globals {
+	if r.pending() == 0 && !r.globals && !r.guard.busy(r.passed()) {
 		r.damaged = false
 	}
 	r.diagnose(c, r.ails(), "", r.epoch)
@@ -13,12 +19,18 @@ func (r *renderer) health(c *runtime.Context) {
 // ails returns the first thing that is not as it should be.
 func (r *renderer) ails() ailment {
 	unready := !r.last.GetOk() || r.damaged
-	var located, settings ailment
+	var located, settings, guard ailment
 	if !r.located() {
 		located.cause = causeInterfaces
 	}
 	if (r.globals || !r.swept) && unready {
 		settings.cause = causeSettings
 	}
-	return firstOf(r.outlet.ails(r.have != nil), r.enrolment.ails(), located, r.backlog.ails(unready), settings)
+	switch {
+	case r.guard.err != nil:
+		guard = ailment{causeUnguarded, func() string { return causeUnguarded + ": " + r.guard.err.Error() }}
+	case r.guard.busy(r.passed()) && unready:
+		guard.cause = causeGuard
+	}
+	return firstOf(r.outlet.ails(r.have != nil), r.enrolment.ails(), located, guard, r.backlog.ails(unready), settings)
 }

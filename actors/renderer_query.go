@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -71,11 +72,17 @@ func (r *renderer) diff(c *runtime.Context) {
 	}
 	want := r.globalsWanted()
 	want.Rows = r.claims.Rows()
+	r.answerEach(c, r.arrange())
+	var guard *acl.Want
+	if !r.guard.absent && r.guard.want.Interfaces != nil {
+		want := r.guard.want
+		guard = &want
+	}
 	sweep, caller, post := r.passed(), r.deps.Link, c.Post()
-	c.Go("diff", func(ctx context.Context) { post(&diffDone{to, compareWithVPP(ctx, caller, want, sweep)}) })
+	c.Go("diff", func(ctx context.Context) { post(&diffDone{to, compareWithVPP(ctx, caller, want, guard, sweep)}) })
 }
 
-func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, sweep bool) *DiffPage {
+func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, guard *acl.Want, sweep bool) *DiffPage {
 	state, err := nat44.Read(ctx, caller, want.Reject...)
 	if err != nil {
 		return &DiffPage{Err: err}
@@ -83,6 +90,18 @@ func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, s
 	page := &DiffPage{}
 	for _, op := range nat44.Diff(state, want, sweep) {
 		page.Operations = append(page.Operations, op.Describe())
+	}
+	if guard == nil {
+		return page
+	}
+	lists := readLists(ctx, caller)
+	if lists.err != nil {
+		return &DiffPage{Err: lists.err}
+	}
+	if lists.state != nil {
+		for _, op := range acl.Diff(lists.state, guard, sweep) {
+			page.Operations = append(page.Operations, op.Describe())
+		}
 	}
 	return page
 }

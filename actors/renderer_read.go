@@ -14,9 +14,14 @@ func (r *renderer) startRead(c *runtime.Context) {
 	w := &work{session: r.link.GetSession(), began: c.Now(), reason: r.reading(r.have != nil)}
 	r.work = w
 	post, caller, reject := c.Post(), r.deps.Link, r.planned.Reject
+	guard := r.have == nil || r.guard.needed() // others may change lists, and who has none of ours needs none
 	c.Go("read", func(ctx context.Context) {
-		state, err := nat44.Read(ctx, caller, reject...)
-		post(&readDone{w, state, err})
+		m := &readDone{work: w}
+		if m.state, m.err = nat44.Read(ctx, caller, reject...); m.err == nil && guard {
+			m.lists = readLists(ctx, caller)
+			m.err = m.lists.err
+		}
+		post(m)
 	})
 }
 
@@ -31,6 +36,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 		return
 	}
 	r.accepted()
+	damaged := m.lists != nil && r.takeLists(c, m.lists)
 	before := r.have
 	m.state.Inherit(before)
 	r.have, r.globals, r.swept = m.state, true, false
@@ -46,6 +52,9 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 		r.damaged = r.damaged || differences > 0
 	} else {
 		r.full = m.began
+	}
+	if damaged {
+		differences++
 	}
 	if differences > 0 || m.reason != reasonAudit {
 		record(c, &messages.Event{

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	aclapi "go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
+	"go.fd.io/govpp/binapi/interface_types"
+
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -49,7 +53,7 @@ type storm struct {
 
 func newStorm(h *house, w *weather) *storm {
 	s := &storm{house: h, weather: w}
-	kinds := []func(){s.kill, s.kill, s.breakConnection, s.restartVPP, s.occupyOrGive}
+	kinds := []func(){s.kill, s.kill, s.breakConnection, s.restartVPP, s.occupyOrGive, s.meddle}
 	for _, kind := range kinds {
 		if w.rand.IntN(3) > 0 {
 			s.kinds = append(s.kinds, kind)
@@ -98,6 +102,23 @@ func (s *storm) occupyOrGive() {
 		s.Fatal(err)
 	}
 	s.occupy(key, true)
+}
+
+// meddle lets somebody take all access lists from an interface, or put one of his own on it.
+func (s *storm) meddle() {
+	indexes := s.wire.vpp.Interfaces()
+	at := indexes[[]string{"uplink0", "pod2", "pod3"}[s.rand.IntN(3)]]
+	set := &aclapi.ACLInterfaceSetACLList{SwIfIndex: interface_types.InterfaceIndex(at)}
+	if s.rand.IntN(2) == 0 {
+		replies, err := s.wire.vpp.Exec(&aclapi.ACLAddReplace{ACLIndex: ^uint32(0), Tag: "theirs", R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeLast: 65535}}})
+		if err != nil || len(replies) != 1 {
+			s.Fatal(replies, err)
+		}
+		set.NInput, set.Acls = 1, []uint32{replies[0].(*aclapi.ACLAddReplaceReply).ACLIndex}
+	}
+	if _, err := s.wire.vpp.Exec(set); err != nil {
+		s.Fatal(err)
+	}
 }
 
 // TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an independent computation says, introspection shows

@@ -8,8 +8,13 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"go.fd.io/govpp/api"
+	interfaceapi "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -31,7 +36,7 @@ func (w *witness) wrong() string {
 	if err != nil {
 		return err.Error()
 	}
-	want := w.cluster.reference(w.deps.NAT44, w.foreign)
+	want, rules := w.cluster.reference(w.deps.NAT44, w.foreign)
 	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
@@ -53,7 +58,31 @@ func (w *witness) wrong() string {
 	if reason := w.fatal.Load(); reason != nil {
 		wrong = append(wrong, "fatal: "+*reason)
 	}
-	return strings.Join(slices.Concat(wrong, w.wrongStatuses(), w.wrongActors()), "\n")
+	return strings.Join(slices.Concat(wrong, w.wrongLists(rules), w.wrongStatuses(), w.wrongActors()), "\n")
+}
+
+// wrongLists compares what VPP drops, and where, with the rules.
+func (w *witness) wrongLists(rules []acl.Rule) (wrong []string) {
+	want := acl.Want{Rules: acl.Minimal(rules), Interfaces: map[uint32]acl.Class{}}
+	err := w.vpp.Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
+		switch i := msg.(*interfaceapi.SwInterfaceDetails); {
+		case i.InterfaceName == "uplink0":
+			want.Interfaces[uint32(i.SwIfIndex)] = acl.Remote
+		case strings.HasPrefix(i.InterfaceName, "pod"):
+			want.Interfaces[uint32(i.SwIfIndex)] = acl.Local
+		}
+	})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	lists, err := acl.Read(context.Background(), w.vpp)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, op := range acl.Diff(lists, &want, true) {
+		wrong = append(wrong, "VPP's access lists: "+op.Describe()+" is needed")
+	}
+	return wrong
 }
 
 // wrongStatuses compares what introspection shows with who exists.

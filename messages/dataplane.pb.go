@@ -621,7 +621,9 @@ type Interface struct {
 	// Clients may enter here.
 	Frontend bool `protobuf:"varint,8,opt,name=frontend,proto3" json:"frontend,omitempty"`
 	// A local endpoint of some service is behind it.
-	Backend       bool `protobuf:"varint,9,opt,name=backend,proto3" json:"backend,omitempty"`
+	Backend bool `protobuf:"varint,9,opt,name=backend,proto3" json:"backend,omitempty"`
+	// Only pods and processes of this node are behind it, as far as is known: whoever enters here is a local client.
+	Local         bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -719,6 +721,13 @@ func (x *Interface) GetBackend() bool {
 	return false
 }
 
+func (x *Interface) GetLocal() bool {
+	if x != nil {
+		return x.Local
+	}
+	return false
+}
+
 // interfaces -> renderers, nodes: the interfaces of VPP and what they are for; always complete.
 type InterfaceSet struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -730,7 +739,9 @@ type InterfaceSet struct {
 	// Addresses of the uplink, "ip/len": the node's VPP addresses.
 	NodeAddresses []string `protobuf:"bytes,4,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	// Incarnation of VPP it was read from.
-	Boot          string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
+	Boot string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
+	// Kubernetes has said which pods, endpoints and addresses this node has. Before that "local" may still change from false to true.
+	Complete      bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -798,6 +809,13 @@ func (x *InterfaceSet) GetBoot() string {
 		return x.Boot
 	}
 	return ""
+}
+
+func (x *InterfaceSet) GetComplete() bool {
+	if x != nil {
+		return x.Complete
+	}
+	return false
 }
 
 // link -> everybody in the dataplane: the connection to VPP.
@@ -1041,7 +1059,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03why\x18\x05 \x01(\tR\x03why\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x86\x02\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x9c\x02\n" +
 	"\tInterface\x12\x1e\n" +
 	"\vsw_if_index\x18\x01 \x01(\rR\tswIfIndex\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1051,7 +1069,9 @@ const file_dataplane_proto_rawDesc = "" +
 	"\taddresses\x18\x06 \x03(\tR\taddresses\x12\x12\n" +
 	"\x04pods\x18\a \x03(\tR\x04pods\x12\x1a\n" +
 	"\bfrontend\x18\b \x01(\bR\bfrontend\x12\x18\n" +
-	"\abackend\x18\t \x01(\bR\abackend\"\xc4\x01\n" +
+	"\abackend\x18\t \x01(\bR\abackend\x12\x14\n" +
+	"\x05local\x18\n" +
+	" \x01(\bR\x05local\"\xe0\x01\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1061,7 +1081,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"interfaces\x12\x1b\n" +
 	"\x06uplink\x18\x03 \x01(\rH\x00R\x06uplink\x88\x01\x01\x12%\n" +
 	"\x0enode_addresses\x18\x04 \x03(\tR\rnodeAddresses\x12\x12\n" +
-	"\x04boot\x18\x05 \x01(\tR\x04bootB\t\n" +
+	"\x04boot\x18\x05 \x01(\tR\x04boot\x12\x1a\n" +
+	"\bcomplete\x18\x06 \x01(\bR\bcompleteB\t\n" +
 	"\a_uplink\"{\n" +
 	"\tLinkState\x12\x0e\n" +
 	"\x02up\x18\x01 \x01(\bR\x02up\x12\x12\n" +

@@ -57,11 +57,13 @@ type node struct {
 	port uint16
 }
 
-// newNode builds a node of the cluster; nothing of the troupe runs before start.
-func newNode(t *testing.T, name string, serving service.Config) *node {
+// newNode builds a node of the cluster, with a VPP that has all plugins but the named ones; nothing of the troupe runs before start.
+func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
 	n := &node{T: t, name: name, serving: serving, source: newSource(name), known: map[string]bool{}, port: 1023}
-	n.vpp = simulator.New(simulator.Options{Clock: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }})
+	n.vpp = simulator.New(simulator.Options{
+		Clock: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }, WithoutPlugins: without,
+	})
 	if err := n.vpp.Listen(filepath.Join(t.TempDir(), "api.sock")); err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ const (
 	vppOwns owner = "VPP owns the node's addresses"
 	// hostOwns: VPP routes the addresses to the kernel through an interface.
 	hostOwns owner = "the host owns the node's addresses"
+	// bareVPP: like vppOwns, and VPP has no ACL plugin.
+	bareVPP owner = "VPP without access lists"
 )
 
 // places knows which address is behind which interface of VPP.
@@ -47,7 +49,7 @@ func (n *node) build(owns owner, addresses []string) {
 	for _, text := range addresses {
 		a := netip.MustParseAddr(text)
 		p.nodes[a] = true
-		if !a.IsLoopback() && owns == vppOwns {
+		if !a.IsLoopback() && owns != hostOwns {
 			onUplink = append(onUplink, netip.PrefixFrom(a, map[bool]int{true: 24, false: 64}[a.Is4()]))
 		}
 	}
@@ -137,7 +139,7 @@ func (p *places) reached(v simulator.Verdict, a netip.Addr) bool {
 		return false
 	}
 	if v.Action == simulator.Local {
-		return p.nodes[a] && p.owner == vppOwns
+		return p.nodes[a] && p.owner != hostOwns
 	}
 	return v.Action == simulator.Delivered && v.Out == p.of(a)
 }

@@ -115,7 +115,7 @@ func (n *node) compareWithRules() {
 	inputs := n.source.services()
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
 		view := service.Resolve(inputs[key], n.context, n.serving)
-		claims.Set(key, view.GetCreated(), nat44.Plan(view, nat44.Config{Node: n.name, Pads: true}).Rows)
+		claims.Set(key, view.GetCreated(), nat44.Plan(view, nat44.Config{Node: n.name, Pads: true, Guarded: true}).Rows)
 	}
 	want := map[string]string{}
 	for key, planned := range claims.Rows() {

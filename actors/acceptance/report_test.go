@@ -57,6 +57,9 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 			}
 			for _, a := range ack.GetApproximations() {
 				one := approximation(a)
+				if r.owns != bareVPP && (one.kind == notDropped || one.kind == fromEverywhere) {
+					r.Errorf("%s: access lists drop this: %s", r.step, one.text)
+				}
 				if one.kind == unknownReport {
 					r.Errorf("%s: this test does not know what the approximation allows: %s", r.step, one.text)
 				}

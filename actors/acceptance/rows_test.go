@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -8,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // row is one frontend as VPP holds it, translated back from the mapping.
@@ -75,6 +79,25 @@ func parseRow(line string) (row, error) {
 		}
 	}
 	return r, nil
+}
+
+// dropped reports whether access lists of ours drop every packet of a class of clients to a frontend, whatever its source.
+func (n *node) dropped(to target, from string) bool {
+	n.Helper()
+	state, err := acl.Read(n.Context(), n.link)
+	if errors.Is(err, link.ErrUnsupported) {
+		return false
+	}
+	must(n.T, err)
+	everywhere := map[string][]acl.Class{"any": {acl.Remote, acl.Local}, "remote": {acl.Remote}, "local": {acl.Local}}[from]
+	for _, class := range everywhere {
+		if !slices.ContainsFunc(state.ACLs[acl.DenyTag(class)].Rules, func(r acl.Rule) bool {
+			return netip.AddrPortFrom(r.VIP, r.Port) == to.at && r.Proto == to.proto && r.From.Bits() == 0
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func TestParseRow(t *testing.T) {

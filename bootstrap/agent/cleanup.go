@@ -6,11 +6,12 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// cleanUp takes our rows, the hairpin address and the interface roles out of VPP (--cleanup-on-exit). It runs when the actors are gone, over
+// cleanUp takes our rows, the hairpin address, the interface roles and the access lists out of VPP (--cleanup-on-exit). It runs when the actors are gone, over
 // a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
 func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,19 +33,39 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	case <-ctx.Done():
 		return fmt.Errorf("no connection to VPP: %w", ctx.Err())
 	}
+	rows, err := removeRows(ctx, vpp)
+	lists, err2 := removeLists(ctx, vpp) // behind the rows that rely on them
+	a.log.Info("cleaned up", "operations", rows+lists)
+	return errors.Join(err, err2)
+}
+
+// removeRows takes everything out of NAT44 that is ours.
+func removeRows(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
-		return err
+		return 0, err
 	}
 	ops := nat44.Diff(state, nothing(state), true)
-	var errs []error
 	for _, result := range nat44.Apply(ctx, vpp, ops) {
-		if result.Err != nil {
-			errs = append(errs, result.Err)
-		}
+		err = errors.Join(err, result.Err)
 	}
-	a.log.Info("cleaned up", "operations", len(ops), "failed", len(errs))
-	return errors.Join(errs...)
+	return len(ops), err
+}
+
+// removeLists takes our access lists from the interfaces, which are left with those of others, and deletes them.
+func removeLists(ctx context.Context, vpp link.Caller) (operations int, err error) {
+	state, err := acl.Read(ctx, vpp)
+	if errors.Is(err, link.ErrUnsupported) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	ops := acl.Diff(state, &acl.Want{}, true)
+	for _, result := range acl.Apply(ctx, vpp, ops) {
+		err = errors.Join(err, result.Err)
+	}
+	return len(ops), err
 }
 
 // nothing is what VPP should hold of us when we are gone. Rows of others stay; so do forwarding and timeouts, which hurt nobody.

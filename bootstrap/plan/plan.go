@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -25,7 +27,8 @@ type Options struct {
 	Node string
 	// Serving are the settings of the service semantics.
 	Serving service.Config
-	// NAT44 are the settings of the renderer. An invalid TwiceNAT is replaced by the last address of the node's pod CIDR.
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is replaced by the last address of the node's pod CIDR. Guarded does not
+	// count: a VPP that can have access lists is planned for.
 	NAT44 nat44.Config
 }
 
@@ -66,6 +69,10 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	for _, input := range snapshot.GetServices() {
 		b.service(input)
 	}
+	unguarded := b.guard()
+	for _, view := range b.views {
+		b.plan(view, !slices.Contains(unguarded, view.GetKey()))
+	}
 	for _, plan := range b.plans {
 		b.rows(plan)
 	}
@@ -85,19 +92,53 @@ type builder struct {
 	opts     Options
 	node     *messages.NodeContext
 	claims   *nat44.Claims
+	views    []*messages.ServiceView
 	plans    []*nat44.ServicePlan
 	report   *Report
 	problems []*messages.ObjectError
 }
 
-// service resolves and plans one service; its rows wait until all claims are known.
+// service resolves one service; its rows wait until it is known what is dropped in front of them.
 func (b *builder) service(input *messages.ServiceInput) {
 	view := service.Resolve(input, b.node, b.opts.Serving)
 	b.report.Frontends = append(b.report.Frontends, show.Frontends(view)...)
 	b.report.HealthChecks = append(b.report.HealthChecks, show.HealthChecks(view)...)
 	b.problems = append(b.problems, view.GetErrors()...)
+	b.views = append(b.views, view)
+}
 
-	plan := nat44.Plan(view, b.opts.NAT44)
+// guard plans what is dropped in front of the rows, and reports what of it is not exact. It returns the services for which there is no room.
+func (b *builder) guard() (unguarded []string) {
+	views := slices.Clone(b.views)
+	slices.SortStableFunc(views, func(a, b *messages.ServiceView) int {
+		return cmp.Or(cmp.Compare(a.GetCreated(), b.GetCreated()), strings.Compare(a.GetKey(), b.GetKey()))
+	})
+	plans := make([]*acl.ServicePlan, len(views))
+	for i, view := range views {
+		plans[i] = acl.Plan(view, acl.Config{})
+	}
+	_, room := acl.Fit(plans)
+	for _, plan := range plans {
+		said := plan.Approximations
+		if slices.Contains(room.Unguarded, plan.Service) {
+			said = plan.Unguarded
+		}
+		b.report.Approximations = append(b.report.Approximations, show.Approximations(said)...)
+		for _, u := range plan.Unrendered {
+			b.report.Approximations = append(b.report.Approximations, b.unrendered(u, "guarded"))
+		}
+	}
+	for _, e := range room.Errors {
+		b.report.Approximations = append(b.report.Approximations, b.unrendered(e, "guarded"))
+	}
+	return room.Unguarded
+}
+
+// plan makes the rows of one service; they wait until all claims are known.
+func (b *builder) plan(view *messages.ServiceView, guarded bool) {
+	config := b.opts.NAT44
+	config.Guarded = guarded
+	plan := nat44.Plan(view, config)
 	b.claims.Set(view.GetKey(), view.GetCreated(), plan.Rows)
 	b.plans = append(b.plans, plan)
 }
@@ -119,13 +160,13 @@ func (b *builder) rows(plan *nat44.ServicePlan) {
 		})
 	}
 	for _, u := range plan.Unrendered {
-		b.report.Approximations = append(b.report.Approximations, b.unrendered(u))
+		b.report.Approximations = append(b.report.Approximations, b.unrendered(u, "served"))
 	}
 }
 
 // unrendered turns a part of a service that the renderer has no means for into an approximation, with the frontend that its text names.
-func (b *builder) unrendered(u *messages.ObjectError) show.Approximation {
-	a := show.Approximation{Service: u.GetObject(), Wanted: "served", Rendered: "not served", Why: u.GetMessage()}
+func (b *builder) unrendered(u *messages.ObjectError, wanted string) show.Approximation {
+	a := show.Approximation{Service: u.GetObject(), Wanted: wanted, Rendered: "not " + wanted, Why: u.GetMessage()}
 	for _, f := range b.report.Frontends {
 		if f.Service == a.Service && strings.Contains(" "+u.GetMessage()+" ", " "+f.Frontend+" ") {
 			a.Frontend, a.Wanted = f.Frontend, f.Action

@@ -37,14 +37,13 @@ func (c Class) appliesTo(i Class) bool { return i != 0 && i&^Any == 0 && c&i == 
 var classes = [...]Class{Remote, Local, Any}
 
 // Classes says which clients enter through which interface of the set, for Want. Interfaces that are no frontends are left out: no client
-// enters there. An interface that leads to pods is Local and any other one Remote, unless host says that it leads to the host of
-// this node: then it is Local too. host may be nil; it is asked about interfaces without pods only.
-func Classes(set *messages.InterfaceSet, host func(*messages.Interface) bool) map[uint32]Class {
+// enters there.
+func Classes(set *messages.InterfaceSet) map[uint32]Class {
 	found := make(map[uint32]Class, len(set.GetInterfaces()))
 	for _, i := range set.GetInterfaces() {
 		switch {
 		case !i.GetFrontend():
-		case i.GetKind() == messages.InterfaceKind_INTERFACE_POD, host != nil && host(i):
+		case i.GetLocal():
 			found[i.GetSwIfIndex()] = Local
 		default:
 			found[i.GetSwIfIndex()] = Remote

@@ -54,13 +54,11 @@ func TestClasses(t *testing.T) {
 	set := &messages.InterfaceSet{Interfaces: []*messages.Interface{
 		{SwIfIndex: 0, Kind: messages.InterfaceKind_INTERFACE_INTERNAL},
 		{SwIfIndex: 1, Kind: messages.InterfaceKind_INTERFACE_UPLINK, Frontend: true},
-		{SwIfIndex: 2, Kind: messages.InterfaceKind_INTERFACE_POD, Frontend: true},
-		{SwIfIndex: 3, Kind: messages.InterfaceKind_INTERFACE_POD},
+		{SwIfIndex: 2, Kind: messages.InterfaceKind_INTERFACE_POD, Frontend: true, Local: true},
+		{SwIfIndex: 3, Kind: messages.InterfaceKind_INTERFACE_POD, Local: true},
 		{SwIfIndex: 4, Kind: messages.InterfaceKind_INTERFACE_OTHER, Frontend: true, Name: "vxlan0"},
-		{SwIfIndex: 5, Kind: messages.InterfaceKind_INTERFACE_OTHER, Frontend: true, Name: "host"},
+		{SwIfIndex: 5, Kind: messages.InterfaceKind_INTERFACE_OTHER, Frontend: true, Local: true, Name: "host"},
 	}}
-	check(t, "without a host", map[uint32]Class{1: Remote, 2: Local, 4: Remote, 5: Remote}, Classes(set, nil))
-	host := func(i *messages.Interface) bool { return i.GetName() == "host" }
-	check(t, "with a host", map[uint32]Class{1: Remote, 2: Local, 4: Remote, 5: Local}, Classes(set, host))
-	check(t, "of nothing", map[uint32]Class{}, Classes(nil, host))
+	check(t, "classes", map[uint32]Class{1: Remote, 2: Local, 4: Remote, 5: Local}, Classes(set))
+	check(t, "of nothing", map[uint32]Class{}, Classes(nil))
 }

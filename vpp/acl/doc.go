@@ -8,9 +8,11 @@
 // It is a pure core with a thin shell, like vpp/nat44:
 //
 //	Plan       view of one service -> rules
+//	Fit        plans of all services -> those for which there is room
 //	Merge      rules of all services -> the rules of the node, bounded, without those about frontends of others
 //	Classes    interface set -> which clients enter where
 //	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
+//	Compare    what VPP holds, what it should hold -> the frontends whose rules are missing or too many
 //	Message    one operation -> binary API message
 //	Read       VPP -> State        (shell: needs a link.Caller)
 //	Apply      operations -> VPP   (shell: needs a link.Caller)

@@ -2,6 +2,7 @@ package acl
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -11,6 +12,8 @@ import (
 type Merged struct {
 	// Rules are minimal and fit into the ACLs, for Want.
 	Rules []Rule
+	// Closed are the services, in the order of the plans, for which there is only room to let nobody in.
+	Closed []string
 	// Unguarded are the services, in the order of the plans, for which there is no room at all: nothing is dropped for them.
 	Unguarded []string
 	// Errors say which services are closed or unguarded for want of room.
@@ -33,6 +36,7 @@ func Merge(plans []*ServicePlan, owner func(nat44.Key) (service string, claimed 
 			all = append(all, rules...)
 		case fits(used, closed):
 			all = append(all, closed...)
+			merged.Closed = append(merged.Closed, plan.Service)
 			merged.report(plan, "nobody is let in")
 		default:
 			merged.Unguarded = append(merged.Unguarded, plan.Service)
@@ -41,6 +45,26 @@ func Merge(plans []*ServicePlan, owner func(nat44.Key) (service string, claimed 
 	}
 	merged.Rules = Minimal(all)
 	return merged
+}
+
+// Fit finds out for which services there is room, whoever owns their frontends: what a service serves, and so owns, is something else where
+// nothing is dropped for it, so the answer must not depend on it. It returns the plans of those that fit, with nobody let in where there is no
+// room for more, and what Merge says of all. Merge always finds room for what fits.
+func Fit(plans []*ServicePlan) (fitting []*ServicePlan, room Merged) {
+	room = Merge(plans, nil)
+	if len(room.Errors) == 0 {
+		return plans, room
+	}
+	for _, plan := range plans {
+		switch {
+		case slices.Contains(room.Unguarded, plan.Service):
+		case slices.Contains(room.Closed, plan.Service):
+			fitting = append(fitting, &ServicePlan{Service: plan.Service, Rules: plan.Closed, Closed: plan.Closed})
+		default:
+			fitting = append(fitting, plan)
+		}
+	}
+	return fitting, room
 }
 
 // owned returns the rules about frontends that no one else owns.

@@ -55,6 +55,15 @@ func TestMergeBound(t *testing.T) {
 	merged := Merge([]*ServicePlan{big, middle, small, last}, nil)
 	check(t, "rules", MaxRules, len(merged.Rules))
 	check(t, "unguarded", []string{"d/last"}, merged.Unguarded)
+	check(t, "closed", []string{"b/middle"}, merged.Closed)
+	fitting, room := Fit([]*ServicePlan{big, middle, small, last})
+	check(t, "room", merged, room)
+	check(t, "fitting", []string{"a/big", "b/middle", "c/small"}, []string{fitting[0].Service, fitting[1].Service, fitting[2].Service})
+	again := Merge(fitting, nil)
+	check(t, "rules of what fits", merged.Rules, again.Rules)
+	check(t, "errors of what fits", nil, again.Errors)
+	all, _ := Fit([]*ServicePlan{small, last})
+	check(t, "all fit", []*ServicePlan{small, last}, all)
 	var reports []string
 	for _, e := range merged.Errors {
 		reports = append(reports, e.GetObject()+": "+e.GetMessage())

@@ -21,7 +21,9 @@ type ServicePlan struct {
 	Approximations []*messages.Approximation
 	// Unrendered are what no rule can say: SCTP, IPv6, source ranges that are too many or unusable.
 	Unrendered []*messages.ObjectError
-	// Unguarded say what is not so while the rules are not in VPP, because its ACL plugin is not loaded for example.
+	// Unguarded say what is not so while the rules are not in VPP, because its ACL plugin is not loaded for example: who is let in from outside
+	// the source ranges. What then becomes of packets that should be dropped depends on the rows, and is for their planner to say
+	// (nat44.Config.Guarded).
 	Unguarded []*messages.Approximation
 }
 
@@ -59,7 +61,6 @@ func (p *planner) frontend(f *messages.Frontend) {
 	}
 	if dropped {
 		p.rules, p.closed = append(p.rules, rule), append(p.closed, rule)
-		p.unguarded(fmt.Sprintf("from %s: drop", rule.Class))
 	} else if outside := Complement(rule.From, p.sources(f)); len(outside) > 0 {
 		for _, from := range outside {
 			r := rule

@@ -18,7 +18,7 @@ const (
 // unguarded enters what is not so without the rules of the frontend at hand.
 func (p *planner) unguarded(wanted string) {
 	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "like everybody", Why: whyUnguarded,
+		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "clients from everywhere", Why: whyUnguarded,
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 // Derive turns what VPP says and what Kubernetes says into the complete interface set. It is pure: it neither changes nor keeps its
 // arguments, and the order of interfaces, pods and endpoints does not matter. The generation is left to the caller.
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
-	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: endpointsByInterface(&raw, &in)}
-	set := &messages.InterfaceSet{Boot: in.Boot}
+	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
+	set := &messages.InterfaceSet{Boot: in.Boot, Complete: in.Complete}
 	d.uplink, d.hasUplink = d.findUplink()
 	for _, i := range sorted(raw.Interfaces) {
 		set.Interfaces = append(set.Interfaces, d.describe(i))
@@ -28,9 +28,10 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 // deriver holds what the description of each interface depends on.
 type deriver struct {
 	raw *Raw
-	// pods and endpoints are keyed by sw_if_index.
+	// pods, endpoints and nodes are keyed by sw_if_index: what leads to pods, local endpoints and addresses of this node.
 	pods      map[uint32][]string
 	endpoints map[uint32]bool
+	nodes     map[uint32]bool
 	uplink    uint32
 	hasUplink bool
 }
@@ -49,6 +50,20 @@ func (d *deriver) describe(i *RawInterface) *messages.Interface {
 		Pods:      d.pods[i.Index],
 		Frontend:  frontend,
 		Backend:   frontend && (d.endpoints[i.Index] || kind == messages.InterfaceKind_INTERFACE_UPLINK || i.BVI || isTunnel(i.Device)),
+		Local:     frontend && d.local(i, kind),
+	}
+}
+
+// local says whether only pods and processes of this node are behind an interface. What is not known to be so is not: whoever enters there is
+// treated as a client from elsewhere, who may do less.
+func (d *deriver) local(i *RawInterface, kind messages.InterfaceKind) bool {
+	switch {
+	case kind == messages.InterfaceKind_INTERFACE_POD:
+		return true
+	case kind == messages.InterfaceKind_INTERFACE_UPLINK || i.BVI || isTunnel(i.Device):
+		return false
+	default:
+		return d.endpoints[i.Index] || d.nodes[i.Index] || isTap(i) || linkLocal(i)
 	}
 }
 
@@ -128,13 +143,13 @@ func podsByInterface(raw *Raw, in *Input) map[uint32][]string {
 	return pods
 }
 
-// endpointsByInterface says which interfaces lead to a local endpoint.
-func endpointsByInterface(raw *Raw, in *Input) map[uint32]bool {
-	endpoints := map[uint32]bool{}
-	for _, index := range behind(raw, in.LocalEndpoints) {
-		endpoints[index] = true
+// behindAny says which interfaces lead to one of the addresses.
+func behindAny(raw *Raw, addresses []string) map[uint32]bool {
+	found := map[uint32]bool{}
+	for _, index := range behind(raw, addresses) {
+		found[index] = true
 	}
-	return endpoints
+	return found
 }
 
 // behind returns the interfaces that the addresses lead to, with duplicates. Addresses that only the default route covers lead
@@ -191,4 +206,15 @@ func isTunnel(device string) bool {
 		}
 	}
 	return false
+}
+
+// isTap recognises interfaces to the kernel of this machine. Their device type is that of virtio network cards as well, so the name decides.
+func isTap(i *RawInterface) bool {
+	return i.Device == "virtio" && (strings.HasPrefix(i.Name, "tap") || strings.HasPrefix(i.Name, "tun"))
+}
+
+// linkLocal recognises the subnets that CNIs use between VPP and the host: nobody beyond one link has, or is routed by, such an address.
+func linkLocal(i *RawInterface) bool {
+	four := slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return !p.Addr().Is4() })
+	return len(four) > 0 && !slices.ContainsFunc(four, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() })
 }

@@ -67,6 +67,46 @@ func TestUplinkWithPodsStaysUplink(t *testing.T) {
 	}
 }
 
+// TestLocal: who enters where is known to be on this node is local, and nobody else.
+func TestLocal(t *testing.T) {
+	leads := func(index uint32, prefix string) Target {
+		return Target{Prefix: netip.MustParsePrefix(prefix), Interfaces: []uint32{index}}
+	}
+	unnumbered := func(index uint32, name string) RawInterface {
+		i := up(index, name, "af_packet")
+		i.Unnumbered = true
+		return i
+	}
+	bridged := up(9, "loop1", "Loopback", "10.5.0.1/24")
+	bridged.BVI = true
+	raw := Raw{
+		Interfaces: []RawInterface{
+			up(1, "nic", "dpdk", "10.0.0.1/24"), up(2, "nic2", "dpdk", "10.9.0.1/24"), unnumbered(3, "pod"), unnumbered(4, "endpoint"),
+			unnumbered(5, "vpp-host"), up(6, "tap0", "virtio", "172.30.1.1/30"), up(7, "veth", "af_packet", "169.254.1.1/30"),
+			up(8, "ipip0", "ipip", "169.254.2.1/30"), bridged, up(10, "VirtioEthernet0/1", "virtio", "10.8.0.1/24"),
+			up(11, "both", "af_packet", "169.254.3.1/30", "10.7.0.1/24"),
+		},
+		Default4: leads(1, "0.0.0.0/0"),
+		Targets: map[netip.Addr]Target{
+			netip.MustParseAddr("10.1.1.2"): leads(3, "10.1.1.2/32"), netip.MustParseAddr("10.1.1.3"): leads(4, "10.1.1.3/32"),
+			netip.MustParseAddr("10.0.0.1"): leads(5, "10.0.0.1/32"), netip.MustParseAddr("10.0.0.9"): leads(1, "0.0.0.0/0"),
+		},
+	}
+	set := Derive(raw, Input{
+		Pods: []*messages.Pod{{Namespace: "n", Name: "p", Addresses: []string{"10.1.1.2"}}}, LocalEndpoints: []string{"10.1.1.3"},
+		NodeAddresses: []string{"10.0.0.1", "10.0.0.9", "n1"}, Complete: true,
+	})
+	var local []string
+	for _, i := range set.GetInterfaces() {
+		if i.GetLocal() {
+			local = append(local, i.GetName())
+		}
+	}
+	if diff := cmp.Diff([]string{"pod", "endpoint", "vpp-host", "tap0", "veth"}, local); diff != "" || !set.GetComplete() {
+		t.Errorf("complete %v, local: %s", set.GetComplete(), diff)
+	}
+}
+
 func TestLoopbackWithPodIsNotInternal(t *testing.T) {
 	raw := Raw{
 		Interfaces: []RawInterface{up(1, "loop0", "Loopback", "10.1.1.1/24")},
@@ -155,6 +195,8 @@ func TestDeriveInvariants(t *testing.T) {
 			switch {
 			case i.GetBackend() && !i.GetFrontend():
 				t.Fatalf("backend but no frontend: %v", i)
+			case i.GetLocal() && (!i.GetFrontend() || i.GetKind() == messages.InterfaceKind_INTERFACE_UPLINK):
+				t.Fatalf("local but no frontend, or the uplink: %v", i)
 			case i.GetFrontend() && (internal || !i.GetAdminUp()):
 				t.Fatalf("frontend that is down or internal: %v", i)
 			case i.GetSwIfIndex() == 0 && !internal:

@@ -79,6 +79,7 @@ func TestDiscover(t *testing.T) {
 	web.Pods = []string{"default/web"}
 	db := iface(3, "tap2", pod, "both")
 	db.Pods = []string{"default/db"}
+	web.Local, db.Local = true, true
 	local0 := iface(0, "local0", internal, "")
 	local0.AdminUp, local0.LinkUp = false, false
 	off := iface(7, "host-off", other, "", "10.9.0.1/24")

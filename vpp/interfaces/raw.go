@@ -2,6 +2,7 @@ package interfaces
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -13,6 +14,11 @@ type Input struct {
 	// LocalEndpoints are the addresses of the endpoints that run on this node, in canonical text form. Anything that is not an
 	// address is skipped.
 	LocalEndpoints []string
+	// NodeAddresses are the addresses of this node in Kubernetes. Where VPP routes one to an interface the processes of the node are
+	// behind it. Anything that is not an address is skipped.
+	NodeAddresses []string
+	// Complete says that Kubernetes has told all of this.
+	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
 	Boot string
 }
@@ -75,7 +81,7 @@ func (in *Input) addresses() []netip.Addr {
 			}
 		}
 	}
-	for _, text := range in.LocalEndpoints {
+	for _, text := range slices.Concat(in.LocalEndpoints, in.NodeAddresses) {
 		take(text)
 	}
 	return all

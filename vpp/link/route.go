@@ -16,17 +16,17 @@ type incoming struct {
 	id    uint16
 	typ   reflect.Type
 	class api.MessageType
-	// retval says that the first field is the return value.
-	retval bool
+	// retval is the position of the return value among the fields; -1 = there is none.
+	retval int
 	event  bool
 }
 
 // newIncoming describes a message of the bindings with the number that the connected VPP gave it.
 func newIncoming(msg api.Message, id uint16) *incoming {
-	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType()}
-	if in.typ.NumField() > 0 {
-		first := in.typ.Field(0)
-		in.retval = first.Name == "Retval" && first.Type.Kind() == reflect.Int32
+	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType(), retval: -1}
+	// It is the first field as a rule; acl_add_replace_reply has the index before it.
+	if field, found := in.typ.FieldByName("Retval"); found && field.Type.Kind() == reflect.Int32 && len(field.Index) == 1 {
+		in.retval = field.Index[0]
 	}
 	return in
 }
@@ -52,10 +52,10 @@ func (in *incoming) context(data []byte) (context uint32, ok bool) {
 
 // status returns the error that a decoded reply stands for; nil for retval 0 and for replies without one.
 func (in *incoming) status(request string, reply api.Message) error {
-	if !in.retval {
+	if in.retval < 0 {
 		return nil
 	}
-	if code := int32(reflect.ValueOf(reply).Elem().Field(0).Int()); code != 0 {
+	if code := int32(reflect.ValueOf(reply).Elem().Field(in.retval).Int()); code != 0 {
 		return &RetvalError{Message: request, Retval: code}
 	}
 	return nil

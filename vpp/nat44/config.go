@@ -26,6 +26,9 @@ type Config struct {
 	// Reject are IPv4 networks of which every address and port without a row is refused by an unreachable route: the service CIDRs. They
 	// are made by the agent and stay when it goes. Must be masked.
 	Reject []netip.Prefix
+	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not accept: clients from outside its source ranges,
+	// and those of a class whose action is to drop. Then a row may serve the others as if it were for them alone.
+	Guarded bool
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
 	IPv6Elsewhere bool
 }

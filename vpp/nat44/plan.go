@@ -59,17 +59,36 @@ func (p *planner) frontend(rules []*messages.Frontend) {
 	if !ok {
 		return
 	}
-	rule := deciding(rules)
+	open := p.open(rules)
+	rule := deciding(open)
 	switch rule.GetAction() {
 	case messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP:
 		p.refused(key, rule.GetAction())
 	default:
 		p.forward(key, rule)
 	}
-	p.reportOthers(rules, rule)
-	if len(rule.GetAllowSources()) > 0 {
-		p.approximate("only clients from "+join(rule.GetAllowSources()), "clients from everywhere", whySources)
+	p.reportOthers(open, rule)
+	if rule.GetFrom() == messages.ClientClass_FROM_LOCAL && len(open) == len(rules) {
+		p.approximate("from local only: "+answerText(rule), "like that for everybody", whyLocal)
 	}
+}
+
+// open returns the rules that are left for the row to follow: packets that an access list drops never get so far. Where it drops all of them
+// one is left, to say what becomes of the address.
+func (p *planner) open(rules []*messages.Frontend) []*messages.Frontend {
+	if !p.cfg.Guarded {
+		return rules
+	}
+	var left []*messages.Frontend
+	for _, rule := range rules {
+		if rule.GetAction() != messages.Action_ACTION_DROP {
+			left = append(left, rule)
+		}
+	}
+	if len(left) == 0 {
+		return rules[:1]
+	}
+	return left
 }
 
 // deciding returns the rule that the only row can follow: the one for clients outside, because the one for clients of this node would

@@ -155,8 +155,7 @@ func TestPlan(t *testing.T) {
 			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), external, func(f *messages.Frontend) {
 				f.AllowSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
 			})},
-			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/TCP: only clients from 10.0.0.0/8, 192.0.2.0/24 -> clients from everywhere\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
 		},
 		{
 			"affinity",
@@ -206,6 +205,54 @@ func TestPlan(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			view := &messages.ServiceView{Key: "default/web", Frontends: c.frontends}
 			check(t, "plan", c.want, planText(Plan(view, testConfig)))
+		})
+	}
+}
+
+// TestPlanGuarded: where packets are dropped in front of a row it is for everybody else, and nothing has to be said.
+func TestPlanGuarded(t *testing.T) {
+	cluster := func(backends ...string) *messages.Frontend { return frontend("10.96.0.1", 80, tcp, backends...) }
+	dropped := action(messages.Action_ACTION_DROP)
+	for _, c := range []struct {
+		name      string
+		frontends []*messages.Frontend
+		want      string
+	}{
+		{
+			"policy Local, no endpoint here",
+			[]*messages.Frontend{
+				as(cluster("10.1.2.3:80"), external, from(local), masqueraded("node")),
+				as(cluster(), external, from(remote), dropped),
+			},
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n",
+		},
+		{
+			"no endpoint here, and none elsewhere",
+			[]*messages.Frontend{
+				as(cluster(), external, from(local), action(messages.Action_ACTION_REJECT)), as(cluster(), external, from(remote), dropped),
+			},
+			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+		},
+		{"dropped for all", []*messages.Frontend{as(cluster(), dropped)}, "drop 10.96.0.1:80/TCP\n"},
+		{
+			"dropped for each",
+			[]*messages.Frontend{as(cluster(), from(local), dropped), as(cluster(), from(remote), dropped)},
+			"drop 10.96.0.1:80/TCP\n",
+		},
+		{
+			"two rows would be needed",
+			[]*messages.Frontend{
+				as(cluster("10.1.1.3:80*", "10.1.2.3:80"), nodePort, from(local), masqueraded("node")),
+				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
+			},
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := testConfig
+			cfg.Guarded = true
+			check(t, "plan", c.want, planText(Plan(&messages.ServiceView{Key: "default/web", Frontends: c.frontends}, cfg)))
 		})
 	}
 }

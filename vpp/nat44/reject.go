@@ -37,6 +37,8 @@ func (p *planner) refused(key Key, action messages.Action) {
 	case action == messages.Action_ACTION_REJECT:
 		p.plan.Rejects = append(p.plan.Rejects, key)
 		p.approximate("reject: connection refused", noRow, whyReject)
+	case p.cfg.Guarded:
+		p.plan.Drops = append(p.plan.Drops, key)
 	case routed:
 		p.plan.Drops = append(p.plan.Drops, key)
 		p.approximate("drop", "reject: host unreachable", whyDropRoute)

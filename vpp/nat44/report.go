@@ -4,19 +4,18 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Reasons why a row is not exactly what Kubernetes asks for.
+// Reasons why a row is not exactly what Kubernetes asks for. That no row looks at source ranges is not among them: package acl tells where
+// nobody else does.
 const (
 	noRow = "no row: the packet follows the routes of VPP"
 
 	whyReject    = "NAT44 sends no refusal; an unreachable route for the address makes connections fail at once"
 	whyDrop      = "NAT44 drops nothing by itself; without a route for the address the packet goes nowhere"
 	whyLocal     = "NAT44 has one row per address, port and protocol; the rule for clients outside this node decides"
-	whySources   = "NAT44 does not filter by source; an ACL has to"
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
 	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
@@ -45,9 +44,6 @@ func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Fro
 		if rule != decided && !sameAnswer(rule, decided) {
 			p.approximate(fmt.Sprintf("from %s: %s", fromText(rule.GetFrom()), answerText(rule)), "like everybody: "+answerText(decided), whyLocal)
 		}
-	}
-	if decided.GetFrom() == messages.ClientClass_FROM_LOCAL {
-		p.approximate("from local only: "+answerText(decided), "like that for everybody", whyLocal)
 	}
 }
 
@@ -106,6 +102,3 @@ func frontendText(f *messages.Frontend) string {
 	}
 	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + protocolName(uint8(f.GetProtocol()))
 }
-
-// join lists texts.
-func join(texts []string) string { return strings.Join(texts, ", ") }
