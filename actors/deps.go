@@ -106,6 +106,8 @@ type Deps struct {
 	HealthChecks HealthChecks
 	// Observer counts; nil = nobody does.
 	Observer Observer
+	// Park is how functions of actors wait for each other in a simulation, see runtime.Sim; nil = as goroutines do.
+	Park func(ready func() bool)
 	// Timing holds the intervals.
 	Timing Timing
 	// Log is never nil.

@@ -9,7 +9,7 @@ import (
 
 func TestLaneLetsOneIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, leave := newLane(), make(chan struct{})
+		l, leave := newLane(nil), make(chan struct{})
 		go l.run(t.Context(), func() error { <-leave; return nil }) //nolint:errcheck // its results are not what matters
 		synctest.Wait()
 		gone, cancel := context.WithCancel(t.Context())

@@ -41,7 +41,7 @@ func Tree(d *Deps) runtime.Spec {
 // prepare completes what the bootstrap has left out.
 func (d *Deps) prepare() {
 	d.Timing = d.Timing.withDefaults()
-	d.lanes.source, d.lanes.nodes, d.lanes.link = newLane(), newLane(), newLane()
+	d.lanes.source, d.lanes.nodes, d.lanes.link = newLane(d.Park), newLane(d.Park), newLane(d.Park)
 }
 
 // actor makes the Spec of one of ours.

@@ -46,6 +46,7 @@ func commands(io streams) []*cobra.Command {
 		newPlanCommand(io),
 		newConfigCommand(io),
 		newSimulatorCommand(io),
+		newChaosCommand(io),
 		newVersionCommand(io),
 	}
 	return append(all, newLookCommands(io)...)

@@ -123,6 +123,9 @@ func (s *Sim) Run(until time.Time) error {
 	return s.loop(func() bool { return false }, until)
 }
 
+// Skip lets time pass in which nobody works, as when the machine sleeps: every timer of that time is late.
+func (s *Sim) Skip(d time.Duration) { s.sleepUntil(s.Now().Add(d)) }
+
 // RunFor works for a virtual duration.
 func (s *Sim) RunFor(d time.Duration) error { return s.Run(s.Now().Add(d)) }
 

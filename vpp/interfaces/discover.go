@@ -110,6 +110,9 @@ const readers = 16
 
 // readAddresses reads the addresses of every interface but local0, IPv4 and then IPv6.
 func readAddresses(ctx context.Context, c link.Caller, raw *Raw) error {
+	if _, serial := c.(link.Serial); serial {
+		return readAddressesInTurn(ctx, c, raw)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, readers)
@@ -130,6 +133,20 @@ func readAddresses(ctx context.Context, c link.Caller, raw *Raw) error {
 	group.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// readAddressesInTurn is readAddresses on the goroutine of the caller.
+func readAddressesInTurn(ctx context.Context, c link.Caller, raw *Raw) error {
+	for k := range raw.Interfaces {
+		i := &raw.Interfaces[k]
+		if isLocal0(i) {
+			continue
+		}
+		if err := addressesOf(ctx, c, i); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // Caller sends requests to VPP. Link implements it; planners and appliers of the other packages take it as a parameter, so that a
-// test can hand them something smaller. Every method may be called from any goroutine.
+// test can hand them something smaller. Every method may be called from any goroutine,
+// unless it is Serial.
 type Caller interface {
 	// Do sends the requests in order, pipelined, and returns one Result per request, in order. Requests of concurrent calls may be
 	// sent between them. The error is not nil only if nothing was sent at all: ErrDown, or the error of ctx; the results say
@@ -20,6 +21,14 @@ type Caller interface {
 	// was not called at all. Messages that page with a cursor (their names end in _get) are followed to the last page; the request
 	// itself is not changed. Every detail is freshly allocated and belongs to the caller.
 	Dump(ctx context.Context, req api.Message, each func(api.Message)) error
+}
+
+// Serial is implemented by a Caller that exactly one goroutine at a time may use, and not any one: a caller must not spread its requests over
+// goroutines then.
+type Serial interface {
+	Caller
+	// Serial does nothing; it marks the type.
+	Serial()
 }
 
 // Result is what became of one request.

@@ -1,0 +1,148 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// The simulated cluster is made of few names and addresses, so that services come back and fight for addresses.
+const (
+	thisNode      = "n1"
+	otherNode     = "n2"
+	namespace     = "ns"
+	nodeIP        = "192.168.16.1"
+	servicePort   = 80
+	endpointPort  = 8080
+	serviceNames  = 8
+	externalIPs   = 3
+	podsPerNode   = 4
+	firstNodePort = 30000
+)
+
+// service is a Service, as far as it matters here.
+type service struct {
+	created  int64
+	external int // number of its external IP; -1 = none
+	nodePort bool
+	local    bool // externalTrafficPolicy Local
+	affinity uint32
+}
+
+// slice is an EndpointSlice: the ready endpoints of a service.
+type slice struct {
+	service   int
+	endpoints []netip.Addr
+}
+
+// cluster is what the API server knows. Every change has a version of its own.
+type cluster struct {
+	services map[int]service
+	slices   map[[2]int]slice // by service and number
+	zone     string
+	version  uint64
+	touched  map[int]uint64 // by service: version of its last change
+}
+
+func newCluster() *cluster {
+	return &cluster{services: map[int]service{}, slices: map[[2]int]slice{}, zone: "a", touched: map[int]uint64{}}
+}
+
+func serviceName(n int) string          { return fmt.Sprint("s", n) }
+func serviceKey(n int) string           { return namespace + "/" + serviceName(n) }
+func clusterIP(n int) netip.Addr        { return netip.AddrFrom4([4]byte{10, 96, 0, byte(10 + n)}) }
+func externalIP(n int) netip.Addr       { return netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}) }
+func podIP(node, n int) netip.Addr      { return netip.AddrFrom4([4]byte{10, 1, byte(node), byte(2 + n)}) }
+func nodePort(n int) uint16             { return uint16(firstNodePort + n) }
+func isLocal(pod netip.Addr) bool       { return pod.As4()[2] == 1 }
+func (k *cluster) changed(n int)        { k.version++; k.touched[n] = k.version }
+func (k *cluster) put(n int, s service) { k.services[n] = s; k.changed(n) }
+
+func (k *cluster) remove(n int) {
+	if _, found := k.services[n]; found {
+		delete(k.services, n)
+		k.changed(n)
+	}
+}
+
+func (k *cluster) putSlice(n, i int, endpoints []netip.Addr) {
+	k.slices[[2]int{n, i}] = slice{n, endpoints}
+	k.changed(n)
+}
+
+func (k *cluster) removeSlice(n, i int) {
+	if _, found := k.slices[[2]int{n, i}]; found {
+		delete(k.slices, [2]int{n, i})
+		k.changed(n)
+	}
+}
+
+func (k *cluster) setZone(zone string) {
+	k.zone = zone
+	k.version++
+}
+
+// keys are the services that exist, ordered.
+func (k *cluster) keys() []string {
+	var keys []string
+	for _, n := range slices.Sorted(maps.Keys(k.services)) {
+		keys = append(keys, serviceKey(n))
+	}
+	return keys
+}
+
+// objects lists everything as the API server would.
+func (k *cluster) objects() *normalize.Objects {
+	all := &normalize.Objects{Nodes: []*messages.Node{
+		{Name: thisNode, Uid: "u1", Zone: k.zone, Addresses: []string{nodeIP}, PodCidrs: []string{"10.1.1.0/24"}},
+		{Name: otherNode, Uid: "u2", Zone: "b", Addresses: []string{"192.168.16.2"}, PodCidrs: []string{"10.1.2.0/24"}},
+	}}
+	for _, n := range slices.Sorted(maps.Keys(k.services)) {
+		all.Services = append(all.Services, k.services[n].object(n))
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(k.slices), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		all.Slices = append(all.Slices, k.slices[id].object(id[1]))
+	}
+	for i := range podsPerNode {
+		all.Pods = append(all.Pods, &messages.Pod{Namespace: namespace, Name: fmt.Sprint("p", i), Node: thisNode, Addresses: []string{podIP(1, i).String()}})
+	}
+	return all
+}
+
+func (s service) object(n int) *messages.Service {
+	o := &messages.Service{
+		Namespace: namespace, Name: serviceName(n), Uid: fmt.Sprint("uid-", n), Created: s.created,
+		ClusterIps: []string{clusterIP(n).String()}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
+		Ports:           []*messages.ServicePort{{Name: "http", Protocol: messages.Protocol_TCP, Port: servicePort}},
+		AffinitySeconds: s.affinity,
+	}
+	if s.external >= 0 {
+		o.ExternalIps = []string{externalIP(s.external).String()}
+	}
+	if s.nodePort {
+		o.Type, o.Ports[0].NodePort = messages.ServiceType_NODE_PORT, uint32(nodePort(n))
+	}
+	if s.local {
+		o.ExternalPolicy = messages.TrafficPolicy_POLICY_LOCAL
+	}
+	return o
+}
+
+func (s slice) object(i int) *messages.EndpointSlice {
+	o := &messages.EndpointSlice{
+		Namespace: namespace, Name: fmt.Sprint(serviceName(s.service), "-", i), Service: serviceName(s.service), Family: messages.IPFamily_IPV4,
+		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: endpointPort}},
+	}
+	for _, a := range s.endpoints {
+		node := otherNode
+		if isLocal(a) {
+			node = thisNode
+		}
+		o.Endpoints = append(o.Endpoints, &messages.Endpoint{Address: a.String(), Ready: true, Serving: true, Node: node})
+	}
+	return o
+}

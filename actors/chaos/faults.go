@@ -1,0 +1,200 @@
+package chaos
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// protoTCP is IPPROTO_TCP.
+const protoTCP = 6
+
+// faultKinds are all faults: what they do to the world. They end by themselves, or in heal.
+func faultKinds() map[string]func(*world, *rand.Rand) {
+	return map[string]func(*world, *rand.Rand){
+		// actors
+		"kill an actor":          (*world).killOne,
+		"kill most services":     (*world).killServices,
+		"stuck actor":            (*world).stick,
+		"panics before messages": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.before, 30, 300) },
+		"panics after messages":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.after, 30, 300) },
+		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.weather.starting, 2, 6) },
+		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.weather.stopping, 2, 6) },
+		"poisoned service":       (*world).poison,
+		// messages
+		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.lost, 5, 100) },
+		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.twice, 5, 100) },
+		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.late, 5, 100) },
+		// VPP
+		"VPP crashes":         (*world).crashVPP,
+		"VPP hangs":           (*world).hangVPP,
+		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.cut = 1 + r.IntN(20); w.reconnect(r) },
+		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.lose = 1; w.reconnect(r) },
+		"VPP refuses":         func(w *world, r *rand.Rand) { w.vpp.refuse = 1 + r.IntN(8) },
+		"table full":          (*world).fillTable,
+		"rows stolen":         (*world).steal,
+		"rows put by another": (*world).occupy,
+		"rows given back":     (*world).giveBack,
+		// API server
+		"watch gap":      (*world).blind,
+		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
+		"source breaks":  func(w *world, _ *rand.Rand) { w.source.broken = true },
+		"slow list":      func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true },
+		"object storm":   (*world).storm,
+		"cluster wiped":  (*world).wipe,
+		"node IDs away":  func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) },
+		"node ID taken":  func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) },
+		"node sync ends": func(w *world, _ *rand.Rand) { w.nodes.broken = true },
+		// the machine
+		"machine sleeps": func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
+	}
+}
+
+// seconds is a random duration below n seconds.
+func seconds(r *rand.Rand, n int) time.Duration {
+	return time.Duration(1+r.IntN(n*1000)) * time.Millisecond
+}
+
+// spell is bad weather for a while: one in low to high messages suffers.
+func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
+	*rate = low + r.IntN(high-low)
+	w.later(seconds(r, 6), func() { *rate = 0 })
+}
+
+// killOne lets a random actor fail. Supervisors are rarely among them: they take everybody along.
+func (w *world) killOne(r *rand.Rand) {
+	alive := w.sys.Snapshot()
+	victim := alive[r.IntN(len(alive))]
+	if !supervises(victim.Kind) || r.IntN(4) == 0 {
+		_ = w.sys.Kill(victim.Path) // it may be down already
+	}
+}
+
+func (w *world) killServices(r *rand.Rand) {
+	share := 1 + r.IntN(4)
+	for _, a := range w.sys.Snapshot() {
+		if a.Kind == "service" && r.IntN(4) < share {
+			_ = w.sys.Kill(a.Path)
+		}
+	}
+}
+
+// stick lets an actor not work for a while.
+func (w *world) stick(r *rand.Rand) {
+	alive := w.sys.Snapshot()
+	box, found := w.sys.Mailbox(alive[r.IntN(len(alive))].Path)
+	if !found || supervises(box.Kind()) {
+		return
+	}
+	box.Hold()
+	w.later(seconds(r, 8), box.Release)
+}
+
+func (w *world) poison(r *rand.Rand) {
+	w.weather.poisoned = serviceKey(r.IntN(serviceNames))
+	w.later(seconds(r, 20), func() { w.weather.poisoned = "" })
+}
+
+func (w *world) crashVPP(r *rand.Rand) {
+	if err := w.vpp.crash(); err != nil {
+		w.breach("restart VPP: %v", err)
+	}
+	clear(w.foreign)
+	w.reconnect(r)
+}
+
+func (w *world) hangVPP(r *rand.Rand) {
+	w.vpp.hang()
+	w.later(seconds(r, 9), func() { w.vpp.resume(); w.vpp.connect() })
+}
+
+// reconnect lets the link find VPP again after a while.
+func (w *world) reconnect(r *rand.Rand) {
+	w.later(seconds(r, 4), w.vpp.connect)
+	w.later(5*time.Second, w.vpp.connect) // if it was cut later than that
+}
+
+func (w *world) fillTable(r *rand.Rand) {
+	freeze := func(full bool) {
+		if err := w.vpp.vpp.FreezeMappings(full); err != nil && w.vpp.vpp.Alive() {
+			w.breach("freeze: %v", err)
+		}
+	}
+	freeze(true)
+	w.later(seconds(r, 6), func() { freeze(false) })
+}
+
+// steal removes rows, as an operator at VPP's command line might.
+func (w *world) steal(r *rand.Rand) {
+	for at := range w.rows() {
+		if r.IntN(3) == 0 {
+			continue
+		}
+		if _, err := w.vpp.vpp.ForeignRemove(at, protoTCP); err != nil {
+			w.breach("steal: %v", err)
+		}
+		delete(w.foreign, at)
+		w.stolen[at] = w.vpp.reads
+		return
+	}
+}
+
+// occupy puts a row of somebody else on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
+// not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
+func (w *world) occupy(r *rand.Rand) {
+	at := netip.AddrPortFrom(externalIP(r.IntN(externalIPs)), servicePort)
+	if reads, stolen := w.stolen[at]; stolen && w.vpp.reads < reads+2 { // the first one may have been under way
+		return
+	}
+	backend := func(n byte) simulator.Backend {
+		return simulator.Backend{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 9, n}), endpointPort), Weight: 1}
+	}
+	retval, err := w.vpp.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: protoTCP, Tag: "theirs", Backends: []simulator.Backend{backend(1), backend(2)}})
+	if err == nil && retval == 0 {
+		w.foreign[at] = true
+	}
+}
+
+func (w *world) giveBack(*rand.Rand) {
+	for at := range w.rows() {
+		if w.foreign[at] {
+			if _, err := w.vpp.vpp.ForeignRemove(at, protoTCP); err != nil {
+				w.breach("give back: %v", err)
+			}
+			delete(w.foreign, at)
+			return
+		}
+	}
+}
+
+// blind lets the source miss what happens for a while.
+func (w *world) blind(r *rand.Rand) {
+	w.source.blind = true
+	w.later(seconds(r, 6), func() { w.source.blind = false })
+}
+
+func (w *world) storm(r *rand.Rand) {
+	for range 50 + r.IntN(200) {
+		w.cluster.mutate(r, false)
+	}
+}
+
+// wipe removes every service, and brings back what was there after a while.
+func (w *world) wipe(r *rand.Rand) {
+	before := map[int]service{}
+	for n, s := range w.cluster.services {
+		before[n] = s
+	}
+	for n := range serviceNames {
+		w.cluster.remove(n)
+	}
+	w.later(seconds(r, 5), func() {
+		for n := range serviceNames {
+			if s, had := before[n]; had {
+				w.cluster.put(n, s)
+			}
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package chaos
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// frontend is an address and port (TCP) under which a service is reached.
+type frontend = netip.AddrPort
+
+// expectation is what has to become of clients of a frontend.
+type expectation struct {
+	service  int
+	remote   []netip.Addr // endpoints for clients outside; none = they are not served
+	local    []netip.Addr // endpoints for clients on this node
+	affinity uint32
+}
+
+// model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends that somebody else has in VPP are his.
+func model(k *cluster, foreign map[frontend]bool) map[frontend]expectation {
+	want := map[frontend]expectation{}
+	// The oldest service gets a contested address, then the one with the smallest name.
+	order := slices.SortedFunc(maps.Keys(k.services), func(a, b int) int {
+		return cmp.Or(cmp.Compare(k.services[a].created, k.services[b].created), cmp.Compare(serviceKey(a), serviceKey(b)))
+	})
+	for _, n := range order {
+		s := k.services[n]
+		all := k.endpoints(n)
+		here := slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return !isLocal(a) })
+		claim := func(at frontend, e expectation) {
+			if _, taken := want[at]; taken || foreign[at] || len(e.remote)+len(e.local) == 0 {
+				return
+			}
+			e.service, e.affinity = n, s.affinity
+			want[at] = e
+		}
+		outside := expectation{remote: all, local: all}
+		if s.local {
+			outside.remote = here
+		}
+		claim(netip.AddrPortFrom(clusterIP(n), servicePort), expectation{remote: all, local: all})
+		if s.external >= 0 {
+			claim(netip.AddrPortFrom(externalIP(s.external), servicePort), outside)
+		}
+		if s.nodePort {
+			claim(netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(n)), outside)
+		}
+	}
+	return want
+}
+
+// endpoints are all endpoints of a service, ordered, each once.
+func (k *cluster) endpoints(n int) []netip.Addr {
+	var all []netip.Addr
+	for id, s := range k.slices {
+		if id[0] == n {
+			all = append(all, s.endpoints...)
+		}
+	}
+	slices.SortFunc(all, netip.Addr.Compare)
+	return slices.Compact(all)
+}

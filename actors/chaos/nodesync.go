@@ -1,0 +1,67 @@
+package chaos
+
+import (
+	"context"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// nodeSync is the simulated store of node IDs, at the interface where package cluster stands in production.
+type nodeSync struct {
+	sim     *runtime.Sim
+	state   *messages.ClusterState
+	version int
+	broken  bool // Run is to end with an error
+}
+
+var _ actors.NodeSync = (*nodeSync)(nil)
+
+func newNodeSync(sim *runtime.Sim) *nodeSync {
+	n := &nodeSync{sim: sim}
+	n.hold()
+	return n
+}
+
+// Run satisfies actors.NodeSync.
+func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
+	for seen := -1; ; {
+		n.sim.Park(func() bool { return ctx.Err() != nil || n.broken || n.version != seen })
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case n.broken:
+			n.broken = false
+			return errBroken
+		}
+		seen = n.version
+		out(n.state)
+	}
+}
+
+// SetNodes satisfies actors.NodeSync.
+func (*nodeSync) SetNodes(*messages.NodeInput) {}
+
+// Publish satisfies actors.NodeSync.
+func (*nodeSync) Publish([]string) {}
+
+func (n *nodeSync) set(state *messages.ClusterState) {
+	n.state = state
+	n.version++
+}
+
+// hold gives this node its ID.
+func (n *nodeSync) hold() {
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1})
+}
+
+// lose lets the store be away or empty; the claim is made again when it is back.
+func (n *nodeSync) lose() {
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_PENDING, Id: 1, Reason: "injected: the store is away"})
+}
+
+// fence gives the ID to somebody else.
+func (n *nodeSync) fence() {
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: somebody else holds it"})
+}

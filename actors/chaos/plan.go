@@ -1,0 +1,66 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Step is one thing that happens to the world.
+type Step struct {
+	// At is the virtual time since the start.
+	At time.Duration `json:"at"`
+	// What is a change of the cluster or a fault, see Kinds.
+	What string `json:"what"`
+	// Dice decide the details.
+	Dice uint64 `json:"dice"`
+}
+
+// String describes the step; the details follow from the dice.
+func (s Step) String() string { return fmt.Sprintf("%8.3fs %s (%x)", s.At.Seconds(), s.What, s.Dice) }
+
+// Plan is everything that happens in one run. What is not in it, the order in which the actors work and which message is lost, follows
+// from the seed.
+type Plan struct {
+	// Hot says that few services change very often, instead of many seldom: the one finds wrong orders, the other lost updates.
+	Hot bool `json:"hot"`
+	// Steps are in the order of their time.
+	Steps []Step `json:"steps"`
+}
+
+// duration of the troubles, and how much happens meanwhile.
+const (
+	troubles     = 30 * time.Second
+	quietChanges = 40
+	hotChanges   = 1500
+	mostFaults   = 25
+)
+
+// NewPlan makes the plan of a seed. With swarm, the seed also chooses which kinds of faults there are; otherwise there are all.
+func NewPlan(seed uint64, swarm bool) Plan {
+	r := rand.New(rand.NewPCG(seed, 0xc4a05))
+	p := Plan{Hot: r.IntN(4) == 0}
+	changes, faults := quietChanges, 1+r.IntN(mostFaults)
+	if p.Hot {
+		changes = hotChanges
+	}
+	kinds := slices.Sorted(maps.Keys(faultKinds()))
+	if swarm {
+		kinds = slices.DeleteFunc(kinds, func(string) bool { return r.IntN(3) == 0 })
+	}
+	add := func(what string) {
+		p.Steps = append(p.Steps, Step{At: time.Duration(r.Int64N(int64(troubles))), What: what, Dice: r.Uint64()})
+	}
+	for range changes {
+		add(change)
+	}
+	for range faults {
+		if len(kinds) > 0 {
+			add(kinds[r.IntN(len(kinds))])
+		}
+	}
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return int(a.At - b.At) })
+	return p
+}

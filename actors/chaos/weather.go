@@ -1,0 +1,95 @@
+package chaos
+
+import (
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// errLightning is what actors panic with.
+var errLightning = errors.New("injected: lightning")
+
+// weather is what may happen to any message and any incarnation while it lasts. A rate of n means one in n, 0 never.
+type weather struct {
+	rand *rand.Rand
+
+	before, after, starting, stopping int // panics
+	lost, twice, late                 int // messages between actors
+	poisoned                          string
+	counts                            Counts
+}
+
+// Counts are the faults that struck, by name.
+type Counts map[string]int
+
+func (w *weather) calm() {
+	w.before, w.after, w.starting, w.stopping, w.lost, w.twice, w.late, w.poisoned = 0, 0, 0, 0, 0, 0, 0, ""
+}
+
+func (w *weather) strikes(name string, rate int) bool {
+	if rate == 0 || w.rand.IntN(rate) != 0 {
+		return false
+	}
+	w.count(name)
+	return true
+}
+
+func (w *weather) count(name string) {
+	if w.counts == nil {
+		w.counts = Counts{}
+	}
+	w.counts[name]++
+}
+
+// fault is the runtime's FaultHook.
+func (w *weather) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
+	name, rate := "", 0
+	switch phase {
+	case runtime.Before:
+		name, rate = "panic before a message", w.before
+	case runtime.After:
+		name, rate = "panic after a message", w.after
+	case runtime.Starting:
+		name, rate = "panic in the start", w.starting
+	case runtime.Stopping:
+		name, rate = "panic in the stop", w.stopping
+	}
+	spec, isSpec := msg.(*messages.ServiceSpec)
+	if isSpec && phase == runtime.Before && spec.GetInput().GetKey() == w.poisoned {
+		w.count("poisoned spec")
+		panic(errLightning)
+	}
+	if supervises(to.Kind()) {
+		rate *= 20 // they take everybody along
+	}
+	if w.strikes(name, rate) {
+		panic(errLightning)
+	}
+}
+
+// network is the runtime's NetworkHook. What supervisors and their children tell each other does not leave the runtime.
+func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
+	usual := []time.Duration{0}
+	if supervises(to.Kind()) || !strings.HasPrefix(reflect.TypeOf(msg).String(), "*messages.") {
+		return usual
+	}
+	switch {
+	case w.strikes("message lost", w.lost):
+		return nil
+	case w.strikes("message twice", w.twice):
+		return []time.Duration{0, time.Duration(w.rand.IntN(1000)) * time.Millisecond}
+	case w.strikes("message late", w.late):
+		return []time.Duration{time.Duration(1+w.rand.IntN(3000)) * time.Millisecond}
+	}
+	return usual
+}
+
+// supervises reports whether a kind of actor is a supervisor.
+func supervises(kind string) bool {
+	return kind == "root" || kind == "dataplane" || kind == "world" || kind == "services"
+}

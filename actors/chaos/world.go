@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// Limits of a simulation.
+const (
+	messageCost = 200 * time.Microsecond
+	stepLimit   = 5_000_000
+)
+
+// world is one node with everything around it.
+type world struct {
+	sim     *runtime.Sim
+	cluster *cluster
+	source  *source
+	nodes   *nodeSync
+	vpp     *dataplane
+	weather *weather
+	deps    *actors.Deps
+	sys     *runtime.System
+	foreign map[frontend]bool // rows of somebody else in VPP
+	stolen  map[frontend]int  // rows that somebody else removed, with the number of the last read before
+	fatal   string
+	broken  []string // violations of what must hold at any time
+}
+
+// newWorld builds the node and starts the troupe.
+func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
+	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
+	w := &world{sim: sim, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.source = &source{sim: sim, cluster: w.cluster}
+	w.nodes = newNodeSync(sim)
+	w.vpp = newDataplane(sim, w.topology)
+	w.vpp.watch = w.watchWrites
+	w.weather = &weather{rand: sim.Rand()}
+	w.deps = &actors.Deps{
+		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: sim.Park,
+		NAT44: nat44.Config{Node: thisNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
+	}
+	o := sim.Options()
+	o.Go = sim.Start
+	o.Faults, o.Network = w.weather.fault, w.weather.network
+	o.OnFatal = func(reason string) { w.fatal = reason }
+	w.sys = runtime.NewSystem(o)
+	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
+		return nil, fmt.Errorf("start the troupe: %w", err)
+	}
+	return w, nil
+}
+
+// topology is what the CNI makes of every new VPP.
+func (w *world) topology(v *simulator.VPP) {
+	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
+	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
+	for i := range podsPerNode {
+		_, e := v.AddPod(fmt.Sprint("pod", i), podIP(1, i))
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		w.breach("build the topology: %v", err)
+	}
+}
+
+// breach notes that something does not hold that always must.
+func (w *world) breach(format string, args ...any) {
+	const most = 20
+	if len(w.broken) < most {
+		w.broken = append(w.broken, w.sim.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+	}
+}
+
+// later does something after a virtual while, between two steps.
+func (w *world) later(d time.Duration, fn func()) { w.sim.AfterFunc(d, fn) }
+
+// heal ends every fault.
+func (w *world) heal() error {
+	w.weather.calm()
+	w.source.blind, w.source.slow, w.source.broken = false, 0, false
+	w.nodes.broken = false
+	w.nodes.hold()
+	w.vpp.cut, w.vpp.lose, w.vpp.refuse = 0, 0, 0
+	w.vpp.resume()
+	for _, a := range w.sys.Snapshot() {
+		if box, found := w.sys.Mailbox(a.Path); found {
+			box.Release()
+		}
+	}
+	if err := w.vpp.vpp.FreezeMappings(false); err != nil {
+		return fmt.Errorf("heal: %w", err)
+	}
+	w.vpp.connect()
+	return nil
+}
+
+// stop ends the troupe and reports who does not end.
+func (w *world) stop() error {
+	err := w.sys.Shutdown(context.Background())
+	return errors.Join(err, w.vpp.vpp.Close())
+}
