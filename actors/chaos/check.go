@@ -3,67 +3,29 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 
-	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/nat44_ed"
-
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// row is a row in VPP, as its dump tells.
-type row struct {
-	ours      bool
-	endpoints []netip.Addr // ordered; pads are not among them
-	odd       string       // what no row of ours has
-}
-
 // rows reads VPP, ordered by frontend.
-func (w *world) rows() iter.Seq2[frontend, row] {
-	found := map[frontend]row{}
-	details, err := w.vpp.vpp.Exec(&nat44_ed.Nat44LbStaticMappingDump{})
-	if err != nil && w.vpp.vpp.Alive() {
-		w.breach("read VPP: %v", err)
+func (w *world) rows() []virtual.Row {
+	rows, err := w.vpp.Rows()
+	if err != nil {
+		w.breach("%v", err)
 	}
-	for _, m := range details {
-		d, is := m.(*nat44_ed.Nat44LbStaticMappingDetails)
-		if !is {
-			continue
-		}
-		at := netip.AddrPortFrom(netip.AddrFrom4(d.ExternalAddr), d.ExternalPort)
-		if _, twice := found[at]; twice {
-			w.breach("I3: %s is in VPP twice", at)
-		}
-		found[at] = rowOf(d)
-	}
-	return func(yield func(frontend, row) bool) {
-		for _, at := range slices.SortedFunc(maps.Keys(found), netip.AddrPort.Compare) {
-			if !yield(at, found[at]) {
-				return
-			}
+	for i := 1; i < len(rows); i++ {
+		if rows[i].At == rows[i-1].At {
+			w.breach("I3: %s is in VPP twice", rows[i].At)
 		}
 	}
-}
-
-func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) row {
-	r := row{ours: strings.HasPrefix(d.Tag, "troupe/")}
-	for _, l := range d.Locals {
-		switch {
-		case l.Probability == 0: // a pad
-		case l.Port != endpointPort:
-			r.odd = fmt.Sprintf("port %d", l.Port)
-		default:
-			r.endpoints = append(r.endpoints, netip.AddrFrom4(l.Addr))
-		}
-	}
-	slices.SortFunc(r.endpoints, netip.Addr.Compare)
-	return r
+	return rows
 }
 
 // wrong lists what is not as it should be once everything has come to rest (I1, I2, I8).
@@ -72,19 +34,18 @@ func (w *world) wrong() []string {
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	want := model(w.cluster, w.foreign)
 	seen := map[frontend]bool{}
-	for at, r := range w.rows() {
-		seen[at] = true
-		e, wanted := want[at]
+	for _, r := range w.rows() {
+		seen[r.At] = true
+		e, wanted := want[r.At]
+		ours := strings.HasPrefix(r.Tag, "troupe/")
 		switch {
-		case !r.ours && !w.foreign[at]:
-			say("I1: VPP has a row without an owner for %s", at)
-		case !r.ours:
+		case !ours && !w.foreign[r.At]:
+			say("I1: VPP has a row without an owner for %s", r.At)
+		case !ours:
 		case !wanted:
-			say("I1: VPP holds %s, which nobody wants", at)
-		case r.odd != "":
-			say("I1: the row of %s has %s", at, r.odd)
-		case !slices.Equal(r.endpoints, e.rowEndpoints()):
-			say("I1: %s leads to %v, want %v", at, r.endpoints, e.rowEndpoints())
+			say("I1: VPP holds %s, which nobody wants", r.At)
+		case !slices.Equal(r.Backends, e.backends()):
+			say("I1: %s leads to %v, want %v", r.At, r.Backends, e.backends())
 		}
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {
@@ -102,12 +63,17 @@ func (w *world) wrong() []string {
 	return append(wrong, w.wrongActors()...)
 }
 
-// rowEndpoints are the endpoints that the one row of a frontend has to have.
-func (e expectation) rowEndpoints() []netip.Addr {
-	if len(e.remote) > 0 {
-		return e.remote
+// backends are the ones that the one row of a frontend has to have.
+func (e expectation) backends() []netip.AddrPort {
+	endpoints := e.remote
+	if len(endpoints) == 0 {
+		endpoints = e.local
 	}
-	return e.local
+	all := make([]netip.AddrPort, len(endpoints))
+	for i, a := range endpoints {
+		all[i] = netip.AddrPortFrom(a, endpointPort)
+	}
+	return all
 }
 
 // wrongStatuses compares what introspection shows with who exists, and whether everybody has been served in the latest version (I2).
@@ -153,14 +119,9 @@ func (w *world) wrongActors() (wrong []string) {
 	return wrong
 }
 
-// watchWrites looks at every change of VPP while it happens (I3, I6).
-func (w *world) watchWrites(req api.Message, retval int32) {
-	m, isRow := req.(*nat44_ed.Nat44AddDelLbStaticMapping)
-	if !isRow {
-		return
-	}
-	at := netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort)
-	if m.IsAdd && retval == 0 && w.foreign[at] {
+// added looks at every row that VPP was made to add, while it happens (I3).
+func (w *world) added(at frontend) {
+	if w.foreign[at] {
 		w.breach("I3: %s was added although somebody else has it", at)
 	}
 }

@@ -30,9 +30,9 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
 		"VPP hangs":           (*world).hangVPP,
-		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.cut = 1 + r.IntN(20); w.reconnect(r) },
-		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.lose = 1; w.reconnect(r) },
-		"VPP refuses":         func(w *world, r *rand.Rand) { w.vpp.refuse = 1 + r.IntN(8) },
+		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
+		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
+		"VPP refuses":         func(w *world, r *rand.Rand) { w.vpp.Refuse = 1 + r.IntN(8) },
 		"table full":          (*world).fillTable,
 		"rows stolen":         (*world).steal,
 		"rows put by another": (*world).occupy,
@@ -98,7 +98,7 @@ func (w *world) poison(r *rand.Rand) {
 }
 
 func (w *world) crashVPP(r *rand.Rand) {
-	if err := w.vpp.crash(); err != nil {
+	if err := w.vpp.Crash(); err != nil {
 		w.breach("restart VPP: %v", err)
 	}
 	clear(w.foreign)
@@ -106,19 +106,19 @@ func (w *world) crashVPP(r *rand.Rand) {
 }
 
 func (w *world) hangVPP(r *rand.Rand) {
-	w.vpp.hang()
-	w.later(seconds(r, 9), func() { w.vpp.resume(); w.vpp.connect() })
+	w.vpp.Hang()
+	w.later(seconds(r, 9), func() { w.vpp.Resume(); w.vpp.Connect() })
 }
 
 // reconnect lets the link find VPP again after a while.
 func (w *world) reconnect(r *rand.Rand) {
-	w.later(seconds(r, 4), w.vpp.connect)
-	w.later(5*time.Second, w.vpp.connect) // if it was cut later than that
+	w.later(seconds(r, 4), w.vpp.Connect)
+	w.later(5*time.Second, w.vpp.Connect) // if it was cut later than that
 }
 
 func (w *world) fillTable(r *rand.Rand) {
 	freeze := func(full bool) {
-		if err := w.vpp.vpp.FreezeMappings(full); err != nil && w.vpp.vpp.Alive() {
+		if err := w.vpp.VPP.FreezeMappings(full); err != nil && w.vpp.VPP.Alive() {
 			w.breach("freeze: %v", err)
 		}
 	}
@@ -128,15 +128,16 @@ func (w *world) fillTable(r *rand.Rand) {
 
 // steal removes rows, as an operator at VPP's command line might.
 func (w *world) steal(r *rand.Rand) {
-	for at := range w.rows() {
+	for _, row := range w.rows() {
+		at := row.At
 		if r.IntN(3) == 0 {
 			continue
 		}
-		if _, err := w.vpp.vpp.ForeignRemove(at, protoTCP); err != nil {
+		if _, err := w.vpp.VPP.ForeignRemove(at, protoTCP); err != nil {
 			w.breach("steal: %v", err)
 		}
 		delete(w.foreign, at)
-		w.stolen[at] = w.vpp.reads
+		w.stolen[at] = w.vpp.Reads
 		return
 	}
 }
@@ -145,22 +146,22 @@ func (w *world) steal(r *rand.Rand) {
 // not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
 	at := netip.AddrPortFrom(externalIP(r.IntN(externalIPs)), servicePort)
-	if reads, stolen := w.stolen[at]; stolen && w.vpp.reads < reads+2 { // the first one may have been under way
+	if reads, stolen := w.stolen[at]; stolen && w.vpp.Reads < reads+2 { // the first one may have been under way
 		return
 	}
 	backend := func(n byte) simulator.Backend {
 		return simulator.Backend{Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 9, n}), endpointPort), Weight: 1}
 	}
-	retval, err := w.vpp.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: protoTCP, Tag: "theirs", Backends: []simulator.Backend{backend(1), backend(2)}})
+	retval, err := w.vpp.VPP.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: protoTCP, Tag: "theirs", Backends: []simulator.Backend{backend(1), backend(2)}})
 	if err == nil && retval == 0 {
 		w.foreign[at] = true
 	}
 }
 
 func (w *world) giveBack(*rand.Rand) {
-	for at := range w.rows() {
-		if w.foreign[at] {
-			if _, err := w.vpp.vpp.ForeignRemove(at, protoTCP); err != nil {
+	for _, row := range w.rows() {
+		if at := row.At; w.foreign[at] {
+			if _, err := w.vpp.VPP.ForeignRemove(at, protoTCP); err != nil {
 				w.breach("give back: %v", err)
 			}
 			delete(w.foreign, at)

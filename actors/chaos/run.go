@@ -49,7 +49,7 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 	result := &Result{Seed: seed, Plan: plan}
 	defer func() {
 		result.Hash, result.Steps = fmt.Sprintf("%016x", w.sim.TraceHash()), w.sim.Steps()
-		result.Struck, result.Writes, result.Reads = w.weather.counts, w.vpp.writes, w.vpp.reads
+		result.Struck, result.Writes, result.Reads = w.weather.counts, w.vpp.Writes, w.vpp.Reads
 	}()
 	err = w.play(plan, result)
 	if stopped := w.stop(); stopped != nil {
@@ -118,11 +118,11 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 
 // still checks that nothing is left to do (I1, I10): nobody writes, nobody turns unready.
 func (w *world) still() (wrong []string, err error) {
-	writes, since := w.vpp.writes, w.deps.Readiness.Load().Since
+	writes, since := w.vpp.Writes, w.deps.Readiness.Load().Since
 	if err := w.sim.RunFor(stillFor); err != nil {
 		return nil, err
 	}
-	if n := w.vpp.writes - writes; n > 0 {
+	if n := w.vpp.Writes - writes; n > 0 {
 		wrong = append(wrong, fmt.Sprintf("I1: %d changes of VPP while nothing changed", n))
 	}
 	if report := w.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
@@ -147,17 +147,17 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		if err := w.sim.RunFor(70 * time.Second); err != nil { // past the periodic reads
 			return nil, err
 		}
-		writes, reads := w.vpp.writes, w.vpp.reads
+		writes, reads := w.vpp.Writes, w.vpp.Reads
 		if err := w.sys.Kill(d.path); err != nil {
 			return []string{"I8: " + err.Error()}, nil
 		}
 		if err := w.sim.RunFor(5 * time.Second); err != nil {
 			return nil, err
 		}
-		if w.vpp.writes != writes {
-			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d changes of VPP", d.path, w.vpp.writes-writes))
+		if w.vpp.Writes != writes {
+			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d changes of VPP", d.path, w.vpp.Writes-writes))
 		}
-		if n := w.vpp.reads - reads; n > d.reads+1 { // a periodic one may fall into the time
+		if n := w.vpp.Reads - reads; n > d.reads+1 { // a periodic one may fall into the time
 			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d reads of VPP, want %d", d.path, n, d.reads))
 		}
 	}

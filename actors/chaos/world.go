@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // Limits of a simulation.
@@ -26,7 +27,7 @@ type world struct {
 	cluster *cluster
 	source  *source
 	nodes   *nodeSync
-	vpp     *dataplane
+	vpp     *virtual.Stream
 	weather *weather
 	deps    *actors.Deps
 	sys     *runtime.System
@@ -42,8 +43,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w := &world{sim: sim, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
 	w.source = &source{sim: sim, cluster: w.cluster}
 	w.nodes = newNodeSync(sim)
-	w.vpp = newDataplane(sim, w.topology)
-	w.vpp.watch = w.watchWrites
+	w.vpp = virtual.New(sim, w.topology, w.added)
 	w.weather = &weather{rand: sim.Rand()}
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: sim.Park,
@@ -90,22 +90,22 @@ func (w *world) heal() error {
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
 	w.nodes.broken = false
 	w.nodes.hold()
-	w.vpp.cut, w.vpp.lose, w.vpp.refuse = 0, 0, 0
-	w.vpp.resume()
+	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0
+	w.vpp.Resume()
 	for _, a := range w.sys.Snapshot() {
 		if box, found := w.sys.Mailbox(a.Path); found {
 			box.Release()
 		}
 	}
-	if err := w.vpp.vpp.FreezeMappings(false); err != nil {
+	if err := w.vpp.VPP.FreezeMappings(false); err != nil {
 		return fmt.Errorf("heal: %w", err)
 	}
-	w.vpp.connect()
+	w.vpp.Connect()
 	return nil
 }
 
 // stop ends the troupe and reports who does not end.
 func (w *world) stop() error {
 	err := w.sys.Shutdown(context.Background())
-	return errors.Join(err, w.vpp.vpp.Close())
+	return errors.Join(err, w.vpp.VPP.Close())
 }

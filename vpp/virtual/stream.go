@@ -1,21 +1,24 @@
-package chaos
+package virtual
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/actors"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
+
+// errInjected is why an answer does not come.
+var errInjected = errors.New("injected: broken")
 
 // Properties of the simulated connection.
 const (
@@ -24,11 +27,31 @@ const (
 	roundTrip    = 300 * time.Microsecond
 )
 
-// dataplane is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It keeps
-// the promises of link.Caller, above all those about what is known when a connection ends.
-type dataplane struct {
-	sim     *runtime.Sim
-	vpp     *simulator.VPP
+// Time is who lets functions wait in virtual time; runtime.Sim of package actors/runtime is one.
+type Time interface {
+	// Now is the virtual time.
+	Now() time.Time
+	// Park lets the caller wait until ready reports true.
+	Park(ready func() bool)
+	// Sleep lets the caller wait for a while, or until over, which may be nil, reports true.
+	Sleep(d time.Duration, over func() bool)
+}
+
+// Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It keeps
+// the promises of link.Caller, above all those about what is known when a connection ends. It belongs to the goroutine of the simulation.
+type Stream struct {
+	// VPP is at the other end.
+	VPP *simulator.VPP
+	// Cut lets the connection break after so many requests, in the middle of a batch; 0 = it does not.
+	Cut int
+	// Lose lets so many answers to changes get lost; each ends the session.
+	Lose int
+	// Refuse lets so many changes be refused with an error.
+	Refuse int
+	// Writes counts changes of VPP, Reads dumps of the rows.
+	Writes, Reads int
+
+	time    Time
 	session uint64
 	up      bool
 	reason  string
@@ -38,34 +61,27 @@ type dataplane struct {
 	next, serving uint64 // tickets of the stream
 	hung          bool
 	late          []api.Message // sent to a VPP that hangs; it will execute them when it goes on
-
-	cut    int // so many requests until the connection breaks, in the middle of a batch
-	lose   int // so many answers get lost, each ends the session
-	refuse int // so many changes are refused with an error
-
-	writes, reads int
-	watch         func(req api.Message, retval int32) // told every change
+	added         func(netip.AddrPort)
 }
 
-var (
-	_ actors.Link = (*dataplane)(nil)
-	_ link.Serial = (*dataplane)(nil)
-)
+var _ link.Serial = (*Stream)(nil)
 
 // Serial satisfies link.Serial: only a function that may park can wait for VPP.
-func (*dataplane) Serial() {}
+func (*Stream) Serial() {}
 
-func newDataplane(sim *runtime.Sim, topology func(*simulator.VPP)) *dataplane {
-	d := &dataplane{sim: sim, watch: func(api.Message, int32) {}}
-	d.vpp = simulator.New(simulator.Options{Clock: sim.Now, OnBoot: topology})
-	d.connect()
+// New connects to a VPP of its own, which gets its topology with every start. added, which may be nil, is told the address of every row that
+// VPP has been made to add.
+func New(time Time, topology func(*simulator.VPP), added func(netip.AddrPort)) *Stream {
+	d := &Stream{time: time, added: added}
+	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
+	d.Connect()
 	return d
 }
 
-// Run satisfies actors.Link.
-func (d *dataplane) Run(ctx context.Context, on func(*messages.LinkState)) error {
+// Run tells every change of the connection until ctx ends, as link.Link does.
+func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	for told := -1; ; {
-		d.sim.Park(func() bool { return ctx.Err() != nil || d.version != told })
+		d.time.Park(func() bool { return ctx.Err() != nil || d.version != told })
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -74,15 +90,15 @@ func (d *dataplane) Run(ctx context.Context, on func(*messages.LinkState)) error
 	}
 }
 
-func (d *dataplane) boot() string {
+func (d *Stream) boot() string {
 	if !d.up {
 		return ""
 	}
 	return fmt.Sprint("boot-", d.boots)
 }
 
-// connect begins a session, if there is none and VPP works.
-func (d *dataplane) connect() {
+// Connect begins a session, if there is none and VPP works.
+func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
 	}
@@ -91,28 +107,28 @@ func (d *dataplane) connect() {
 	d.version++
 }
 
-// disconnect ends the session; VPP goes on.
-func (d *dataplane) disconnect(reason string) {
+// Disconnect ends the session; VPP goes on.
+func (d *Stream) Disconnect(reason string) {
 	if d.up {
 		d.up, d.reason = false, reason
 		d.version++
 	}
 }
 
-// crash kills VPP and starts it again, empty. The connection is lost.
-func (d *dataplane) crash() error {
-	d.disconnect("injected: VPP crashed")
+// Crash kills VPP and starts it again, empty. The connection is lost.
+func (d *Stream) Crash() error {
+	d.Disconnect("injected: VPP crashed")
 	d.hung, d.late = false, nil
 	d.boots++
-	d.vpp.Crash()
-	return d.vpp.Restart()
+	d.VPP.Crash()
+	return d.VPP.Restart()
 }
 
-// hang makes VPP stop working; what it is sent it will do later. The link notices when an answer is overdue.
-func (d *dataplane) hang() { d.hung = true }
+// Hang makes VPP stop working; what it is sent it will do later. The link notices when an answer is overdue.
+func (d *Stream) Hang() { d.hung = true }
 
-// resume ends that.
-func (d *dataplane) resume() {
+// Resume ends that.
+func (d *Stream) Resume() {
 	d.hung = false
 	for _, req := range d.late {
 		_, _ = d.execute(req) // nobody waits for the answer any more
@@ -121,7 +137,7 @@ func (d *dataplane) resume() {
 }
 
 // Do satisfies link.Caller.
-func (d *dataplane) Do(ctx context.Context, reqs []api.Message) ([]link.Result, error) {
+func (d *Stream) Do(ctx context.Context, reqs []api.Message) ([]link.Result, error) {
 	results := make([]link.Result, len(reqs))
 	if !d.up {
 		fill(results, link.ErrNotSent)
@@ -146,7 +162,7 @@ func fill(results []link.Result, err error) {
 }
 
 // send puts requests into the stream and waits for their answers.
-func (d *dataplane) send(session uint64, reqs []api.Message, results []link.Result) {
+func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result) {
 	leave := d.enter()
 	defer leave()
 	d.answer(session)
@@ -163,45 +179,45 @@ func (d *dataplane) send(session uint64, reqs []api.Message, results []link.Resu
 }
 
 // enter waits for everything that was sent before.
-func (d *dataplane) enter() (leave func()) {
+func (d *Stream) enter() (leave func()) {
 	ticket := d.next
 	d.next++
-	d.sim.Park(func() bool { return d.serving == ticket })
+	d.time.Park(func() bool { return d.serving == ticket })
 	return func() { d.serving++ }
 }
 
 // answer waits for VPP, which takes its time or hangs until the session is given up.
-func (d *dataplane) answer(session uint64) {
-	d.sim.Sleep(roundTrip, nil)
+func (d *Stream) answer(session uint64) {
+	d.time.Sleep(roundTrip, nil)
 	if !d.hung {
 		return
 	}
-	d.sim.Sleep(replyTimeout, func() bool { return !d.hung || session != d.session || !d.up })
+	d.time.Sleep(replyTimeout, func() bool { return !d.hung || session != d.session || !d.up })
 	if d.hung && session == d.session && d.up {
-		d.disconnect("injected: no answer in time")
+		d.Disconnect("injected: no answer in time")
 	}
 }
 
 // do executes one request.
-func (d *dataplane) do(req api.Message) link.Result {
+func (d *Stream) do(req api.Message) link.Result {
 	if err := link.Check(req); err != nil {
 		return link.Result{Err: err}
 	}
-	if d.refuse > 0 && changes(req) {
-		d.refuse--
+	if d.Refuse > 0 && changes(req) {
+		d.Refuse--
 		return link.Result{Err: &link.RetvalError{Message: req.GetMessageName(), Retval: int32(api.UNSPECIFIED)}}
 	}
 	reply, err := d.execute(req)
-	if d.cut > 0 {
-		if d.cut--; d.cut == 0 {
-			d.disconnect("injected: the connection broke")
-			err = errBroken
+	if d.Cut > 0 {
+		if d.Cut--; d.Cut == 0 {
+			d.Disconnect("injected: the connection broke")
+			err = errInjected
 		}
 	}
-	if d.lose > 0 && changes(req) {
-		d.lose--
-		d.disconnect("injected: an answer got lost")
-		err = errBroken
+	if d.Lose > 0 && changes(req) {
+		d.Lose--
+		d.Disconnect("injected: an answer got lost")
+		err = errInjected
 	}
 	switch {
 	case errors.Is(err, simulator.ErrUnknownMessage):
@@ -216,8 +232,8 @@ func (d *dataplane) do(req api.Message) link.Result {
 }
 
 // execute hands a request to VPP.
-func (d *dataplane) execute(req api.Message) (api.Message, error) {
-	replies, err := d.vpp.Exec(req)
+func (d *Stream) execute(req api.Message) (api.Message, error) {
+	replies, err := d.VPP.Exec(req)
 	if err == nil && len(replies) != 1 {
 		err = fmt.Errorf("%d replies", len(replies))
 	}
@@ -225,8 +241,10 @@ func (d *dataplane) execute(req api.Message) (api.Message, error) {
 		return nil, err
 	}
 	if changes(req) {
-		d.writes++
-		d.watch(req, retvalOf(replies[0]))
+		d.Writes++
+		if m, is := req.(*nat44_ed.Nat44AddDelLbStaticMapping); is && m.IsAdd && d.added != nil && retvalOf(replies[0]) == 0 {
+			d.added(netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort))
+		}
 	}
 	return replies[0], nil
 }
@@ -245,7 +263,7 @@ func changes(req api.Message) bool {
 }
 
 // Dump satisfies link.Caller.
-func (d *dataplane) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
+func (d *Stream) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
 	if !d.up {
 		return link.ErrDown
 	}
@@ -257,9 +275,9 @@ func (d *dataplane) Dump(_ context.Context, req api.Message, each func(api.Messa
 		return fmt.Errorf("%w: %s: %s", link.ErrUnknown, req.GetMessageName(), d.reason)
 	}
 	if req.GetMessageName() == rowsDump {
-		d.reads++
+		d.Reads++
 	}
-	details, err := d.vpp.Exec(req)
+	details, err := d.VPP.Exec(req)
 	if errors.Is(err, simulator.ErrUnknownMessage) {
 		return fmt.Errorf("%w: %s", link.ErrUnsupported, req.GetMessageName())
 	}

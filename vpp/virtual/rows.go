@@ -1,0 +1,48 @@
+package virtual
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/binapi/nat44_ed"
+)
+
+// Row is a load-balancing row in VPP, as its dump tells, without knowledge of who made it.
+type Row struct {
+	// At is the frontend.
+	At netip.AddrPort
+	// Tag marks the owner.
+	Tag string
+	// Backends are those with a share, ordered.
+	Backends []netip.AddrPort
+}
+
+// Rows reads all rows, ordered by frontend. A VPP that is down has none.
+func (d *Stream) Rows() ([]Row, error) {
+	if !d.VPP.Alive() {
+		return nil, nil
+	}
+	details, err := d.VPP.Exec(&nat44_ed.Nat44LbStaticMappingDump{})
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", err)
+	}
+	var rows []Row
+	for _, m := range details {
+		d, is := m.(*nat44_ed.Nat44LbStaticMappingDetails)
+		if !is {
+			continue
+		}
+		row := Row{At: netip.AddrPortFrom(netip.AddrFrom4(d.ExternalAddr), d.ExternalPort), Tag: d.Tag}
+		for _, l := range d.Locals {
+			if l.Probability > 0 {
+				row.Backends = append(row.Backends, netip.AddrPortFrom(netip.AddrFrom4(l.Addr), l.Port))
+			}
+		}
+		slices.SortFunc(row.Backends, netip.AddrPort.Compare)
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.At.Compare(b.At)) })
+	return rows, nil
+}
