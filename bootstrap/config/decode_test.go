@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -154,6 +155,15 @@ func FuzzDecode(f *testing.F) {
 			var all Errors
 			if !errors.As(err, &all) || len(all) == 0 {
 				t.Fatalf("error without a place: %v", err)
+			}
+			lines := 1
+			for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} { // for YAML each of them ends a line
+				lines += bytes.Count(data, []byte(end))
+			}
+			for _, e := range all {
+				if e.Source != "f.yaml" || e.Message == "" || e.Line < 0 || e.Line > lines {
+					t.Fatalf("%d lines, error %+v", lines, e)
+				}
 			}
 			return
 		}

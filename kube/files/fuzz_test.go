@@ -3,6 +3,7 @@ package files
 import (
 	"bytes"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
@@ -12,16 +13,23 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// FuzzDecode: no input stops the process, every error is complete, what comes out can be stored and sent, and twice the same input is
+// FuzzDecode: no input stops the process, every error says what it is about: an object or a place in the input, what comes out can be stored and sent, and twice the same input is
 // twice the same result.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(web))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		objects, problems := Decode(bytes.NewReader(in), "f")
+		nameless := 0
 		for _, p := range problems {
-			if p.GetSource() != "f" || p.GetMessage() == "" {
+			if p.GetObject() == "" {
+				nameless++
+			}
+			if p.GetSource() != "f" || p.GetMessage() == "" || !utf8.ValidString(p.GetMessage()+p.GetObject()+p.GetField()) {
 				t.Errorf("incomplete error: %v", p)
 			}
+		}
+		if nameless > 2 { // what is wrong with the stream as a whole, and how many more errors there are
+			t.Errorf("%d errors without a place: %v", nameless, problems)
 		}
 		snapshot := kube.Collect("n1", objects, problems)
 		if _, err := proto.Marshal(snapshot); err != nil {

@@ -43,8 +43,11 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 	if mapping.Kind != yaml.MappingNode {
 		return "", "", errNoMapping
 	}
-	for key, into := range map[string]*string{"apiVersion": &apiVersion, "kind": &kind} {
-		node := v.member(mapping, key)
+	for _, field := range []struct {
+		key  string
+		into *string
+	}{{"apiVersion", &apiVersion}, {"kind", &kind}} { // in this order: the same input gives the same error
+		node := v.member(mapping, field.key)
 		if *v.budget < 0 {
 			return "", "", errTooLarge
 		}
@@ -52,9 +55,9 @@ func (v *yamlValue) header() (apiVersion, kind string, err error) {
 			continue
 		}
 		if node = resolve(node); node.Kind != yaml.ScalarNode || node.ShortTag() != "!!str" {
-			return "", "", fmt.Errorf("%s: %w", key, errNoString)
+			return "", "", fmt.Errorf("%s: %w", field.key, errNoString)
 		}
-		*into = node.Value
+		*field.into = node.Value
 	}
 	return apiVersion, kind, nil
 }

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -322,6 +323,7 @@ func FuzzFrames(f *testing.F) {
 				continue
 			}
 			if req, ok := m.decode(payload); ok {
+				sameAgain(t, m, req)
 				if _, err := v.Exec(req); err != nil && !errors.Is(err, ErrDown) {
 					t.Fatalf("%s: %v", name, err)
 				}
@@ -331,6 +333,22 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("%d bytes of buffer for a stream of %d", cap(frames.buf), len(stream))
 		}
 	})
+}
+
+// sameAgain writes and reads a message: nothing of what was understood gets lost.
+func sameAgain(t *testing.T, m *message, req api.Message) {
+	t.Helper()
+	first, err := codec.EncodeMsg(req, 1)
+	if err != nil {
+		t.Fatalf("%s cannot be written: %v", m.name, err)
+	}
+	again, ok := m.decode(first)
+	if !ok {
+		t.Fatalf("%s is too short for itself: %x", m.name, first)
+	}
+	if second, err := codec.EncodeMsg(again, 1); err != nil || !bytes.Equal(first, second) {
+		t.Fatalf("%s changes by being read and written: %v\n%x\n%x", m.name, err, first, second)
+	}
 }
 
 // chunks is a reader that returns its data in uneven pieces.

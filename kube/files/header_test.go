@@ -1,0 +1,16 @@
+package files
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHeaderErrorsAreStable: of two wrong fields always the same one is named, so that the same file is the same problem for whoever compares.
+func TestHeaderErrorsAreStable(t *testing.T) {
+	for range 100 {
+		_, problems := Decode(strings.NewReader("apiVersion: 7\nkind: 8\n"), "f")
+		if len(problems) != 1 || problems[0].GetMessage() != "apiVersion: is not a string" {
+			t.Fatalf("problems %v", problems)
+		}
+	}
+}
