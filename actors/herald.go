@@ -3,7 +3,9 @@ package actors
 import (
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
@@ -18,15 +20,22 @@ type herald struct {
 	roll    bool                           // it is known which services exist
 	unheard map[string]bool                // those of them that have not spoken
 	said    bool                           // checks were handed on, an empty list counts
+	aside   map[string]bool                // services whose actor was put aside
 }
 
 func newHerald(d *Deps) *herald {
-	return &herald{deps: d, tracker: events.NewTracker(), checks: map[string][]healthcheck.Check{}, unheard: map[string]bool{}}
+	return &herald{deps: d, tracker: events.NewTracker(), checks: map[string][]healthcheck.Check{}, unheard: map[string]bool{}, aside: map[string]bool{}}
 }
 
 // status hears of one service.
 func (h *herald) status(m *messages.ServiceStatus) {
 	if h.deps.Events != nil {
+		if key := m.GetKey(); h.aside[key] { // it speaks again
+			delete(h.aside, key)
+			if !m.GetGone() {
+				h.deps.Events.Record(events.Released(events.ServiceObject(key, m.GetView().GetUid()), h.deps.NodeName))
+			}
+		}
 		for _, e := range h.tracker.Observe(m) {
 			h.deps.Events.Record(e)
 		}
@@ -42,6 +51,18 @@ func (h *herald) status(m *messages.ServiceStatus) {
 	h.publish(changed)
 }
 
+// fault hears of a failure; that a service was put aside is worth an event. A message may be lost, so the event may be missing; the state of
+// the actor shows it in any case.
+func (h *herald) fault(m *messages.Fault) {
+	name, ok := strings.CutPrefix(m.GetActor(), PathServices+"/")
+	if !ok || m.GetDecision() != "quarantine" || h.deps.Events == nil {
+		return
+	}
+	key := runtime.UnescapeName(name)
+	h.aside[key] = true
+	h.deps.Events.Record(events.Quarantined(events.ServiceObject(key, h.tracker.UID(key)), h.deps.NodeName, m.GetReason()))
+}
+
 // exist hears which services exist, and which of them have spoken.
 func (h *herald) exist(exist map[string]bool, heard map[string]*messages.ServiceStatus) {
 	h.roll = true
@@ -52,6 +73,7 @@ func (h *herald) exist(exist map[string]bool, heard map[string]*messages.Service
 		}
 	}
 	before := len(h.checks)
+	maps.DeleteFunc(h.aside, func(key string, _ bool) bool { return !exist[key] })
 	maps.DeleteFunc(h.checks, func(key string, _ []healthcheck.Check) bool { return !exist[key] })
 	h.publish(len(h.checks) != before)
 }

@@ -14,6 +14,7 @@ type outside struct {
 	ports   []uint32
 	sets    int
 	reasons []string
+	last    events.Event
 }
 
 // Set satisfies HealthChecks.
@@ -26,7 +27,7 @@ func (o *outside) Set(checks []healthcheck.Check) {
 }
 
 // Record satisfies events.Recorder.
-func (o *outside) Record(e events.Event) { o.reasons = append(o.reasons, e.Reason) }
+func (o *outside) Record(e events.Event) { o.reasons, o.last = append(o.reasons, e.Reason), e }
 
 // spoken is the status of a service in sync; port 0 = without a health check.
 func spoken(key string, port uint32) *messages.ServiceStatus {
@@ -74,5 +75,32 @@ func TestHeraldRecordsWhatIsWorthAnEvent(t *testing.T) {
 	h.status(failed)
 	if quiet != 0 || len(o.reasons) != 1 || o.reasons[0] != "FailedToRender" {
 		t.Errorf("events %v, want FailedToRender alone", o.reasons)
+	}
+}
+
+func TestHeraldTellsOfQuarantine(t *testing.T) {
+	fault := func(decision string) *messages.Fault {
+		return &messages.Fault{Actor: PathService("a/web"), Decision: decision, Reason: "panic: boom"}
+	}
+	o := &outside{}
+	h := newHerald(&Deps{Events: o, NodeName: "n1"})
+	h.status(spoken("a/web", 0))
+	h.fault(fault("restart"))
+	h.fault(&messages.Fault{Actor: PathRegistry, Decision: "quarantine"})
+	h.fault(fault("quarantine"))
+	h.status(spoken("a/db", 0))
+	if !slices.Equal(o.reasons, []string{"Quarantined"}) || o.last.Object.UID != "uid-a/web" || o.last.Object.Name != "web" {
+		t.Errorf("events %v, last %+v", o.reasons, o.last)
+	}
+	h.status(spoken("a/web", 0))
+	h.status(spoken("a/web", 0))
+	if !slices.Equal(o.reasons, []string{"Quarantined", "Recovered"}) || o.last.Object.UID != "uid-a/web" {
+		t.Errorf("events %v, last %+v", o.reasons, o.last)
+	}
+	h.fault(fault("quarantine"))
+	h.exist(map[string]bool{"a/db": true}, nil)
+	h.status(spoken("a/web", 0)) // another one of the same name
+	if !slices.Equal(o.reasons, []string{"Quarantined", "Recovered", "Quarantined"}) {
+		t.Errorf("events %v", o.reasons)
 	}
 }

@@ -72,6 +72,8 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		i.status(c, m)
 	case *messages.Ensure:
 		i.drop(m)
+	case *messages.Fault:
+		i.herald.fault(m)
 	case *messages.LinkState:
 		i.world.Link = m
 	case *messages.InterfaceSet:

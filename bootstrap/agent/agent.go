@@ -14,8 +14,10 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
+	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -49,9 +51,18 @@ type Agent struct {
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
 // error everything that was started is stopped again.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
+	return startWith(cfg, log, (*Agent).kubeSource)
+}
+
+// sourceMaker makes the source of an agent, with the client of the API server where there is one.
+type sourceMaker func(*Agent) (kube.Source, informers.Client, error)
+
+// startWith is Start with a choice of the source.
+func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &actors.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), lag: &actors.Lag{}}
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
-	for _, step := range []func() error{a.listen, a.startActors, a.serve, a.serveHealth} {
+	startActors := func() error { return a.startActors(makeSource) }
+	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
@@ -78,8 +89,8 @@ func (a *Agent) fail(err error) {
 }
 
 // startActors builds the dependencies of the troupe and spawns it.
-func (a *Agent) startActors() error {
-	source, client, err := a.kubeSource()
+func (a *Agent) startActors(makeSource sourceMaker) error {
+	source, client, err := makeSource(a)
 	if err != nil {
 		return err
 	}
@@ -132,12 +143,14 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	return link.New(cfg, a.log.With("part", "link"))
 }
 
-// onFault passes a failure to the journal, and tells of a quarantine; metrics read the mailboxes. It is called from supervisors and does not block.
+// onFault passes a failure to the journal, and to introspection, which tells the users of a service that was put aside; metrics read the mailboxes.
+// It is called from supervisors and does not block.
 func (a *Agent) onFault(f *messages.Fault) {
-	if f.GetActor() != actors.PathJournal {
-		a.system.Send(a.system.PID(actors.PathJournal), f)
+	for _, path := range []string{actors.PathJournal, actors.PathIntrospect} {
+		if f.GetActor() != path {
+			a.system.Send(a.system.PID(path), f)
+		}
 	}
-	a.quarantined(f)
 }
 
 // hint leaves one pending hint; more say nothing new.

@@ -3,14 +3,10 @@ package agent
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/troupe-vpp/troupe/actors"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/informers"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // startOutside starts what speaks to the world about services: Kubernetes Events, written to the API server where there is one and to the log
@@ -27,7 +23,7 @@ func (a *Agent) startOutside(client informers.Client) {
 	a.health = healthcheck.New(healthcheck.Config{
 		Healthy: a.keepsUp.Healthy, Log: a.log.With("part", "healthcheck"),
 		OnProblem: func(p healthcheck.Problem) {
-			if p.Err != nil {
+			if p.Err != nil || !p.Withdrawn {
 				a.events.Record(events.HealthCheck(events.ServiceObject(p.Service, p.UID), a.cfg.NodeName, p.Port, p.Err))
 			}
 		},
@@ -49,12 +45,4 @@ func (a *Agent) own(name string, run func(context.Context) error) {
 			return fmt.Errorf("it goes on: %w", deadline.Err())
 		}
 	})
-}
-
-// quarantined tells of a service whose actor was put aside.
-func (a *Agent) quarantined(f *messages.Fault) {
-	name, ok := strings.CutPrefix(f.GetActor(), actors.PathServices+"/")
-	if ok && f.GetDecision() == "quarantine" {
-		a.events.Record(events.Quarantined(events.ServiceObject(runtime.UnescapeName(name), ""), a.cfg.NodeName, f.GetReason()))
-	}
 }
