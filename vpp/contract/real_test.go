@@ -87,6 +87,8 @@ func startReal(t testing.TB, binary, plugins string) Target {
 
 func (r *real) Socket() string { return filepath.Join(r.dir, "api.sock") }
 
+func (r *real) StatsSocket() string { return filepath.Join(r.dir, "stats.sock") }
+
 // Restart starts the process and waits until its socket answers.
 func (r *real) Restart(t testing.TB) {
 	t.Helper()

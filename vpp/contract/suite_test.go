@@ -1,12 +1,18 @@
 package contract
 
 import (
+	"log/slog"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	link.Quiet(slog.New(slog.DiscardHandler)) // GoVPP's loggers write to standard output
+	goleak.VerifyTestMain(m)
+}
 
 // contractCase is one article of the contract.
 type contractCase struct {
@@ -15,7 +21,7 @@ type contractCase struct {
 }
 
 // cases is the whole table; every file of cases contributes a part.
-var cases = [][]contractCase{pluginCases, rowCases, localCases, staticCases, addressCases, roleCases, guardCases, resyncCases, interfaceCases, routeCases, routeSourceCases, discoverCases, sessionCases, heldCases, shareCases, aclCases}
+var cases = [][]contractCase{pluginCases, rowCases, localCases, staticCases, addressCases, roleCases, guardCases, resyncCases, interfaceCases, routeCases, routeSourceCases, discoverCases, sessionCases, housekeepingCases, heldCases, shareCases, aclCases}
 
 // runSuite runs every case on a VPP of its own.
 func runSuite(t *testing.T, start func(testing.TB) Target) {

@@ -11,6 +11,8 @@ import (
 type Target interface {
 	// Socket is the path of the binary API socket; it stays the same over restarts.
 	Socket() string
+	// StatsSocket is the path of the statistics socket; it stays the same over restarts.
+	StatsSocket() string
 	// Crash ends VPP at once and leaves it down, its socket file included.
 	Crash(t testing.TB)
 	// Restart starts VPP anew after it died; everything it held is gone.
@@ -38,10 +40,15 @@ func startSimulated(t testing.TB) Target {
 	if err := s.vpp.Listen(s.socket); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.vpp.ListenStats(filepath.Join(filepath.Dir(s.socket), "stats.sock")); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
 func (s *simulated) Socket() string { return s.socket }
+
+func (s *simulated) StatsSocket() string { return s.vpp.StatsSocket() }
 
 func (s *simulated) Crash(testing.TB) { s.vpp.Crash() }
 

@@ -47,6 +47,8 @@ func Check(msg api.Message) error {
 		why = first(checkBinding("external_sw_if_index", m.ExternalSwIfIndex), checkTag(m.Tag))
 	case *nat44_ed.Nat44AddDelIdentityMapping:
 		why = first(checkBinding("sw_if_index", m.SwIfIndex), checkTag(m.Tag))
+	case *nat44_ed.Nat44DelSession:
+		why = checkSession(m)
 	case *cnat.CnatTranslationUpdate:
 		why = checkTranslation(&m.Translation)
 	case *cnat.CnatSetSnatAddresses:
@@ -99,6 +101,15 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 	if l.VrfID == none {
 		return "vrf_id is ~0, which VPP would create as a table"
+	}
+	return ""
+}
+
+// checkSession guards the deletion of a session: sessions and mappings have their keys in one hash, and a flow to 0.0.0.0:0 is the key of a
+// mapping, whose value VPP then takes for the index of a session. Some other session would die.
+func checkSession(m *nat44_ed.Nat44DelSession) string {
+	if m.ExtHostAddress == [4]byte{} && m.ExtHostPort == 0 {
+		return "ext_host_address and ext_host_port are 0, which is the key of a mapping"
 	}
 	return ""
 }

@@ -87,6 +87,8 @@ func TestCheck(t *testing.T) {
 		{"identity mapping", &nat44_ed.Nat44AddDelIdentityMapping{SwIfIndex: absent}, ""},
 		{"identity mapping of local0", &nat44_ed.Nat44AddDelIdentityMapping{}, "sw_if_index is 0"},
 		{"disabling NAT44", &nat44_ed.Nat44EdPluginEnableDisable{Enable: false}, ""},
+		{"session", &nat44_ed.Nat44DelSession{Address: [4]byte{10, 1, 1, 1}, Port: 80, ExtHostAddress: [4]byte{10, 1, 1, 2}}, ""},
+		{"session that looks like a mapping", &nat44_ed.Nat44DelSession{Address: [4]byte{10, 1, 1, 1}, Port: 80}, "key of a mapping"},
 		{"CNAT", translation(1, absent, absent, absent), ""},
 		{"CNAT to interfaces", translation(3, 2, 3, 4), ""},
 		{"CNAT without paths", translation(0, absent, absent, absent), "paths: none"},

@@ -74,7 +74,7 @@ func (n *nat44) sessionDetails(s *session) *nat44_ed.Nat44UserSessionV3Details {
 		TotalPkts:          s.packets,
 		ExtHostAddress:     toIP4(s.ext.Addr()),
 		ExtHostPort:        s.ext.Port(),
-		IsTimedOut:         n.timedOut(s),
+		IsTimedOut:         n.looksTimedOut(s),
 	}
 	if s.has(sessionTwice) {
 		flags |= nat_types.NAT_IS_TWICE_NAT

@@ -41,12 +41,15 @@ func showThreads(c *call, _ *vlib.ShowThreads) {
 	c.reply(reply)
 }
 
-// cliInband answers "show simulator" with the state and refuses the rest: the
-// simulated VPP has no command line.
+// cliInband answers the few commands that the simulated VPP has, all of which
+// only show something. It knows no abbreviations.
 func cliInband(c *call, req *vlib.CliInband) {
-	if strings.TrimSpace(req.Cmd) == "show simulator" {
-		c.reply(&vlib.CliInbandReply{Reply: c.describe()})
-		return
+	reply := "unknown input `" + req.Cmd + "'\n"
+	switch strings.Join(strings.Fields(req.Cmd), " ") {
+	case "show simulator":
+		reply = c.describe()
+	case "show nat44 summary":
+		reply = c.nat.summary()
 	}
-	c.reply(&vlib.CliInbandReply{Reply: "unknown input `" + req.Cmd + "'\n"})
+	c.reply(&vlib.CliInbandReply{Reply: reply})
 }

@@ -43,6 +43,7 @@ func (m *model) addInterface(i *swInterface) uint32 {
 	i.borrows = none
 	i.index = m.interfaces.put(i)
 	m.byName[i.name] = i.index
+	m.named++
 	m.announce(i.index, interfaceChange{})
 	return i.index
 }
@@ -109,6 +110,7 @@ func (m *model) deleteInterface(i *swInterface) {
 	}
 	m.interfaces.remove(i.index)
 	delete(m.byName, i.name)
+	m.named++
 	m.announce(i.index, interfaceChange{deleted: true})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 	"go.fd.io/govpp/adapter/socketclient"
+	"go.fd.io/govpp/adapter/statsclient"
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/core"
@@ -19,6 +20,7 @@ func TestMain(m *testing.M) {
 	quiet.SetLevel(logrus.PanicLevel)
 	core.SetLogger(quiet)
 	socketclient.SetLogger(quiet)
+	statsclient.Log = quiet
 	core.ReplyChannelTimeout = 10 * time.Second
 	goleak.VerifyTestMain(m)
 }

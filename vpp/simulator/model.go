@@ -17,6 +17,7 @@ type model struct {
 
 	interfaces pool[*swInterface]
 	byName     map[string]uint32 // interface index by name
+	named      uint64            // grows whenever byName changes
 	sources    *fibSources
 	tables     [2][]*fibTable // by address family (ip4, ip6), then by FIB index
 	neighbors  map[neighborKey]*neighbor

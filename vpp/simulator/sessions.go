@@ -115,6 +115,12 @@ func (n *nat44) timedOut(s *session) bool {
 	return n.m.now() >= s.lastHeard+n.timeout(s)
 }
 
+// looksTimedOut is what dumps and summaries say of timedOut: they count in
+// whole seconds and are up to a second early.
+func (n *nat44) looksTimedOut(s *session) bool {
+	return uint64(n.m.now()) >= uint64(s.lastHeard+n.timeout(s))
+}
+
 // newSession allocates a session. Every allocation also frees one expired
 // session, if an LRU list has one at its head.
 func (n *nat44) newSession(proto uint8) *session {

@@ -293,6 +293,7 @@ func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fa
 	}
 	call := &call{model: c.inc.model, vpp: v, client: target, context: context}
 	call.sink = func(reply api.Message) {
+		v.updateStats(c.inc.model) // whoever has the reply finds what it says in the statistics
 		v.counters.result(m, reply)
 		switch {
 		case fault.Swallow:

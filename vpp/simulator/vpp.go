@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -34,7 +35,11 @@ type VPP struct {
 	accepted uint32 // connections so far, for client indexes
 	hung     chan struct{}
 	counters Counters
-	faults   []*armedFault
+
+	statsPath string      // statistics socket, "" before ListenStats
+	stats     *statServer // nil while VPP is down, and without the socket
+
+	faults []*armedFault
 }
 
 // incarnation is one life of the VPP process: what a crash destroys.
@@ -148,19 +153,25 @@ func (v *VPP) Close() error {
 	already := v.closed
 	v.closed = true
 	v.takeDown()
-	path := v.path
+	paths := []string{v.path, v.statsPath}
 	v.cancel()
 	v.resumeLocked()
 	v.mu.Unlock()
 	v.lifecycle.Unlock()
 	v.wg.Wait()
-	if already || path == "" {
+	if already {
 		return nil
 	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("close simulator: %w", err)
+	var failed error
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			failed = errors.Join(failed, fmt.Errorf("close simulator: %w", err))
+		}
 	}
-	return nil
+	return failed
 }
 
 // Crash kills the simulated VPP: every connection breaks, all state is gone,
@@ -193,6 +204,7 @@ func (v *VPP) takeDown() {
 		_ = v.listener.Close()
 		v.listener = nil
 	}
+	v.closeStats()
 	for _, c := range v.clients {
 		c.shut()
 	}
@@ -235,9 +247,14 @@ func (v *VPP) start(force bool) error {
 		return nil
 	}
 	v.takeDown()
-	path := v.path
+	path, statsPath := v.path, v.statsPath
 	v.mu.Unlock()
 	v.boot()
+	if statsPath != "" {
+		if err := v.bindStats(statsPath); err != nil {
+			return err
+		}
+	}
 	if path == "" {
 		return nil
 	}
@@ -297,5 +314,6 @@ func (v *VPP) afterwards(m *model) {
 		v.crash(m.cause)
 		return
 	}
+	v.updateStats(m)
 	v.publish(m)
 }

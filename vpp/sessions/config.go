@@ -1,0 +1,60 @@
+package sessions
+
+import "time"
+
+// Config says when to do what. A field that is zero means its default. Percentages are of the limit of one worker and refer to the worker
+// with the most sessions.
+type Config struct {
+	// Min is the limit that is wanted in any case; a plugin that somebody enabled with fewer gets its limit raised. 0 = none.
+	Min uint32
+	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never raised above Min. Every session takes about
+	// 350 bytes of VPP's main heap.
+	Max uint32
+	// Interval is the time between two looks at the usage. Default 5 s.
+	Interval time.Duration
+	// Soon is the time between two looks, and two actions, while there is something to do. Default 1 s.
+	Soon time.Duration
+	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which one is good enough to act on. Defaults 60 s and
+	// 10 s.
+	SurveyEvery, SurveyFresh time.Duration
+	// Retry is how long something that VPP refused, or that brought nothing, is left alone. Default 30 s.
+	Retry time.Duration
+	// Batch is the largest number of deletions in one slice, Dumps that of dumps. Defaults 1000 and 8.
+	Batch, Dumps int
+	// FreeAt and FreeTo bound the freeing of expired sessions: it begins at the one and ends at the other. Defaults 80 and 60. Until the table is
+	// full VPP frees one expired session for every new one by itself, so there is no hurry before.
+	FreeAt, FreeTo int
+	// RaiseAt is where the limit is raised if the living sessions alone are more than FreeTo. Default 75.
+	RaiseAt int
+	// AlarmAt is where the limit is raised in any case, and where there is an alarm if nothing more can be done; it ends below CalmAt.
+	// Defaults 90 and 80.
+	AlarmAt, CalmAt int
+}
+
+// WithDefaults returns the configuration with every zero field replaced, but for Min and Max.
+func (c Config) WithDefaults() Config {
+	def(&c.Interval, 5*time.Second)
+	def(&c.Soon, time.Second)
+	def(&c.SurveyEvery, time.Minute)
+	def(&c.SurveyFresh, 10*time.Second)
+	def(&c.Retry, 30*time.Second)
+	def(&c.Batch, 1000)
+	def(&c.Dumps, 8)
+	def(&c.FreeAt, 80)
+	def(&c.FreeTo, 60)
+	def(&c.RaiseAt, 75)
+	def(&c.AlarmAt, 90)
+	def(&c.CalmAt, 80)
+	return c
+}
+
+// Cap is the highest limit that is ever set.
+func (c Config) Cap() uint32 { return max(c.Min, c.Max) }
+
+// def sets a field that is still zero.
+func def[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,152 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// User is an inside address that has sessions: of sessions with services, the backend.
+type User struct {
+	// Addr is the address, VRF its table in VPP.
+	Addr [4]byte
+	VRF  uint32
+	// Sessions is their number when the users were dumped.
+	Sessions uint64
+}
+
+// Slice bounds one call of Free.
+type Slice struct {
+	// Deletions and Dumps are the largest numbers of them.
+	Deletions, Dumps int
+}
+
+// Freed is what one slice did.
+type Freed struct {
+	// Deleted counts sessions that VPP deleted, Gone those that were not there any more, Errors those that VPP did not want to delete.
+	Deleted, Gone, Errors int
+	// Left are the users that this round has not come to; the next slice begins with them.
+	Left []User
+	// Complete says that every user of the round was looked at.
+	Complete bool
+	// Err is why the slice ended early. What is counted has happened nevertheless.
+	Err error
+}
+
+// Free looks for expired sessions, user by user, and deletes them. left are the users that the slice before has left; without any it begins
+// with those that have the most sessions. Between the dump and the deletion a packet may replace an expired session by a living one of the same
+// addresses and ports, which then dies: it costs one connection that uses the ports of an expired one in that instant, so what was
+// dumped is deleted at once or forgotten. VPP counts in whole seconds here: what it calls expired can have up to a second left.
+func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
+	f.Left = left
+	if len(f.Left) == 0 {
+		if f.Left, f.Err = readUsers(ctx, c); f.Err != nil {
+			return f
+		}
+		s.Dumps-- // costs as much as the others
+	}
+	for ; len(f.Left) > 0 && s.Dumps > 0 && s.Deletions > 0 && f.Err == nil; s.Dumps-- {
+		requests, more, err := expired(ctx, c, f.Left[0], s.Deletions)
+		if err != nil {
+			f.Err = err
+			return f
+		}
+		s.Deletions -= len(requests)
+		if f.delete(ctx, c, requests); !more || f.Errors > 0 { // who is not done comes again, unless VPP does not want it
+			f.Left = f.Left[1:]
+		}
+	}
+	f.Complete = len(f.Left) == 0
+	return f
+}
+
+// delete deletes sessions and counts what became of them.
+func (f *Freed) delete(ctx context.Context, c link.Caller, requests []api.Message) {
+	if len(requests) == 0 {
+		return
+	}
+	results, err := c.Do(ctx, requests)
+	if err != nil {
+		f.Err = fmt.Errorf("delete expired NAT sessions: %w", err)
+		return
+	}
+	for _, r := range results {
+		_, answered := link.Retval(r.Err)
+		switch {
+		case r.Err == nil:
+			f.Deleted++
+		case errors.Is(r.Err, api.NO_SUCH_ENTRY):
+			f.Gone++
+		case answered, errors.Is(r.Err, link.ErrRefused):
+			f.Errors++
+		default:
+			f.Err = fmt.Errorf("delete expired NAT sessions: %w", r.Err)
+		}
+	}
+}
+
+// readUsers dumps the users, those with the most sessions first.
+func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
+	var users []User
+	err := c.Dump(ctx, &nat44_ed.Nat44UserDump{}, func(msg api.Message) {
+		if d, ok := msg.(*nat44_ed.Nat44UserDetails); ok {
+			users = append(users, User{Addr: d.IPAddress, VRF: d.VrfID, Sessions: uint64(d.Nsessions) + uint64(d.Nstaticsessions)})
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("dump users of NAT sessions: %w", err)
+	}
+	slices.SortStableFunc(users, func(a, b User) int { return int(int64(b.Sessions) - int64(a.Sessions)) })
+	return users, nil
+}
+
+// expired dumps the sessions of a user and returns the requests that delete the expired ones, at most so many; more says that there are others.
+func expired(ctx context.Context, c link.Caller, u User, most int) (requests []api.Message, more bool, err error) {
+	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
+		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
+		switch {
+		case !ok || !d.IsTimedOut:
+		case len(requests) == most:
+			more = true
+		default:
+			requests = append(requests, deletion(d, u.VRF))
+		}
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("dump NAT sessions of %d.%d.%d.%d: %w", u.Addr[0], u.Addr[1], u.Addr[2], u.Addr[3], err)
+	}
+	return requests, more, nil
+}
+
+// IP protocols with ports.
+const (
+	protoICMP = 1
+	protoTCP  = 6
+	protoUDP  = 17
+)
+
+// deletion names a session by its flow from inside: VPP looks it up by exactly these values.
+func deletion(d *nat44_ed.Nat44UserSessionV3Details, vrf uint32) *nat44_ed.Nat44DelSession {
+	req := &nat44_ed.Nat44DelSession{
+		Address: d.InsideIPAddress, Port: d.InsidePort, Protocol: uint8(d.Protocol), VrfID: vrf,
+		Flags: nat_types.NAT_IS_INSIDE | nat_types.NAT_IS_EXT_HOST_VALID, ExtHostAddress: d.ExtHostAddress, ExtHostPort: d.ExtHostPort,
+	}
+	if d.Flags&nat_types.NAT_IS_TWICE_NAT != 0 {
+		req.ExtHostAddress, req.ExtHostPort = d.ExtHostNatAddress, d.ExtHostNatPort
+	}
+	switch {
+	case req.Protocol == protoTCP || req.Protocol == protoUDP:
+	case req.Protocol == protoICMP && req.ExtHostPort == 0:
+		req.ExtHostPort = req.Port // both are the identifier of the echo
+	case req.Protocol != protoICMP:
+		req.Port, req.ExtHostPort = 0, 0 // no ports at all; the details show the number of the protocol
+	}
+	return req
+}

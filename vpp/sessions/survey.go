@@ -1,0 +1,137 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// summary is the only message that tells the present limit: no API message returns it, and the statistics show the one of the beginning. The
+// command only reads; those that change sessions destroy the mappings and are refused by the link.
+const summary = "show nat44 summary"
+
+// Look takes a closer look: limit, sessions by protocol, expired ones. It costs VPP one pass over its sessions. An error wraps what the link
+// reports, or ErrNotUnderstood.
+func Look(ctx context.Context, c link.Caller) (Survey, error) {
+	reply, err := call[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: summary})
+	if err != nil {
+		return Survey{}, fmt.Errorf("survey NAT sessions: %w", err)
+	}
+	return ParseSummary(reply.Reply)
+}
+
+// ParseSummary reads the output of "show nat44 summary" of VPP 25.10.
+func ParseSummary(text string) (Survey, error) {
+	s, at, seen := Survey{Known: true}, &Count{}, 0
+	var ignored Count
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		var limit, fib uint32
+		var count Count
+		switch {
+		case scan(line, "max translations per thread: %d fib %d", &limit, &fib):
+			if fib == 0 {
+				s.Limit, s.LimitKnown = limit, true
+			}
+		case scan(line, "total sessions: %d (timed out: %d)", &count.Sessions, &count.Expired):
+			s.All, seen = count, seen+1
+		case strings.HasSuffix(line, " sessions:"):
+			at = &ignored
+			if p, known := protocolOf(line); known {
+				at, seen = &s.By[p], seen+1
+			}
+		case scan(line, "    total: %d (timed out: %d)", &count.Sessions, &count.Expired):
+			*at = count
+		}
+	}
+	if seen != 1+int(Protocols) {
+		return Survey{}, fmt.Errorf("survey NAT sessions: %w: %q", ErrNotUnderstood, shorten(text))
+	}
+	return s, nil
+}
+
+// protocolOf reads the head of a section.
+func protocolOf(line string) (Protocol, bool) {
+	for p := range Protocols {
+		if line == p.String()+" sessions:" {
+			return p, true
+		}
+	}
+	return 0, false
+}
+
+// scan is fmt.Sscanf for a line that has to fit as a whole, spaces in front included.
+func scan(line, format string, into ...any) bool {
+	indent := len(format) - len(strings.TrimLeft(format, " "))
+	if len(line)-len(strings.TrimLeft(line, " ")) != indent {
+		return false
+	}
+	n, err := fmt.Sscanf(line, format, into...)
+	return err == nil && n == len(into)
+}
+
+// shorten keeps an error on one line.
+func shorten(text string) string {
+	const most = 80
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}
+
+// Ask is what remains where there are no statistics: the running configuration and a survey. Where the survey is not understood, the users
+// of the table are summed up instead, and the survey is not known.
+func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
+	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
+	if err != nil {
+		return Usage{}, Survey{}, fmt.Errorf("read NAT sessions: %w", err)
+	}
+	if config.Sessions == 0 {
+		return Usage{}, Survey{}, nil
+	}
+	usage := Usage{Enabled: true, Base: config.Sessions, Costly: true}
+	survey, err := Look(ctx, c)
+	if err == nil {
+		usage.Busiest, usage.Total = survey.All.Sessions, survey.All.Sessions
+		return usage, survey, nil
+	}
+	users, err := readUsers(ctx, c)
+	if err != nil {
+		return Usage{}, Survey{}, fmt.Errorf("read NAT sessions: %w", err)
+	}
+	for _, u := range users {
+		usage.Total += u.Sessions
+	}
+	usage.Busiest = usage.Total
+	return usage, Survey{}, nil
+}
+
+// Raise sets the limit of a worker. It must not be lower than the present one: Decide sees to that.
+func Raise(ctx context.Context, c link.Caller, limit uint32) error {
+	if _, err := call[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {
+		return fmt.Errorf("set NAT session limit to %d: %w", limit, err)
+	}
+	return nil
+}
+
+// call sends one request and returns its reply.
+func call[R api.Message](ctx context.Context, c link.Caller, req api.Message) (reply R, err error) {
+	results, err := c.Do(ctx, []api.Message{req})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return reply, err
+	}
+	reply, ok := results[0].Reply.(R)
+	if !ok {
+		return reply, fmt.Errorf("%w: %s: answered by %T", link.ErrProtocol, req.GetMessageName(), results[0].Reply)
+	}
+	return reply, nil
+}

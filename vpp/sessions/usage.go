@@ -1,0 +1,57 @@
+package sessions
+
+// Usage is how full the session table is.
+type Usage struct {
+	// Enabled says whether the plugin is on. If not, everything else is zero.
+	Enabled bool
+	// Busiest is the number of sessions of the worker that has the most, Total that of all. The limit applies to each worker. Where VPP does
+	// not tell the workers apart, both are the same.
+	Busiest, Total uint64
+	// Base is the limit that the plugin was enabled with. VPP does not say here what it was set to later: see Survey.
+	Base uint32
+	// Costly says that this look has cost VPP a pass over its sessions, so that the next one should not follow soon.
+	Costly bool
+}
+
+// Protocol is what sessions are counted by.
+type Protocol uint8
+
+// The protocols, in the order of their names in metrics.
+const (
+	TCP Protocol = iota
+	UDP
+	ICMP
+	Other
+	// Protocols is the number of protocols.
+	Protocols
+)
+
+// String returns the name in metrics.
+func (p Protocol) String() string {
+	names := [...]string{TCP: "tcp", UDP: "udp", ICMP: "icmp", Other: "other"}
+	if int(p) < len(names) {
+		return names[p]
+	}
+	return "unknown"
+}
+
+// Count is a number of sessions, and how many of them have expired.
+type Count struct {
+	// Sessions that occupy a place.
+	Sessions uint64
+	// Expired are those among them that are of no use any more.
+	Expired uint64
+}
+
+// Survey is a closer look at the table.
+type Survey struct {
+	// Known says whether there has been a survey. If not, everything else is zero.
+	Known bool
+	// Limit is the present limit of a worker; LimitKnown is false while the plugin is off.
+	Limit      uint32
+	LimitKnown bool
+	// All are all sessions of all workers.
+	All Count
+	// By are the sessions by protocol.
+	By [Protocols]Count
+}

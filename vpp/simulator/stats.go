@@ -1,0 +1,209 @@
+package simulator
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// Names of the statistics that the simulated VPP keeps.
+const (
+	statHeartbeat   = "/sys/heartbeat"
+	statLastClear   = "/sys/last_stats_clear"
+	statBootTime    = "/sys/boottime"
+	statSessions    = "/nat44-ed/total-sessions"
+	statMaxSessions = "/nat44-ed/max-cfg-sessions"
+	statNames       = "/if/names"
+)
+
+// heartbeatInterval is how often VPP collects statistics, in seconds
+// (update-interval in the section statseg of startup.conf).
+const heartbeatInterval = 10
+
+// statServer hands the statistics of one incarnation to whoever connects.
+type statServer struct {
+	listener *net.UnixListener
+	segment  *statSegment
+	gone     chan struct{} // closed when the incarnation ends
+	names    uint64        // version of the interface names in the directory
+}
+
+// ListenStats opens the statistics socket at path and serves it until Close.
+// A client is handed the shared memory with the statistics of the running VPP
+// and reads it without asking again: heartbeat, boot time, the names of the
+// interfaces, the sessions of NAT44-ED and the number of them that the plugin
+// was enabled with. A restart opens the same path again, with memory of its
+// own; that of a dead VPP stays readable and does not change any more.
+func (v *VPP) ListenStats(path string) error {
+	v.lifecycle.Lock()
+	defer v.lifecycle.Unlock()
+	v.mu.Lock()
+	switch {
+	case v.closed:
+		v.mu.Unlock()
+		return ErrClosed
+	case v.statsPath != "":
+		v.mu.Unlock()
+		return ErrListening
+	}
+	v.mu.Unlock()
+	if err := v.bindStats(path); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	v.statsPath = path
+	v.mu.Unlock()
+	return nil
+}
+
+// StatsSocket returns the path of the statistics socket, "" before ListenStats.
+func (v *VPP) StatsSocket() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.statsPath
+}
+
+// bindStats opens the statistics socket of the present incarnation. The
+// lifecycle lock is held.
+func (v *VPP) bindStats(path string) error {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("listen on %s: %w", path, err)
+	}
+	segment, err := newStatSegment()
+	if err != nil {
+		return err
+	}
+	ln, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		segment.close()
+		return fmt.Errorf("listen on %s: %w", path, err)
+	}
+	ln.SetUnlinkOnClose(false)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed || v.inc == nil {
+		_ = ln.Close()
+		segment.close()
+		return ErrDown
+	}
+	s := &statServer{listener: ln, segment: segment, gone: make(chan struct{})}
+	v.stats = s
+	v.publishStats(v.inc.model)
+	v.wg.Go(func() { v.acceptStats(s) })
+	return nil
+}
+
+// acceptStats hands out the segment until the listener is closed. As VPP it
+// serves one client at a time, and nobody while it hangs.
+func (v *VPP) acceptStats(s *statServer) {
+	for {
+		conn, err := s.listener.AcceptUnix()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) && v.ctx.Err() == nil {
+				v.log.Error("accept of a statistics client failed", "err", err)
+			}
+			return
+		}
+		if v.awake(s) {
+			v.handOut(conn, s)
+		}
+		_ = conn.Close()
+	}
+}
+
+// awake waits while VPP hangs. It reports false when that VPP is gone.
+func (v *VPP) awake(s *statServer) bool {
+	for {
+		v.mu.Lock()
+		hung, current := v.hung, v.stats == s
+		v.mu.Unlock()
+		if hung == nil || !current {
+			return current
+		}
+		select {
+		case <-hung:
+		case <-s.gone:
+		}
+	}
+}
+
+// handOut passes the file of the segment to a client. The incarnation may end
+// meanwhile; then the file is closed already and the client gets nothing.
+func (v *VPP) handOut(conn *net.UnixConn, s *statServer) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.stats != s {
+		return
+	}
+	v.updateStats(v.inc.model)
+	if _, _, err := conn.WriteMsgUnix(nil, syscall.UnixRights(int(s.segment.file.Fd())), nil); err != nil {
+		v.log.Debug("statistics client gone", "err", err)
+	}
+}
+
+// closeStats ends the statistics of an incarnation. mu is held.
+func (v *VPP) closeStats() {
+	if v.stats == nil {
+		return
+	}
+	_ = v.stats.listener.Close()
+	close(v.stats.gone)
+	v.stats.segment.close()
+	v.stats = nil
+}
+
+// updateStats brings the statistics up to date. mu is held.
+func (v *VPP) updateStats(m *model) {
+	if v.stats == nil {
+		return
+	}
+	if v.stats.names != m.named {
+		v.publishStats(m)
+		return
+	}
+	v.storeStats(m)
+}
+
+// publishStats writes a directory that fits the present interfaces. mu is held.
+func (v *VPP) publishStats(m *model) {
+	entries := []statEntry{
+		{name: statHeartbeat, kind: statScalar},
+		{name: statLastClear, kind: statScalar},
+		{name: statBootTime, kind: statScalar},
+		{name: statNames, kind: statStrings, strings: m.nameVector()},
+	}
+	if !slices.Contains(v.opts.WithoutPlugins, "nat44_ed") {
+		entries = append(entries,
+			statEntry{name: statSessions, kind: statSimple, threads: 1 + m.workers},
+			statEntry{name: statMaxSessions, kind: statScalar},
+		)
+	}
+	v.stats.names = m.named
+	v.stats.segment.publish(entries)
+	v.storeStats(m)
+}
+
+// storeStats writes the present values. The sessions are those of the first
+// worker where there are workers. mu is held.
+func (v *VPP) storeStats(m *model) {
+	segment := v.stats.segment
+	segment.set(statHeartbeat, 0, uint64(m.now()/heartbeatInterval))
+	segment.set(statBootTime, 0, uint64(v.inc.boot.Unix()))
+	segment.set(statSessions, min(m.workers, 1), uint64(m.nat.sessions.len()))
+	segment.set(statMaxSessions, 0, uint64(m.nat.perThread))
+}
+
+// nameVector lists the names of the interfaces by index; "" = free.
+func (m *model) nameVector() []string {
+	var names []string
+	for _, i := range m.interfaces.all {
+		for uint32(len(names)) <= i.index {
+			names = append(names, "")
+		}
+		names[i.index] = i.name
+	}
+	return names
+}
