@@ -25,6 +25,7 @@ const (
 	causeWork       = "being programmed"
 	causeSettings   = "settings and interfaces are being programmed"
 	causeInSync     = "in sync"
+	causeMirror     = "the services are those of the local mirror" // only a warning
 )
 
 // firstOf returns the first ailment that is one; being in sync needs no words.

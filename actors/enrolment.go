@@ -95,13 +95,15 @@ func (e *enrolment) renews(m *messages.Begin) bool {
 	return m.GetEpoch() == e.epoch && m.GetGeneration() >= e.begun.GetGeneration()
 }
 
-// begin opens the barrier of the epoch, or renews the list of the services.
+// begin opens the barrier of the epoch, or renews the list of the services. After a provisional list all of them are awaited again: what they
+// have said so far came from the local mirror.
 func (e *enrolment) begin(c *runtime.Context, m *messages.Begin) {
-	first := e.begun == nil
+	final := e.begun.GetProvisional() && !m.GetProvisional()
+	first := e.begun == nil || final
 	e.begun = m
 	if first {
 		for _, key := range m.GetKeys() {
-			if e.books.customer(key) == nil {
+			if final || e.books.customer(key) == nil {
 				e.awaited[key] = true
 			}
 		}
@@ -131,8 +133,10 @@ func listed(m *messages.Begin, key string) bool {
 	return found
 }
 
-// passed reports whether every service of the epoch has spoken.
-func (e *enrolment) passed() bool { return e.begun != nil && len(e.awaited) == 0 }
+// passed reports whether every service of the epoch has spoken. On a provisional list it never is: there may be others.
+func (e *enrolment) passed() bool {
+	return e.begun != nil && !e.begun.GetProvisional() && len(e.awaited) == 0
+}
 
 // departed reports whether what a service says is older than a list that does not have it any more.
 func (e *enrolment) departed(m *messages.Render) bool {

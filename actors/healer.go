@@ -86,6 +86,8 @@ func (h *healer) publish(c *runtime.Context) {
 				part.OK, part.Reason = false, "silent for "+silent.Round(time.Second).String()
 			} else if part.OK && h.behind(said.Health) {
 				part.OK, part.Reason = false, "interfaces are being programmed"
+			} else if part.OK && h.outdated(said.Health) {
+				part.OK = false
 			}
 		}
 		if last, known := h.turned[name]; !known || last.ok != part.OK {
@@ -113,6 +115,11 @@ func (h *healer) log(c *runtime.Context) {
 // is ready; later on interfaces come and go all the time.
 func (h *healer) behind(renderer *messages.Health) bool {
 	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
+}
+
+// outdated reports whether a part is well with what the local mirror says although the source has spoken meanwhile.
+func (h *healer) outdated(part *messages.Health) bool {
+	return part.GetReason() == causeMirror && h.parts["watch"].GetOk()
 }
 
 // tell logs and journals changes of readiness.

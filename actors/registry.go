@@ -21,6 +21,7 @@ type registry struct {
 	census
 	deps       *Deps
 	complete   bool // a complete snapshot has been taken
+	mirrored   bool // before that, one of an earlier run was taken
 	generation uint64
 	entries    map[string]*entry
 	open       map[string]*entry // those whose spec was not taken yet
@@ -110,7 +111,7 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		r.tick(c)
 	case *rollCall:
 		c.After(r.deps.Timing.Audit, &rollCall{})
-		if r.complete {
+		if r.known() {
 			r.callRoll(c)
 		}
 	case *endpointsTick:
@@ -125,12 +126,15 @@ func (r *registry) pull(c *runtime.Context) {
 	c.Send(c.PID(PathWatch), &messages.Pull{Incarnation: c.Incarnation()})
 }
 
-// snapshot replaces everything that it is not older than: what is not in it is gone.
+// known reports whether anybody has said which services there are: the source, or an earlier run through the local mirror.
+func (r *registry) known() bool { return r.complete || r.mirrored }
+
+// snapshot replaces everything that it is not older than. What is not in a complete one is gone; one of an earlier run only adds.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
-	if !m.GetComplete() {
-		return
+	if r.complete && !m.GetComplete() {
+		return // the source has spoken meanwhile
 	}
-	first := !r.complete
+	first, known := !r.complete, r.known()
 	if m.GetNode() != nil {
 		r.nodeChanged(c, m.GetNode(), m.GetRun())
 	}
@@ -141,6 +145,14 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 			r.changed(c, in)
 		}
 	}
+	if !m.GetComplete() {
+		r.mirrored = true
+		r.callRoll(c)
+		if !known {
+			r.began(c, fmt.Sprintf("%d services taken from the local mirror; nothing is removed before the source has spoken", len(r.entries)), m)
+		}
+		return
+	}
 	at := mark(m.GetRun(), m.GetGeneration())
 	for _, key := range r.absent(at, shown) {
 		r.enter(key, at, false)
@@ -149,11 +161,21 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
 	r.callRoll(c)
 	if first {
-		r.report(c, true, "", 0)
-		r.computeEndpoints(c) // also when there are none: our predecessor may have told of some
-		r.beginAll(c)
-		record(c, &messages.Event{Kind: "resync", Text: fmt.Sprintf("snapshot of %d services taken", len(r.entries)), Cause: m.GetGeneration()})
+		r.anew()
+		r.began(c, fmt.Sprintf("snapshot of %d services taken", len(r.entries)), m)
 	}
+}
+
+// began says that it is known which services there are, and has the renderers begin.
+func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
+	warning := ""
+	if !r.complete {
+		warning = causeMirror
+	}
+	r.report(c, true, warning, 0) // it is for the watch to say that the source does not answer
+	r.computeEndpoints(c)         // also when there are none: our predecessor may have told of some
+	r.beginAll(c)
+	record(c, &messages.Event{Kind: "resync", Text: text, Cause: m.GetGeneration()})
 }
 
 // callRoll tells who exists: spawner and introspection drop the others. It is repeated now and then, because both only hear of single

@@ -38,13 +38,15 @@ func (r *registry) beginAll(c *runtime.Context) {
 
 // begin tells a renderer the services of its epoch, and if it has heard of none the services to speak.
 func (r *registry) begin(c *runtime.Context, renderer string) {
-	if !r.complete || r.context == nil || !r.looked {
+	if !r.known() || r.context == nil || !r.looked {
 		return // what the services say without the addresses of VPP must not lead to a deletion; RenderUp is repeated
 	}
 	keys, s := r.keys(), r.renderers[renderer]
 	s.begun = r.generation
 	r.renderers[renderer] = s
-	c.Send(c.PID(PathRenderer(renderer)), &messages.Begin{Epoch: s.epoch, Keys: keys, Node: r.context, Generation: s.begun})
+	c.Send(c.PID(PathRenderer(renderer)), &messages.Begin{
+		Epoch: s.epoch, Keys: keys, Node: r.context, Generation: s.begun, Provisional: !r.complete,
+	})
 	if !s.anew {
 		return
 	}
@@ -53,6 +55,20 @@ func (r *registry) begin(c *runtime.Context, renderer string) {
 		if r.entries[key].pulled || c.Incarnation() > 1 {
 			c.Send(c.PID(PathService(key)), again)
 		}
+	}
+}
+
+// anew has every service speak once more when the source has spoken at last: what it said before came from the local mirror. The list that
+// follows has a generation of its own, or a renderer that lost it could not be told from one that took it.
+func (r *registry) anew() {
+	if !r.mirrored {
+		return
+	}
+	r.mirrored = false
+	r.generation++
+	for name, s := range r.renderers {
+		s.anew = true
+		r.renderers[name] = s
 	}
 }
 

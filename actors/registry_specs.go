@@ -70,7 +70,7 @@ func (r *registry) tick(c *runtime.Context) {
 	if !r.looked {
 		r.askInterfaces(c)
 	}
-	if !r.complete {
+	if !r.known() {
 		r.pull(c)
 	}
 	if r.context == nil {
@@ -119,9 +119,9 @@ func (r *registry) computeEndpoints(c *runtime.Context) {
 	r.tellEndpoints(c)
 }
 
-// tellEndpoints repeats the local endpoints; before the first complete snapshot they are not known.
+// tellEndpoints repeats the local endpoints; before the first snapshot they are not known.
 func (r *registry) tellEndpoints(c *runtime.Context) {
-	if r.endpoints != nil && r.complete {
+	if r.endpoints != nil && r.known() {
 		c.Send(c.PID(PathInterfaces), r.endpoints)
 	}
 }

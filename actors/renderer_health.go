@@ -13,17 +13,26 @@ func (r *renderer) health(c *runtime.Context) {
 	if r.pending() == 0 && !r.globals && !r.guard.busy(r.passed()) {
 		r.damaged = false
 	}
-	r.diagnose(c, r.ails(), "", r.epoch)
+	warning := ""
+	if r.begun.GetProvisional() {
+		warning = causeMirror
+	} else if r.fromMirror() {
+		r.cause = "" // the warning has to go
+	}
+	r.diagnose(c, r.ails(), warning, r.epoch)
 }
+
+// fromMirror reports whether we were last in sync with what the local mirror says, and not with the cluster.
+func (r *renderer) fromMirror() bool { return r.last.GetReason() == causeMirror }
 
 // ails returns the first thing that is not as it should be.
 func (r *renderer) ails() ailment {
-	unready := !r.last.GetOk() || r.damaged
+	unready := !r.last.GetOk() || r.damaged || r.fromMirror()
 	var located, settings, guard ailment
 	if !r.located() {
 		located.cause = causeInterfaces
 	}
-	if (r.globals || !r.swept) && unready {
+	if (r.globals || !r.swept && !r.begun.GetProvisional()) && unready {
 		settings.cause = causeSettings
 	}
 	switch {

@@ -99,16 +99,18 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// snapshot takes a complete list. What was said of a service after it is newer and stays.
+// snapshot takes a list of everything. What was said of a service after it is newer and stays; only from a complete one follows that a
+// service is gone.
 func (w *watch) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
 		w.changed(in)
 	}
-	at := mark(w.run, m.GetGeneration())
-	for _, key := range w.absent(at, shown) {
-		w.enter(key, at, false)
+	if at := mark(w.run, m.GetGeneration()); m.GetComplete() {
+		for _, key := range w.absent(at, shown) {
+			w.enter(key, at, false)
+		}
 	}
 	w.complete = w.complete || m.GetComplete()
 	w.tellHealth(c)

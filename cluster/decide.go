@@ -53,7 +53,7 @@ type decision struct {
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
-		return decision{id: id, reason: or(in.failure, "waiting for etcd")}
+		return decision{id: id, reason: Unconfirmed(id, or(in.failure, "waiting for etcd"))}
 	}
 	claimed := decideClaim(in)
 	published, publishReason, publish := decidePublish(in)
@@ -69,6 +69,15 @@ func decide(in input) decision {
 	}
 	d.reason = reasons(claimed.reason, publishReason, in.failure, in.keys.trouble())
 	return d
+}
+
+// Unconfirmed is the reason of a claim while etcd has said nothing in this life: it begins with the ID of an earlier one, if there was any.
+// With that ID the node goes on, and with no other.
+func Unconfirmed(id uint32, reason string) string {
+	if id == 0 {
+		return reason
+	}
+	return fmt.Sprintf("ID %d, which this node has used, is remembered and unconfirmed; %s", id, reason)
 }
 
 // trouble names the keys that nobody understands, a few of them.

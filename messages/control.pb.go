@@ -576,7 +576,10 @@ type Begin struct {
 	Keys []string     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
 	Node *NodeContext `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
 	// Of the registry at that time, never 0. A service that is not in keys and speaks of a smaller generation is gone.
-	Generation    uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// The source has not spoken yet; these are the services of the local mirror. They are programmed, but the barrier stays closed, and the
+	// first list that is not provisional has all of them speak once more.
+	Provisional   bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -637,6 +640,13 @@ func (x *Begin) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *Begin) GetProvisional() bool {
+	if x != nil {
+		return x.Provisional
+	}
+	return false
 }
 
 // registry -> service: render again for this epoch of this renderer.
@@ -1388,14 +1398,15 @@ const file_control_proto_rawDesc = "" +
 	"\bRenderUp\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05begun\x18\x03 \x01(\x04R\x05begun\"z\n" +
+	"\x05begun\x18\x03 \x01(\x04R\x05begun\"\x9c\x01\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
-	"generation\":\n" +
+	"generation\x12 \n" +
+	"\vprovisional\x18\x05 \x01(\bR\vprovisional\":\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"O\n" +

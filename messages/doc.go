@@ -5,6 +5,7 @@
 //	dataplane.proto  what VPP should do and does: Render, RenderAck, InterfaceSet, LinkState
 //	control.proto    how the troupe keeps itself together: Ready, RenderUp, Begin, Replay, Synced, Fault
 //	cluster.proto    what the nodes agree on: the node record in etcd, node updates
+//	mirror.proto     what a node keeps on its disk for a start without API server and etcd
 //
 // A message is immutable from the moment it is sent: sender and receiver share its memory. Whoever needs another value makes another
 // message. There is no logic here and no type of Kubernetes or GoVPP; rooms translate at their edge.

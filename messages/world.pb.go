@@ -1078,7 +1078,7 @@ type ServiceInput struct {
 	// Ordered by name.
 	Slices []*EndpointSlice `protobuf:"bytes,3,rep,name=slices,proto3" json:"slices,omitempty"`
 	Errors []*ObjectError   `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Grows with every change of this value within one run of the source; never reused for other content.
+	// Grows with every change of this value within one run of the source; never reused for other content. 0 = from an earlier run.
 	Generation    uint64 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1342,7 +1342,8 @@ type Snapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Services []*ServiceInput        `protobuf:"bytes,1,rep,name=services,proto3" json:"services,omitempty"`
 	Node     *NodeInput             `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
-	// True from the first complete list on; nothing is programmed before.
+	// True from the first complete list of the source on. Before that a snapshot says what was known in an earlier run, from the local mirror:
+	// it is programmed, but a service that is not in it may exist, and nothing is removed.
 	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Highest generation given out so far.
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`

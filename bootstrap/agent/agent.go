@@ -46,6 +46,7 @@ type Agent struct {
 	counted   counted // what the last scrape knew of the services
 	events    events.Recorder
 	health    *healthcheck.Servers
+	nodes     *nodeSync // nil where the node stands alone
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
@@ -102,8 +103,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	sync, err := a.nodeSync()
-	if err != nil {
+	if a.nodes, err = a.nodeSync(); err != nil {
 		return err
 	}
 	socket, err := a.vppSocket()
@@ -112,15 +112,18 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
-	relay := newRelay(&overheard{Source: source, ear: a})
+	relay := newRelay(&overheard{Source: a.mirrored(source), ear: a})
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
-		InterfaceEvents: hints, NAT44: rendering, NodeSync: sync, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		InterfaceEvents: hints, NAT44: rendering, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Lag: a.lag,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),
 		},
+	}
+	if a.nodes != nil {
+		deps.NodeSync = a.nodes
 	}
 	a.system = runtime.NewSystem(runtime.Options{
 		Logger: a.log, OnFault: a.onFault,

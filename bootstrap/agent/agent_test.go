@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	etcd "github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 // TestStopInEveryState ends agents in the states that are hard to stop in; TestMain finds what they leave running.
@@ -235,9 +236,15 @@ func TestRestartWritesNothing(t *testing.T) {
 // comparisons find nothing to do, and nothing was written between them.
 func quiescent(t *testing.T, a *Agent) {
 	t.Helper()
+	quiescentVPP(t, a, a.Simulator())
+}
+
+// quiescentVPP is quiescent for a VPP outside the agent.
+func quiescentVPP(t *testing.T, a *Agent, vpp *simulator.VPP) {
+	t.Helper()
 	for last, deadline := uint64(0), time.Now().Add(30*time.Second); time.Now().Before(deadline); {
 		diff, err := a.Backend().Diff(t.Context())
-		writes := a.Simulator().Counters().Mutating()
+		writes := vpp.Counters().Mutating()
 		if err == nil && len(diff.Renderers[0].Operations) == 0 && diff.Renderers[0].Error == "" && writes == last {
 			return
 		}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -20,8 +21,12 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {
 			n := cluster.GetNodes()[name]
+			id := n.GetId()
+			if name == cluster.GetSelf() {
+				id = cmp.Or(id, cluster.GetId()) // of an earlier run; the claim says that it is not confirmed
+			}
 			out.Items = append(out.Items, api.Node{
-				Name: name, ID: n.GetId(), VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),
+				Name: name, ID: id, VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),
 				PodCIDRs: list(n.GetPodCidrs()),
 			})
 		}

@@ -32,18 +32,20 @@ type nodeSync struct {
 	connect connect
 	cfg     cluster.Config
 	log     *slog.Logger
+	claims  *claims // of the local mirror, nil = there is none
 
 	mu        sync.Mutex
 	syncer    *cluster.Syncer // nil while none runs
 	nodes     *messages.NodeInput
 	told      bool // SetNodes was called: nil is a value, too
+	doubted   bool // the source cannot vouch for nodes
 	addresses []string
 }
 
 var _ actors.NodeSync = (*nodeSync)(nil)
 
 // nodeSync makes node sync, with an embedded etcd where asked for; nil where the node stands alone.
-func (a *Agent) nodeSync() (actors.NodeSync, error) {
+func (a *Agent) nodeSync() (*nodeSync, error) {
 	var to connect
 	var err error
 	switch a.cfg.Etcd.Mode {
@@ -57,9 +59,11 @@ func (a *Agent) nodeSync() (actors.NodeSync, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nodeSync{connect: to, log: a.log.With("part", "cluster"), cfg: cluster.Config{
+	n := &nodeSync{connect: to, log: a.log.With("part", "cluster"), claims: a.claims(), cfg: cluster.Config{
 		Prefix: a.cfg.Etcd.Prefix, NodeName: a.cfg.NodeName, GracePeriod: a.cfg.Etcd.GracePeriod.Duration(),
-	}}, nil
+	}}
+	n.cfg.LastID, n.cfg.LastUID = n.claims.last(a.cfg.NodeName, a.cfg.Etcd.Prefix)
+	return n, nil
 }
 
 // externalEtcd makes a client of the etcd that the configuration names. It connects by itself, whenever etcd is there.
@@ -78,7 +82,7 @@ func (a *Agent) externalEtcd() (connect, error) {
 // anything; its start, which may have to wait for a slow disk, delays nobody but node sync.
 func (a *Agent) embeddedEtcd() (connect, error) {
 	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
-		Dir: a.cfg.Etcd.DataDir, NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
+		Dir: a.cfg.EtcdDataDir(), NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
 	})
 	if err != nil {
 		return nil, err
@@ -121,7 +125,7 @@ func (a *Agent) embeddedEtcd() (connect, error) {
 
 // Run satisfies actors.NodeSync. It may be called again after it has returned.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
-	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: "waiting for etcd"})
+	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: cluster.Unconfirmed(n.lastID(), "waiting for etcd")})
 	client, err := n.connect(ctx)
 	if err != nil {
 		return err
@@ -139,9 +143,7 @@ func (n *nodeSync) begin(client *clientv3.Client) *cluster.Syncer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.syncer = cluster.New(client, n.cfg, n.log)
-	if n.told {
-		n.syncer.SetNodes(n.nodes)
-	}
+	n.tellNodes()
 	if n.addresses != nil {
 		n.syncer.Publish(n.addresses)
 	}
@@ -154,7 +156,7 @@ func (n *nodeSync) end() {
 	n.syncer = nil
 }
 
-// remember keeps the ID that this node holds, for the next syncer.
+// remember keeps the ID that this node holds, for the next syncer and for the next run.
 func (n *nodeSync) remember(state *messages.ClusterState) {
 	if state.GetClaim() != messages.ClaimState_CLAIM_HELD {
 		return
@@ -162,6 +164,7 @@ func (n *nodeSync) remember(state *messages.ClusterState) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cfg.LastID, n.cfg.LastUID = state.GetId(), state.GetNodes()[state.GetSelf()].GetUid()
+	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.cfg.Prefix})
 }
 
 func (n *nodeSync) lastID() uint32 {
@@ -175,8 +178,31 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.nodes, n.told = in, true
-	if n.syncer != nil {
-		n.syncer.SetNodes(in)
+	n.tellNodes()
+}
+
+// vouch says whether the source sees what happens. While it does not, or what it says comes from the local mirror, a node that is missing in it
+// may well be there, and must not lose its ID.
+func (n *nodeSync) vouch(ok bool) {
+	if n == nil {
+		return // this node stands alone
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.doubted != !ok {
+		n.doubted = !ok
+		n.tellNodes()
+	}
+}
+
+// tellNodes tells the syncer what Kubernetes said last. The lock must be held.
+func (n *nodeSync) tellNodes() {
+	if n.syncer == nil || !n.told {
+		return
+	}
+	n.syncer.SetNodes(n.nodes)
+	if n.doubted {
+		n.syncer.SetNodes(nil)
 	}
 }
 

@@ -122,8 +122,9 @@ func (a *Agent) heardChanges(services, slices int) {
 	}
 }
 
-// heardHealth satisfies ear: it writes into the journal what the source says of itself.
+// heardHealth satisfies ear: it writes into the journal what the source says of itself, and tells node sync whether to believe it.
 func (a *Agent) heardHealth(ok bool, reason string) {
+	a.nodes.vouch(ok)
 	text := "everything can be read and used"
 	switch {
 	case !ok:

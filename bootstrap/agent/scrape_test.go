@@ -22,6 +22,8 @@ var promised = []string{
 	`troupe_services{state="in-sync"}`, `troupe_services{state="pending"}`, `troupe_services{state="failed"}`,
 	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`,
 	`troupe_input_errors`,
+	`troupe_mirror_serving`, `troupe_mirror_saved_timestamp_seconds`, `troupe_mirror_saves_total`, `troupe_mirror_refused_total{why="failed"}`,
+	`troupe_mirror_refused_total{why="empty"}`, `troupe_mirror_refused_total{why="foreign"}`,
 	`troupe_vpp_operations_total{outcome="succeeded",renderer="nat44"}`, `troupe_vpp_operations_total{outcome="failed",renderer="nat44"}`,
 	`troupe_vpp_operations_total{outcome="unknown",renderer="nat44"}`,
 	`troupe_actors{kind="service"`, `troupe_actor_messages_pending{kind="service"}`, `troupe_actor_messages_received_total{kind="service"}`,

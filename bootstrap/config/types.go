@@ -21,6 +21,9 @@ type Agent struct {
 	// Remove our rows from VPP when the agent is told to stop. By default VPP goes on forwarding, and the next start finds everything in
 	// place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
+	// Directory for what must outlive this process: the local mirror (in mirror/), and the data of an embedded etcd. Empty: no mirror, and
+	// etcd.dataDir for an embedded etcd.
+	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Where the desired state comes from.
 	Kubernetes Kubernetes `json:"kubernetes"`
 	// What is served, as far as the cluster does not say it itself.
@@ -31,6 +34,8 @@ type Agent struct {
 	NAT44 NAT44 `json:"nat44"`
 	// Where the nodes agree on node IDs and VPP addresses.
 	Etcd Etcd `json:"etcd"`
+	// The local mirror: what the agent starts with when neither the API server nor etcd answers. It needs dataDir.
+	Mirror Mirror `json:"mirror"`
 	// Intervals of checks and repairs.
 	Healing Healing `json:"healing"`
 	// The HTTP server.
@@ -116,12 +121,22 @@ type Etcd struct {
 	Cert string `json:"cert" flag:"etcd-cert"`
 	// Path of the key of cert (PEM).
 	Key string `json:"key" flag:"etcd-key"`
-	// Directory for the data of an embedded etcd.
-	DataDir string `json:"dataDir" flag:"data-dir"`
+	// Directory for the data of an embedded etcd where dataDir is empty.
+	DataDir string `json:"dataDir"`
 	// Prefix of all keys. Clusters that share one etcd need different ones.
 	Prefix string `json:"prefix"`
 	// How long after a node left Kubernetes its ID stays taken.
 	GracePeriod Duration `json:"gracePeriod" min:"0s" max:"720h"`
+}
+
+// Mirror says when the local mirror is used, and when it forgets.
+type Mirror struct {
+	// How long the source may take for its first complete list before the mirror stands in for it. A source that says that it cannot read
+	// anything is not waited for.
+	Grace Duration `json:"grace" min:"100ms" max:"10m"`
+	// How long a healthy source must have no service at all before the mirror forgets those it has: a source that lost its data looks the
+	// same.
+	ConfirmEmpty Duration `json:"confirmEmpty" min:"1s" max:"168h"`
 }
 
 // Healing are the intervals at which the agent looks after itself.

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -29,6 +31,17 @@ const (
 // FilesDir returns the directory of a "files:DIR" source.
 func (k Kubernetes) FilesDir() (dir string, ok bool) {
 	return strings.CutPrefix(k.Source, SourceFilesPrefix)
+}
+
+// EtcdDataDir is where an embedded etcd keeps its data.
+func (a *Agent) EtcdDataDir() string { return cmp.Or(a.DataDir, a.Etcd.DataDir) }
+
+// MirrorDir is where the local mirror is kept, "" = there is none.
+func (a *Agent) MirrorDir() string {
+	if a.DataDir == "" {
+		return ""
+	}
+	return filepath.Join(a.DataDir, "mirror")
 }
 
 // Validate checks the values and how they fit together. It reports every problem at once (Errors), with the line or the flag it came from.
@@ -174,7 +187,7 @@ func (v *validator) together(a *Agent) {
 	if a.Etcd.Mode != EtcdExternal && len(a.Etcd.Endpoints) > 0 {
 		v.fail("etcd.endpoints", "has no meaning with mode %q", a.Etcd.Mode)
 	}
-	if a.Etcd.Mode == EtcdEmbedded && a.Etcd.DataDir == "" {
+	if a.Etcd.Mode == EtcdEmbedded && a.EtcdDataDir() == "" {
 		v.fail("etcd.dataDir", `is required with mode "embedded"`)
 	}
 	if p := a.Etcd.Prefix; !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") {

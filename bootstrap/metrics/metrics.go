@@ -14,6 +14,7 @@ import (
 type Metrics struct {
 	registry *prometheus.Registry
 	proxy    *proxy
+	mirror   *mirror
 
 	operations  *prometheus.CounterVec
 	inputErrors prometheus.Gauge
@@ -24,7 +25,7 @@ type Metrics struct {
 // New returns a new set with a registry of its own.
 func New() *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), proxy: newProxy(), watched: &watched{}, clock: time.Now,
+		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), watched: &watched{}, clock: time.Now,
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
 			Help: "Operations on VPP by renderer and outcome; unknown = no answer came, VPP is read again.",
@@ -39,6 +40,7 @@ func New() *Metrics {
 		m.operations, m.inputErrors, m.watched,
 	)
 	m.proxy.register(m.registry)
+	m.mirror.register(m.registry)
 	return m
 }
 

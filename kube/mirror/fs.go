@@ -1,0 +1,101 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// mostBytes is the largest file that is read: a cluster of a hundred thousand services has a tenth of it.
+const mostBytes = 1 << 30
+
+// FS are the operations on files that a Store needs. Names are paths. What an operation did survives the death of the process, but that of
+// the machine only after Sync of the file and SyncDir of its directory.
+type FS interface {
+	// MkdirAll makes a directory with its parents, for its owner alone.
+	MkdirAll(dir string) error
+	// ReadFile reads a whole file; an error for which errors.Is(err, fs.ErrNotExist) holds says that there is none.
+	ReadFile(name string) ([]byte, error)
+	// Create makes a new file in a directory, for its owner alone, under a name that nobody else uses: prefix, something, suffix.
+	Create(dir, prefix, suffix string) (File, error)
+	// Leftovers lists the files of a directory whose names end so, as paths.
+	Leftovers(dir, suffix string) ([]string, error)
+	// Rename gives a file another name, at once and in place of a file that has it.
+	Rename(from, to string) error
+	// Remove removes a file.
+	Remove(name string) error
+	// SyncDir makes what was done to the names in a directory durable.
+	SyncDir(dir string) error
+}
+
+// File is a file that is being written.
+type File interface {
+	io.Writer
+	// Name is its path.
+	Name() string
+	// Sync makes what was written durable.
+	Sync() error
+	// Close ends the writing.
+	Close() error
+}
+
+// Disk is the file system of the machine.
+type Disk struct{}
+
+var _ FS = Disk{}
+
+// MkdirAll satisfies FS.
+func (Disk) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o700) }
+
+// ReadFile satisfies FS. Opening a pipe would block, and a huge file would not fit.
+func (Disk) ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: it is no regular file", ErrDamaged)
+	case info.Size() > mostBytes:
+		return nil, fmt.Errorf("%w: it is larger than %d MiB", ErrDamaged, mostBytes>>20)
+	}
+	return os.ReadFile(name)
+}
+
+// Create satisfies FS.
+func (Disk) Create(dir, prefix, suffix string) (File, error) {
+	return os.CreateTemp(dir, prefix+"*"+suffix)
+}
+
+// Leftovers satisfies FS.
+func (Disk) Leftovers(dir, suffix string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), suffix) && e.Type().IsRegular() {
+			names = append(names, filepath.Join(dir, e.Name()))
+		}
+	}
+	return names, err
+}
+
+// Rename satisfies FS.
+func (Disk) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove satisfies FS.
+func (Disk) Remove(name string) error { return os.Remove(name) }
+
+// SyncDir satisfies FS.
+func (Disk) SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

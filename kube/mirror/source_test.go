@@ -1,0 +1,575 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// scripted is a real source that says what a test has it say.
+type scripted struct {
+	say       chan func(kube.Sink)
+	end       chan error
+	refreshed int
+}
+
+func newScripted() *scripted {
+	return &scripted{say: make(chan func(kube.Sink)), end: make(chan error, 1)}
+}
+
+// Run satisfies kube.Source.
+func (s *scripted) Run(ctx context.Context, sink kube.Sink) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.end:
+			return err
+		case say := <-s.say:
+			say(sink)
+		}
+	}
+}
+
+// Refresh satisfies kube.Source.
+func (s *scripted) Refresh() { s.refreshed++ }
+
+// troupe is a sink that takes what it is told as the actors do: newer generations win, only a complete list removes.
+type troupe struct {
+	mu       sync.Mutex
+	services map[string]*messages.ServiceInput
+	node     *messages.NodeInput
+	complete bool
+	lists    int
+	ok       bool
+	reason   string
+	healths  int
+	broken   []string
+}
+
+// ServiceChanged satisfies kube.Sink.
+func (r *troupe) ServiceChanged(in *messages.ServiceInput) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.take(in)
+}
+
+func (r *troupe) take(in *messages.ServiceInput) {
+	old := r.services[in.GetKey()]
+	switch {
+	case old != nil && in.GetGeneration() < old.GetGeneration():
+		r.broken = append(r.broken, fmt.Sprintf("%s: generation %d after %d", in.GetKey(), in.GetGeneration(), old.GetGeneration()))
+	case in.GetService() == nil:
+		delete(r.services, in.GetKey())
+	default:
+		r.services[in.GetKey()] = in
+	}
+}
+
+// NodeChanged satisfies kube.Sink.
+func (r *troupe) NodeChanged(in *messages.NodeInput) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.node = in
+}
+
+// Snapshot satisfies kube.Sink.
+func (r *troupe) Snapshot(m *messages.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.complete && !m.GetComplete() {
+		r.broken = append(r.broken, "an earlier run after the source")
+	}
+	shown := map[string]bool{}
+	for _, in := range m.GetServices() {
+		shown[in.GetKey()] = true
+		r.take(in)
+	}
+	if m.GetComplete() {
+		maps.DeleteFunc(r.services, func(key string, _ *messages.ServiceInput) bool { return !shown[key] })
+	}
+	r.node, r.complete, r.lists = m.GetNode(), r.complete || m.GetComplete(), r.lists+1
+}
+
+// Health satisfies kube.Sink.
+func (r *troupe) Health(ok bool, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.healths > 0 && r.ok == ok && r.reason == reason {
+		r.broken = append(r.broken, "the same health twice: "+reason)
+	}
+	r.ok, r.reason, r.healths = ok, reason, r.healths+1
+}
+
+// counts is an Observer.
+type counts struct {
+	mu      sync.Mutex
+	serving bool
+	saved   int
+	refused map[string]int
+}
+
+// MirrorServing satisfies Observer.
+func (c *counts) MirrorServing(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving = on
+}
+
+// MirrorSaved satisfies Observer.
+func (c *counts) MirrorSaved(time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.saved++
+}
+
+// MirrorNotSaved satisfies Observer.
+func (c *counts) MirrorNotSaved(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused[why]++
+}
+
+// play is one run of a Source in virtual time.
+type play struct {
+	*testing.T
+	disk   *fakeDisk
+	inner  *scripted
+	sink   *troupe
+	counts *counts
+	cfg    Config
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// perform runs a Source on a disk and plays; then it is ended as by an orderly stop.
+func perform(t *testing.T, disk *fakeDisk, act func(p *play)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		p := &play{
+			T: t, disk: disk, inner: newScripted(), sink: &troupe{services: map[string]*messages.ServiceInput{}},
+			counts: &counts{refused: map[string]int{}}, cancel: cancel, done: make(chan error, 1),
+		}
+		p.cfg = Config{Node: "n1", Origin: "kubernetes", Observer: p.counts}
+		s := New(p.inner, NewStore("d", disk), p.cfg, quiet())
+		go func() { p.done <- s.Run(ctx, p.sink) }()
+		synctest.Wait()
+		act(p)
+		cancel()
+		synctest.Wait()
+		select {
+		case err := <-p.done:
+			if err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+		default:
+			t.Error("it goes on")
+		}
+		for _, rule := range p.sink.broken {
+			t.Errorf("told the sink wrongly: %s", rule)
+		}
+	})
+}
+
+// says has the real source say something.
+func (p *play) says(what func(kube.Sink)) {
+	p.Helper()
+	p.inner.say <- what
+	synctest.Wait()
+}
+
+func (p *play) delivers(m *messages.Snapshot) {
+	p.Helper()
+	p.says(func(s kube.Sink) { s.Snapshot(m) })
+}
+
+func (p *play) passes(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// knows compares what the troupe knows.
+func (p *play) knows(complete bool, services ...string) {
+	p.Helper()
+	if got := slices.Sorted(maps.Keys(p.sink.services)); !slices.Equal(got, services) || p.sink.complete != complete {
+		p.Errorf("known are %v, complete %t; want %v, %t", got, p.sink.complete, services, complete)
+	}
+}
+
+// health compares what was said last: reason is part of it, "" = nothing.
+func (p *play) health(ok bool, reason string) {
+	p.Helper()
+	said := strings.Contains(p.sink.reason, reason) && (reason != "" || p.sink.reason == "")
+	if p.sink.ok != ok || !said {
+		p.Errorf("health %t %q; want %t %q", p.sink.ok, p.sink.reason, ok, reason)
+	}
+}
+
+// holds compares what is on the disk.
+func (p *play) holds(services ...string) *messages.Mirror {
+	p.Helper()
+	m, err := NewStore("d", p.disk).Snapshot()
+	if err != nil && !errors.Is(err, ErrNone) {
+		p.Fatal(err)
+	}
+	var got []string
+	for _, in := range m.GetSnapshot().GetServices() {
+		got = append(got, in.GetKey())
+	}
+	if !slices.Equal(got, services) {
+		p.Errorf("the disk holds %v, want %v", got, services)
+	}
+	return m
+}
+
+// saved is a disk with the mirror of an earlier run of cluster a.
+func saved(t *testing.T, services ...*messages.ServiceInput) *fakeDisk {
+	t.Helper()
+	disk := newFakeDisk()
+	m := &messages.Mirror{Revision: 5, Saved: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano(), Node: "n1", Source: "kubernetes"}
+	m.Snapshot = cluster("a", services...)
+	if err := NewStore("d", disk).SaveSnapshot(m); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+func TestTheMirrorStandsInWhenTheSourceIsLate(t *testing.T) {
+	perform(t, saved(t, service("api", 8), service("web", 9)), func(p *play) {
+		p.passes(5*time.Second - 1)
+		p.knows(false)
+		p.passes(1)
+		p.knows(false, "shop/api", "shop/web")
+		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: the source has not delivered anything yet")
+		if !p.counts.serving {
+			p.Error("nobody counts that the mirror serves")
+		}
+		want := cluster("a").GetNode()
+		want.Generation = 0
+		if diff := cmp.Diff(want, p.sink.node, protocmp.Transform()); diff != "" {
+			p.Errorf("node (-want +got)\n%s", diff)
+		}
+		p.passes(time.Hour)
+		p.holds("shop/api", "shop/web")
+		if p.counts.saved != 0 || p.sink.lists != 1 {
+			p.Errorf("%d saves, %d lists", p.counts.saved, p.sink.lists)
+		}
+
+		// The source comes, with its own count of generations, without one service and with a new one.
+		p.delivers(cluster("a", service("new", 1), service("web", 2)))
+		p.knows(true, "shop/new", "shop/web")
+		p.health(true, "")
+		if p.counts.serving {
+			p.Error("the mirror still counts as serving")
+		}
+		p.passes(2 * time.Second)
+		if m := p.holds("shop/new", "shop/web"); m.GetRevision() != 6 {
+			p.Errorf("revision %d", m.GetRevision())
+		}
+	})
+}
+
+func TestTheMirrorStandsInWhenTheSourceSeesNothing(t *testing.T) {
+	perform(t, saved(t, service("web", 9)), func(p *play) {
+		p.says(func(s kube.Sink) { s.Health(false, "services: connection refused") })
+		p.knows(false, "shop/web")
+		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: services: connection refused")
+		p.says(func(s kube.Sink) { s.Health(false, "services: no route") })
+		p.health(false, "no route")
+		p.says(func(s kube.Sink) { s.Health(true, "") }) // it sees, but it has not listed yet
+		p.health(false, "has not delivered anything yet")
+		p.delivers(cluster("a", service("web", 1)))
+		p.health(true, "")
+		p.says(func(s kube.Sink) { s.Health(false, "gone again") })
+		p.health(false, "gone again")
+		if strings.Contains(p.sink.reason, "mirror") {
+			p.Errorf("the mirror comes back: %s", p.sink.reason)
+		}
+		p.knows(true, "shop/web")
+	})
+}
+
+// TestWhoAsksAgainIsAnswered while the mirror serves, too: a restarted watch has heard nothing.
+func TestWhoAsksAgainIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, sink := newScripted(), &troupe{services: map[string]*messages.ServiceInput{}}
+		s := New(inner, NewStore("d", saved(t, service("web", 9))), Config{Node: "n1", Origin: "kubernetes"}, quiet())
+		done := make(chan error)
+		go func() { done <- s.Run(t.Context(), sink) }()
+		s.Refresh()
+		synctest.Wait()
+		if sink.lists != 0 {
+			t.Error("a list before the grace time")
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		for range 3 {
+			s.Refresh()
+			synctest.Wait()
+		}
+		if sink.lists != 4 || inner.refreshed != 4 {
+			t.Errorf("%d lists, the source was asked %d times", sink.lists, inner.refreshed)
+		}
+		inner.end <- errIO
+		if err := <-done; !errors.Is(err, errIO) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
+func TestASourceInTimeIsPassedOn(t *testing.T) {
+	perform(t, saved(t, service("old", 9)), func(p *play) {
+		p.delivers(cluster("a", service("web", 1)))
+		p.passes(time.Minute)
+		p.knows(true, "shop/web")
+		if p.sink.healths != 0 || p.sink.lists != 1 {
+			p.Errorf("%d healths, %d lists", p.sink.healths, p.sink.lists)
+		}
+		p.says(func(s kube.Sink) { s.ServiceChanged(service("web", 2)) })
+		p.says(func(s kube.Sink) { s.NodeChanged(&messages.NodeInput{Generation: 3}) })
+		p.says(func(s kube.Sink) { s.Health(true, "f.yaml: a warning") })
+		p.health(true, "f.yaml: a warning")
+		if p.sink.services["shop/web"].GetGeneration() != 2 || p.sink.node.GetGeneration() != 3 {
+			p.Errorf("%v, %v", p.sink.services, p.sink.node)
+		}
+	})
+}
+
+// TestChangesAreSaved: together, a moment later, not more often than that, and at the end.
+func TestChangesAreSaved(t *testing.T) {
+	disk := newFakeDisk()
+	perform(t, disk, func(p *play) {
+		p.delivers(cluster("a", service("web", 1)))
+		p.passes(2*time.Second - 1)
+		p.holds()
+		p.passes(1)
+		if m := p.holds("shop/web"); m.GetRevision() != 1 || m.GetNode() != "n1" || m.GetSource() != "kubernetes" {
+			p.Errorf("%v", m)
+		}
+		for generation := range uint64(1000) {
+			p.says(func(s kube.Sink) { s.ServiceChanged(service("web", 2+generation)) })
+			p.passes(10 * time.Millisecond)
+		}
+		if p.counts.saved < 5 || p.counts.saved > 7 {
+			p.Errorf("%d saves in 12 s", p.counts.saved)
+		}
+		p.passes(2 * time.Second)
+		before := p.counts.saved
+		same := cluster("a", p.sink.services["shop/web"])
+		p.delivers(same)
+		p.passes(10 * time.Second)
+		p.delivers(&messages.Snapshot{Services: same.GetServices(), Node: same.GetNode(), Complete: true, Generation: 2000})
+		p.passes(10 * time.Second)
+		if p.counts.saved != before+1 { // the node is another value, the second list says nothing new
+			p.Errorf("%d saves for nothing", p.counts.saved-before)
+		}
+		p.says(func(s kube.Sink) { s.ServiceChanged(service("late", 3000)) })
+	})
+	perform(t, disk, func(p *play) {
+		p.holds("shop/late", "shop/web")
+		p.passes(5 * time.Second)
+		p.knows(false, "shop/late", "shop/web")
+	})
+}
+
+// TestAnUnchangedStateStaysFresh: its time tells how long ago the source vouched for it.
+func TestAnUnchangedStateStaysFresh(t *testing.T) {
+	perform(t, newFakeDisk(), func(p *play) {
+		p.delivers(cluster("a", service("web", 1)))
+		p.passes(3*time.Hour + time.Minute)
+		if p.counts.saved != 4 {
+			p.Errorf("%d saves", p.counts.saved)
+		}
+		p.says(func(s kube.Sink) { s.Health(false, "gone") })
+		p.passes(24 * time.Hour)
+		if p.counts.saved != 4 {
+			p.Errorf("%d saves; a source that sees nothing vouches for nothing", p.counts.saved)
+		}
+		seen := time.Unix(0, p.holds("shop/web").GetSaved())
+		if age := time.Since(seen); age < 24*time.Hour || age > 25*time.Hour {
+			p.Errorf("age %s", age)
+		}
+	})
+}
+
+// TestAnEmptySnapshotIsNotBelievedAtOnce: the troupe is told, the mirror keeps what it has until the emptiness has lasted.
+func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
+	disk := saved(t, service("api", 8), service("web", 9))
+	perform(t, disk, func(p *play) {
+		p.delivers(cluster("a"))
+		p.knows(true)
+		p.passes(3 * time.Second)
+		p.holds("shop/api", "shop/web")
+		p.health(true, "the source has no service at all: the local mirror of 2026-01-02T03:04:05Z keeps its 2 until that has lasted 10m0s")
+		p.passes(5 * time.Minute)
+	})
+	perform(t, disk, func(p *play) { // not at the end either, and the time begins anew
+		p.delivers(cluster("a"))
+		p.passes(9 * time.Minute)
+		p.holds("shop/api", "shop/web")
+		p.says(func(s kube.Sink) { s.Health(false, "gone") }) // nor while the source does not see what happens
+		p.says(func(s kube.Sink) { s.Health(true, "") })
+		p.passes(9 * time.Minute)
+		p.holds("shop/api", "shop/web")
+		p.passes(11 * time.Minute)
+		p.holds()
+		p.health(true, "")
+		if p.counts.refused["empty"] == 0 || p.counts.saved != 1 {
+			p.Errorf("%v, %d saves", p.counts.refused, p.counts.saved)
+		}
+	})
+}
+
+func TestAServiceEndsTheEmptiness(t *testing.T) {
+	perform(t, saved(t, service("web", 9)), func(p *play) {
+		p.delivers(cluster("a"))
+		p.passes(9 * time.Minute)
+		p.says(func(s kube.Sink) { s.ServiceChanged(service("new", 5)) })
+		p.passes(3 * time.Second)
+		p.holds("shop/new")
+		p.health(true, "")
+	})
+}
+
+// TestTheLastServiceOfOneRun is forgotten by the same rule, not only at the start.
+func TestTheLastServiceOfOneRun(t *testing.T) {
+	perform(t, newFakeDisk(), func(p *play) {
+		p.delivers(cluster("a", service("web", 1)))
+		p.passes(3 * time.Second)
+		p.says(func(s kube.Sink) { s.ServiceChanged(&messages.ServiceInput{Key: "shop/web", Generation: 2}) })
+		p.passes(9 * time.Minute)
+		p.holds("shop/web")
+		p.passes(2 * time.Minute)
+		p.holds()
+	})
+}
+
+// TestAnotherClusterDoesNotReplaceTheMirror: it is put aside, and the new cluster gets a mirror of its own.
+func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
+	disk := saved(t, service("web", 9))
+	perform(t, disk, func(p *play) {
+		p.passes(6 * time.Second)
+		p.knows(false, "shop/web") // nobody can know yet
+		p.delivers(cluster("b", service("other", 1)))
+		p.knows(true, "shop/other")
+		p.passes(3 * time.Second)
+		p.health(true, "was of another cluster")
+		p.health(true, "it is kept as d/snapshot.foreign")
+		if m := p.holds("shop/other"); m.GetRevision() != 1 {
+			p.Errorf("revision %d", m.GetRevision())
+		}
+		if p.counts.refused["foreign"] != 1 {
+			p.Errorf("%v", p.counts.refused)
+		}
+	})
+	if kept, err := decodeMirror(disk.names["d/snapshot.foreign"].cached); err != nil || kept.GetRevision() != 5 {
+		t.Errorf("%v, %v", kept, err)
+	}
+}
+
+// TestAnEmptyForeignClusterIsForeign: it is not taken for our own that has lost everything.
+func TestAnEmptyForeignClusterIsForeign(t *testing.T) {
+	disk := saved(t, service("web", 9))
+	perform(t, disk, func(p *play) {
+		p.delivers(cluster("b"))
+		p.passes(3 * time.Second)
+		p.holds()
+		p.health(true, "was of another cluster")
+	})
+	if disk.names["d/snapshot.foreign"] == nil {
+		t.Error("it is not kept")
+	}
+}
+
+func TestAMirrorThatCannotBeUsed(t *testing.T) {
+	ofNode := func(name string) []byte {
+		return encoded(t, kindSnapshot, &messages.Mirror{Revision: 5, Node: name, Source: "kubernetes", Snapshot: cluster("a", service("web", 9))})
+	}
+	for name, tt := range map[string]struct {
+		data []byte
+		says string
+		file string // where it is in the end
+	}{
+		"damaged":         {[]byte("garbage"), "d/snapshot: the file is damaged: it has only 7 bytes; it is kept as d/snapshot.damaged", "d/snapshot.damaged"},
+		"of another node": {ofNode("n2"), `local mirror not used: it is of node "n2"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := newFakeDisk()
+			disk.names["d/snapshot"] = &inode{cached: tt.data}
+			perform(t, disk, func(p *play) {
+				p.passes(time.Hour)
+				p.knows(false)
+				p.says(func(s kube.Sink) { s.Health(false, "no answer") })
+				p.health(false, "no answer; ")
+				p.health(false, tt.says)
+				p.delivers(cluster("a", service("new", 1)))
+				p.says(func(s kube.Sink) { s.Health(true, "") })
+				p.health(true, tt.says)
+				p.passes(3 * time.Second)
+				p.holds("shop/new")
+			})
+			if tt.file != "" && string(disk.names[tt.file].cached) != string(tt.data) {
+				t.Errorf("%s is not what it was", tt.file)
+			}
+		})
+	}
+}
+
+// TestADiskThatFails shows, and does not stop anything; what could not be saved is saved later.
+func TestADiskThatFails(t *testing.T) {
+	disk := newFakeDisk()
+	perform(t, disk, func(p *play) {
+		p.delivers(cluster("a", service("web", 1)))
+		disk.stop = disk.step + 3 // the write
+		p.passes(2 * time.Second)
+		p.holds()
+		p.health(true, "save local mirror d/snapshot: input/output error")
+		if p.counts.refused["failed"] != 1 {
+			p.Errorf("%v", p.counts.refused)
+		}
+		p.passes(10 * time.Second)
+		p.holds("shop/web")
+		p.health(true, "")
+	})
+	disk = saved(t, service("web", 9))
+	disk.step, disk.stop = 0, 2 // the first read
+	perform(t, disk, func(p *play) {
+		p.passes(time.Minute)
+		p.knows(false)
+		p.delivers(cluster("a", service("new", 1)))
+		p.health(true, "read local mirror d/snapshot: input/output error")
+	})
+	if _, err := disk.ReadFile("d/snapshot.damaged"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing is wrong with it: %v", err)
+	}
+}
+
+// TestAForeignMirrorThatCannotBePutAsideStays.
+func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
+	disk := saved(t, service("web", 9))
+	perform(t, disk, func(p *play) {
+		p.delivers(cluster("b", service("other", 1)))
+		disk.step, disk.stop = 0, 1
+		p.passes(3 * time.Second)
+		p.holds("shop/web")
+		p.health(true, "put local mirror aside: input/output error")
+		p.passes(10 * time.Second)
+		p.holds("shop/other")
+	})
+}
