@@ -214,14 +214,15 @@ func newGetEvents(io streams, use string) *cobra.Command {
 	return cmd
 }
 
-// eventsTable prints events, which come the newest first, the newest last: where the eye of a reader of a terminal is.
+// eventsTable prints events, which come the newest first, the newest last: where the eye of a reader of a terminal is. The text, which is as
+// long as it likes, stands last, so that it does not push the other columns apart.
 func eventsTable(c *columns, events []api.Event) {
-	c.row("SEQ", "TIME", "KIND", "ACTOR", "OBJECT", "TEXT", "ERROR")
+	c.row("SEQ", "TIME", "KIND", "ACTOR", "OBJECT", "ERROR", "TEXT")
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
-		c.row(e.Seq, clock(e.Time), e.Kind, e.Actor, e.Object, e.Text, e.Error)
+		c.row(e.Seq, clock(e.Time), e.Kind, e.Actor, e.Object, e.Error, e.Text)
 		for _, op := range e.Operations {
-			fmt.Fprintf(c.w, "\t\t\t\t\t  %s\t\n", op)
+			fmt.Fprintf(c.w, "\t\t\t\t\t\t  %s\n", op)
 		}
 	}
 }

@@ -84,10 +84,10 @@ agent                     agent       running   -
       ` + "`" + `- shop~service-001   service     running   -
 `,
 		"events": `
-SEQ   TIME                       KIND     ACTOR                   OBJECT   TEXT                     ERROR
-1     2026-11-21T08:00:01.000Z   drill    agent/dataplane/nat44   -        kill                     -
-2     2026-11-21T08:00:02.000Z   resync   agent/healer            -        drill                    -
-                                                                             add 10.96.0.1:80/TCP
+SEQ   TIME                       KIND     ACTOR                   OBJECT   ERROR   TEXT
+1     2026-11-21T08:00:01.000Z   drill    agent/dataplane/nat44   -        -       kill
+2     2026-11-21T08:00:02.000Z   resync   agent/healer            -        -       drill
+                                                                                     add 10.96.0.1:80/TCP
 `,
 		"diff": `
 nat44   VPP holds what it should
