@@ -12,6 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -22,10 +23,16 @@ func (a *Agent) mirrored(source kube.Source) kube.Source {
 	if dir == "" {
 		return source
 	}
-	return mirror.New(source, mirror.NewStore(dir, mirror.Disk{}), mirror.Config{
+	out := mirror.New(source, mirror.NewStore(dir, mirror.Disk{}), mirror.Config{
 		Node: a.cfg.NodeName, Origin: origin(a.cfg.Kubernetes), Grace: a.cfg.Mirror.Grace.Duration(),
 		ConfirmEmpty: a.cfg.Mirror.ConfirmEmpty.Duration(), Observer: a.metrics,
 	}, a.log.With("part", "mirror"))
+	if s, ok := source.(*files.Source); ok {
+		if earlier := out.Earlier(); earlier != nil {
+			s.Remember(earlier)
+		}
+	}
+	return out
 }
 
 // origin names the place that a source reads. The address of an API server is not in it: it may change, and leads to the same cluster.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/kube"
@@ -228,5 +229,99 @@ func withoutService(t *testing.T, path, name string) {
 	}
 	if err := os.WriteFile(path, []byte(strings.Join(kept, "\n---\n")), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestABrokenManifestAtTheStart keeps the rows of the run before, and only those: what is broken now was served a moment ago.
+func TestABrokenManifestAtTheStart(t *testing.T) {
+	m := newMachine(t)
+	alone := func(cfg *config.Agent) { cfg.Etcd.Mode, cfg.Etcd.Endpoints = config.EtcdNone, nil }
+	first := m.agent(alone)
+	ready(t, first)
+	quiescentVPP(t, first, m.vpp)
+	rows := m.vpp.Rows()
+	stop(t, first)
+	path := filepath.Join(m.shop, "inside.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(text), "clusterIP: \"10.96.30.2\"", "clusterIP: [10.96.30.2]", 1)
+	if broken == string(text) {
+		t.Fatal("nothing was broken")
+	}
+	if err := os.WriteFile(path, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := m.agent(alone)
+	ready(t, a)
+	m.unchanged(a, rows)
+	eventually(t, "the error is shown", func() bool {
+		return slices.ContainsFunc(a.Backend().Readiness().Parts, func(p api.Part) bool {
+			return p.Name == "watch" && p.OK && strings.Contains(p.Reason, "Service shop/catalog")
+		})
+	})
+}
+
+// TestClaimsAreKept: the ID that etcd confirmed outlives the process, for the same node and the same prefix.
+func TestClaimsAreKept(t *testing.T) {
+	cfg := config.Defaults()
+	cfg.DataDir = t.TempDir()
+	life := func(act func(c *claims)) {
+		t.Helper()
+		a := &Agent{cfg: cfg, log: quiet()}
+		act(a.claims())
+		stop(t, a)
+	}
+	life(func(c *claims) {
+		if id, uid := c.last("n1", "/p"); id != 0 || uid != "" {
+			t.Errorf("before any: %d, %q", id, uid)
+		}
+		c.keep(&messages.MirroredClaim{Id: 6, Node: "n1", Uid: "old", Prefix: "/p"})
+		c.keep(&messages.MirroredClaim{Id: 7, Node: "n1", Uid: "u", Prefix: "/p"})
+	})
+	path := filepath.Join(cfg.MirrorDir(), "claim")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	life(func(c *claims) {
+		for who, want := range map[[2]string]uint32{{"n1", "/p"}: 7, {"n2", "/p"}: 0, {"n1", "/q"}: 0} {
+			if id, _ := c.last(who[0], who[1]); id != want {
+				t.Errorf("%v: %d, want %d", who, id, want)
+			}
+		}
+		c.keep(&messages.MirroredClaim{Id: 7, Node: "n1", Uid: "u", Prefix: "/p"}) // nothing new
+	})
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("it was saved again: %v", err)
+	}
+	if err := os.WriteFile(path, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	life(func(c *claims) {
+		if id, _ := c.last("n1", "/p"); id != 0 {
+			t.Errorf("from garbage: %d", id)
+		}
+	})
+	if kept, err := os.ReadFile(path + ".damaged"); err != nil || string(kept) != "garbage" {
+		t.Errorf("%q, %v", kept, err)
+	}
+	var none *claims // without a directory
+	none.keep(&messages.MirroredClaim{Id: 1})
+	if id, _ := none.last("n1", "/p"); id != 0 {
+		t.Errorf("from nowhere: %d", id)
+	}
+}
+
+func TestOrigin(t *testing.T) {
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, want := range map[string]string{"kubernetes": "kubernetes", "files:/a/b": "files:/a/b", "files:/a/": "files:/a", "files:x": "files:" + wd + "/x"} {
+		if got := origin(config.Kubernetes{Source: source}); got != want {
+			t.Errorf("%s: %s, want %s", source, got, want)
+		}
 	}
 }

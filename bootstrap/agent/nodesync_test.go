@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -127,4 +128,34 @@ func TestNodeSyncWaitsForEtcd(t *testing.T) {
 	n.SetNodes(nodeOne("1")) // nobody is there to take it, and nobody blocks
 	n.Publish(nil)
 	run.end(t)
+}
+
+// TestADoubtfulViewCollectsNobody: while the source does not see what happens, a node that is missing in what it said last keeps its ID.
+func TestADoubtfulViewCollectsNobody(t *testing.T) {
+	etcd := embedded(t)
+	to := func(context.Context) (*clientv3.Client, error) { return etcd.Client(), nil }
+	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), connect: to}
+	other.SetNodes(&messages.NodeInput{Self: &messages.Node{Name: "n2", Uid: "2"}, Nodes: nodeOne("1").Nodes})
+	two := runSync(t, other)
+	eventually(t, "the other one holds an ID", func() bool { return two.latest.Load().GetClaim() == messages.ClaimState_CLAIM_HELD })
+	two.end(t)
+
+	n := &nodeSync{cfg: cluster.Config{NodeName: "n1", GracePeriod: 10 * time.Millisecond}, log: quiet(), connect: to}
+	n.vouch(false)
+	self := &messages.Node{Name: "n1", Uid: "1"}
+	n.SetNodes(&messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self}}) // n2 joined since
+	n.Publish([]string{"192.168.7.1/24"})
+	run := runSync(t, n)
+	eventually(t, "the ID is held", run.holds(2, "192.168.7.1/24"))
+	time.Sleep(100 * time.Millisecond) // ten times the grace period
+	n.Publish([]string{"192.168.7.2/24"})
+	eventually(t, "another address", run.holds(2, "192.168.7.2/24"))
+	if id := run.latest.Load().GetNodes()["n2"].GetId(); id != 1 {
+		t.Errorf("n2 has the ID %d", id)
+	}
+	n.vouch(true) // the same view, and now it counts
+	eventually(t, "n2 is collected", func() bool { return run.latest.Load().GetNodes()["n2"] == nil })
+	run.end(t)
+	var alone *nodeSync
+	alone.vouch(false)
 }

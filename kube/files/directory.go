@@ -21,8 +21,9 @@ var extensions = []string{".json", ".yaml", ".yml"}
 
 // directory is what was read from a directory. It is used by one goroutine.
 type directory struct {
-	path  string
-	files map[string]*file // by name
+	path    string
+	files   map[string]*file   // by name
+	earlier *normalize.Objects // what an earlier run read; nil after the first scan
 }
 
 // content is what a directory holds, joined.
@@ -68,7 +69,33 @@ func (d *directory) scan(force bool) (content, error) {
 			delete(d.files, name)
 		}
 	}
+	d.remember()
 	return d.join(), nil
+}
+
+// remember gives the files that are broken at the first scan what an earlier run read, as if this one had read it: an object that stands nowhere
+// goes to the first file that may hold it.
+func (d *directory) remember() {
+	if d.earlier == nil {
+		return
+	}
+	there := map[object]bool{}
+	for _, f := range d.files {
+		merge(&normalize.Objects{}, f.objects, func(id object) bool {
+			there[id] = true
+			return true
+		})
+	}
+	for _, name := range sortedNames(d.files) {
+		f := d.files[name]
+		broken, unknown := brokenIn(f.problems)
+		merge(f.objects, d.earlier, func(id object) bool {
+			skip := there[id] || !broken[id] && !unknown
+			there[id] = there[id] || !skip
+			return skip
+		})
+	}
+	d.earlier = nil
 }
 
 // read brings one file up to date. err is that of the stat that made info.

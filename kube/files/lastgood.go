@@ -14,12 +14,7 @@ import (
 // lastGood returns the objects of a file after it was decoded again: the new ones, and of the old ones those that are missing because
 // they cannot be decoded any more. If it is not known which object a problem belongs to, no old object is given up for missing.
 func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *normalize.Objects {
-	broken, unknown := map[object]bool{}, false
-	for _, p := range problems {
-		id := object{p.GetKind(), p.GetObject()}
-		broken[id] = true
-		unknown = unknown || !names(id)
-	}
+	broken, unknown := brokenIn(problems)
 	there := map[object]bool{}
 	out := &normalize.Objects{Ignored: now.Ignored}
 	merge(out, now, func(id object) bool {
@@ -28,6 +23,17 @@ func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *no
 	})
 	merge(out, old, func(id object) bool { return there[id] || !unknown && !broken[id] })
 	return out
+}
+
+// brokenIn returns the objects that problems name, and whether there are problems of which it is not known which object they belong to.
+func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown bool) {
+	broken = map[object]bool{}
+	for _, p := range problems {
+		id := object{p.GetKind(), p.GetObject()}
+		broken[id] = true
+		unknown = unknown || !names(id)
+	}
+	return broken, unknown
 }
 
 // names says whether this is the name of an object, and not a place in a file or something that cannot be a name.

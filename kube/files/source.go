@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -59,6 +60,11 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 		read:    &directory{path: dir, files: map[string]*file{}},
 	}
 }
+
+// Remember hands over what an earlier run read in this directory; it must be called before Run. What cannot be read or decoded when this one
+// starts keeps that value, as it would have if this run had read it: an object that a broken file names, and where a file does not even say
+// which objects it holds, every one that stands in no other file. What is missing otherwise is gone.
+func (s *Source) Remember(objects *normalize.Objects) { s.read.earlier = objects }
 
 // Refresh satisfies kube.Source.
 func (s *Source) Refresh() {

@@ -224,6 +224,62 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	})
 }
 
+// TestSourceRemembersAnEarlierRun: what is broken when the source starts keeps the value of the run before, and nothing else does.
+func TestSourceRemembersAnEarlierRun(t *testing.T) {
+	earlier, problems := Decode(strings.NewReader(web+"\n---\n"+strings.ReplaceAll(web, "web", "gone")), "")
+	if len(problems) > 0 || len(earlier.Services) != 2 {
+		t.Fatalf("%v, %v", earlier, problems)
+	}
+	for name, tt := range map[string]struct {
+		file, other string // "" = there is none
+		port        uint32 // of shop/web, 0 = it is not there
+		gone        bool   // shop/gone is there
+		bad         bool
+	}{
+		"a broken object":               {strings.Replace(web, "80", "http", 1), "", 80, false, true},
+		"another value":                 {strings.Replace(web, "80", "81", 1), "", 81, false, false},
+		"it is gone":                    {nodes("n1"), "", 0, false, false},
+		"a file that means nothing":     {"{", "", 80, true, true},
+		"two of them":                   {"{", "[", 80, true, true},
+		"it stands elsewhere":           {"{", strings.Replace(web, "80", "81", 1), 81, true, true},
+		"broken elsewhere":              {nodes("n1"), strings.Replace(web, "80", "http", 1), 80, false, true},
+		"a broken object of a new name": {strings.Replace(strings.ReplaceAll(web, "web", "new"), "80", "http", 1), "", 0, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, mirror := t.TempDir(), kubetest.NewMirror()
+			write(t, dir, "web.yaml", tt.file)
+			if tt.other != "" {
+				write(t, dir, "more.yaml", tt.other)
+			}
+			s := New(dir, "n1", slog.New(slog.DiscardHandler))
+			s.pace = events
+			s.Remember(earlier)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- s.Run(ctx, mirror) }()
+			view := mirror.Wait(t, "the first word", func(v kubetest.View) bool { return len(v.Healths) > 0 })
+			var port uint32
+			if ports := view.Services["shop/web"].GetService().GetPorts(); len(ports) > 0 {
+				port = ports[0].GetPort()
+			}
+			if bad := view.Healths[0].Reason != ""; port != tt.port || bad != tt.bad || (view.Services["shop/gone"] != nil) != tt.gone || view.Services["shop/new"] != nil {
+				t.Errorf("port %d, services %v, health %v", port, view.Services, view.Healths)
+			}
+			// It is an ordinary last good value: it goes with the object.
+			remove(t, dir, "web.yaml")
+			if tt.other != "" {
+				remove(t, dir, "more.yaml")
+			}
+			mirror.Wait(t, "nothing", func(v kubetest.View) bool { return len(v.Services) == 0 })
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			mirror.Check(t)
+		})
+	}
+}
+
 func TestPace(t *testing.T) {
 	p := pace{quiet: 50 * time.Millisecond, most: time.Second}
 	for age, want := range map[time.Duration]time.Duration{

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -126,6 +129,25 @@ func (s *Source) load() {
 	}
 	s.problem = "local mirror not used: " + err.Error()
 	s.log.Error("start without the local mirror", "err", err)
+}
+
+// Earlier returns the objects that an earlier run has read at the same place, nil if there are none. It must be called before Run.
+func (s *Source) Earlier() *normalize.Objects {
+	if s.kept == nil || s.kept.GetSource() != s.cfg.Origin {
+		return nil
+	}
+	out := &normalize.Objects{Pods: s.kept.GetSnapshot().GetNode().GetPods()}
+	for _, in := range s.kept.GetSnapshot().GetServices() {
+		if in.GetService() != nil {
+			out.Services = append(out.Services, in.GetService())
+		}
+		out.Slices = append(out.Slices, in.GetSlices()...)
+	}
+	nodes := s.kept.GetSnapshot().GetNode().GetNodes()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		out.Nodes = append(out.Nodes, nodes[name])
+	}
+	return out
 }
 
 // Run satisfies kube.Source.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/kube"
@@ -583,4 +584,34 @@ func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
 		p.passes(10 * time.Second)
 		p.holds("shop/other")
 	})
+}
+
+// TestEarlier is what a source of files may keep of an earlier run: what was read at the same place, on the same node.
+func TestEarlier(t *testing.T) {
+	disk := saved(t, service("web", 9))
+	of := func(node, origin string) *Source {
+		return New(newScripted(), NewStore("d", disk), Config{Node: node, Origin: origin}, quiet())
+	}
+	got := of("n1", "kubernetes").Earlier()
+	want := cluster("a", service("web", 9))
+	if len(got.Services) != 1 || len(got.Slices) != 1 || len(got.Nodes) != 1 || len(got.Pods) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	for a, b := range map[proto.Message]proto.Message{
+		got.Services[0]: want.GetServices()[0].GetService(), got.Slices[0]: want.GetServices()[0].GetSlices()[0],
+		got.Nodes[0]: want.GetNode().GetSelf(), got.Pods[0]: want.GetNode().GetPods()[0],
+	} {
+		if diff := cmp.Diff(b, a, protocmp.Transform()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	if got := of("n2", "kubernetes").Earlier(); got != nil {
+		t.Errorf("of another node: %+v", got)
+	}
+	if got := of("n1", "files:/x").Earlier(); got != nil {
+		t.Errorf("from another place: %+v", got)
+	}
+	if got := New(newScripted(), NewStore("e", disk), Config{Node: "n1"}, quiet()).Earlier(); got != nil {
+		t.Errorf("without a mirror: %+v", got)
+	}
 }
