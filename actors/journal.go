@@ -72,7 +72,7 @@ func (j *journal) keep(e *messages.Event, now int64) {
 	j.seq++
 	stamped := &messages.Event{
 		Seq: j.seq, Time: now, Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
-		Cause: e.GetCause(), Operations: e.GetOperations(), Error: e.GetError(),
+		Cause: e.GetCause(), Operations: e.GetOperations(), Error: e.GetError(), Method: e.GetMethod(), Executed: e.GetExecuted(),
 	}
 	if len(j.first) < journalFirst {
 		j.first = append(j.first, stamped)

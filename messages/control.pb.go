@@ -23,6 +23,123 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// How far something that is wrong reaches, and so how much has to be done about it.
+type Reach int32
+
+const (
+	// Nothing is wrong, or nothing inside of this process can mend it: VPP, Kubernetes or etcd is away, or has not spoken yet.
+	Reach_REACH_NONE Reach = 0
+	// Single objects; whoever is responsible for them tries again.
+	Reach_REACH_OBJECT Reach = 1
+	// What a part knows of VPP, or what VPP makes of it as a whole.
+	Reach_REACH_DOWNSTREAM Reach = 2
+	// What a part knows of what is wanted.
+	Reach_REACH_UPSTREAM Reach = 3
+)
+
+// Enum value maps for Reach.
+var (
+	Reach_name = map[int32]string{
+		0: "REACH_NONE",
+		1: "REACH_OBJECT",
+		2: "REACH_DOWNSTREAM",
+		3: "REACH_UPSTREAM",
+	}
+	Reach_value = map[string]int32{
+		"REACH_NONE":       0,
+		"REACH_OBJECT":     1,
+		"REACH_DOWNSTREAM": 2,
+		"REACH_UPSTREAM":   3,
+	}
+)
+
+func (x Reach) Enum() *Reach {
+	p := new(Reach)
+	*p = x
+	return p
+}
+
+func (x Reach) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Reach) Descriptor() protoreflect.EnumDescriptor {
+	return file_control_proto_enumTypes[0].Descriptor()
+}
+
+func (Reach) Type() protoreflect.EnumType {
+	return &file_control_proto_enumTypes[0]
+}
+
+func (x Reach) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Reach.Descriptor instead.
+func (Reach) EnumDescriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{0}
+}
+
+// How much an event has looked at and changed.
+type Method int32
+
+const (
+	Method_METHOD_NONE Method = 0
+	// One change is carried through.
+	Method_METHOD_UPDATE Method = 1
+	// What is wanted was read and worked out again; what VPP holds is known.
+	Method_METHOD_UPSTREAM_RESYNC Method = 2
+	// What VPP holds was read again and compared with what is wanted.
+	Method_METHOD_DOWNSTREAM_RESYNC Method = 3
+	// Both.
+	Method_METHOD_FULL_RESYNC Method = 4
+)
+
+// Enum value maps for Method.
+var (
+	Method_name = map[int32]string{
+		0: "METHOD_NONE",
+		1: "METHOD_UPDATE",
+		2: "METHOD_UPSTREAM_RESYNC",
+		3: "METHOD_DOWNSTREAM_RESYNC",
+		4: "METHOD_FULL_RESYNC",
+	}
+	Method_value = map[string]int32{
+		"METHOD_NONE":              0,
+		"METHOD_UPDATE":            1,
+		"METHOD_UPSTREAM_RESYNC":   2,
+		"METHOD_DOWNSTREAM_RESYNC": 3,
+		"METHOD_FULL_RESYNC":       4,
+	}
+)
+
+func (x Method) Enum() *Method {
+	p := new(Method)
+	*p = x
+	return p
+}
+
+func (x Method) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Method) Descriptor() protoreflect.EnumDescriptor {
+	return file_control_proto_enumTypes[1].Descriptor()
+}
+
+func (Method) Type() protoreflect.EnumType {
+	return &file_control_proto_enumTypes[1]
+}
+
+func (x Method) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Method.Descriptor instead.
+func (Method) EnumDescriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{1}
+}
+
 // child -> ordered supervisor: this incarnation is able to work; the next sibling may go on.
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -773,7 +890,11 @@ type Health struct {
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	Epoch  uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Generation of the interface set: of the interfaces actor the one it is sure of, of a renderer the one whose roles are in VPP.
-	Interfaces    uint64 `protobuf:"varint,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"`
+	Interfaces uint64 `protobuf:"varint,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"`
+	// How far that what is wrong reaches; it decides whether the healer does something about it.
+	Reach Reach `protobuf:"varint,6,opt,name=reach,proto3,enum=troupe.Reach" json:"reach,omitempty"`
+	// Why VPP refused the roles of the latest interface set; "" = it did not, or they are in VPP.
+	RolesRefused  string `protobuf:"bytes,7,opt,name=roles_refused,json=rolesRefused,proto3" json:"roles_refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +962,20 @@ func (x *Health) GetInterfaces() uint64 {
 		return x.Interfaces
 	}
 	return 0
+}
+
+func (x *Health) GetReach() Reach {
+	if x != nil {
+		return x.Reach
+	}
+	return Reach_REACH_NONE
+}
+
+func (x *Health) GetRolesRefused() string {
+	if x != nil {
+		return x.RolesRefused
+	}
+	return ""
 }
 
 // supervisor -> healer, journal: an actor failed.
@@ -1155,7 +1290,11 @@ type Event struct {
 	// Operations on VPP, each as one line; at most 32, then a count.
 	Operations []string `protobuf:"bytes,8,rep,name=operations,proto3" json:"operations,omitempty"`
 	// "" = it went well.
-	Error         string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	// How much was looked at.
+	Method Method `protobuf:"varint,10,opt,name=method,proto3,enum=troupe.Method" json:"method,omitempty"`
+	// Of operations, those that were carried out, where these are not all of them; at most 32, then a count.
+	Executed      []string `protobuf:"bytes,11,rep,name=executed,proto3" json:"executed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1251,6 +1390,20 @@ func (x *Event) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Event) GetMethod() Method {
+	if x != nil {
+		return x.Method
+	}
+	return Method_METHOD_NONE
+}
+
+func (x *Event) GetExecuted() []string {
+	if x != nil {
+		return x.Executed
+	}
+	return nil
 }
 
 // service -> introspection: everything an operator may want to know of one service. Always complete.
@@ -1413,7 +1566,7 @@ const file_control_proto_rawDesc = "" +
 	"\aMissing\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04keys\x18\x03 \x03(\tR\x04keys\"z\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\"\xc4\x01\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1421,7 +1574,9 @@ const file_control_proto_rawDesc = "" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x05 \x01(\x04R\n" +
-	"interfaces\"\xa3\x01\n" +
+	"interfaces\x12#\n" +
+	"\x05reach\x18\x06 \x01(\x0e2\r.troupe.ReachR\x05reach\x12#\n" +
+	"\rroles_refused\x18\a \x01(\tR\frolesRefused\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +
@@ -1441,7 +1596,7 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x04 \x01(\rR\n" +
 	"operations\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\"\xcf\x01\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"\x93\x02\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x12\n" +
@@ -1453,7 +1608,10 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\b \x03(\tR\n" +
 	"operations\x12\x14\n" +
-	"\x05error\x18\t \x01(\tR\x05error\"\xf2\x01\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x12&\n" +
+	"\x06method\x18\n" +
+	" \x01(\x0e2\x0e.troupe.MethodR\x06method\x12\x1a\n" +
+	"\bexecuted\x18\v \x03(\tR\bexecuted\"\xf2\x01\n" +
 	"\rServiceStatus\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1463,7 +1621,19 @@ const file_control_proto_rawDesc = "" +
 	"\arenders\x18\x04 \x03(\v2\x11.troupe.RenderAckR\arenders\x12+\n" +
 	"\x06errors\x18\x05 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12\x18\n" +
 	"\achanged\x18\x06 \x01(\x03R\achanged\x12\x12\n" +
-	"\x04gone\x18\a \x01(\bR\x04goneB'Z%github.com/troupe-vpp/troupe/messagesb\x06proto3"
+	"\x04gone\x18\a \x01(\bR\x04gone*S\n" +
+	"\x05Reach\x12\x0e\n" +
+	"\n" +
+	"REACH_NONE\x10\x00\x12\x10\n" +
+	"\fREACH_OBJECT\x10\x01\x12\x14\n" +
+	"\x10REACH_DOWNSTREAM\x10\x02\x12\x12\n" +
+	"\x0eREACH_UPSTREAM\x10\x03*~\n" +
+	"\x06Method\x12\x0f\n" +
+	"\vMETHOD_NONE\x10\x00\x12\x11\n" +
+	"\rMETHOD_UPDATE\x10\x01\x12\x1a\n" +
+	"\x16METHOD_UPSTREAM_RESYNC\x10\x02\x12\x1c\n" +
+	"\x18METHOD_DOWNSTREAM_RESYNC\x10\x03\x12\x16\n" +
+	"\x12METHOD_FULL_RESYNC\x10\x04B'Z%github.com/troupe-vpp/troupe/messagesb\x06proto3"
 
 var (
 	file_control_proto_rawDescOnce sync.Once
@@ -1477,49 +1647,54 @@ func file_control_proto_rawDescGZIP() []byte {
 	return file_control_proto_rawDescData
 }
 
+var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_control_proto_goTypes = []any{
-	(*Ready)(nil),         // 0: troupe.Ready
-	(*Resync)(nil),        // 1: troupe.Resync
-	(*ServiceSpec)(nil),   // 2: troupe.ServiceSpec
-	(*Have)(nil),          // 3: troupe.Have
-	(*PullSpec)(nil),      // 4: troupe.PullSpec
-	(*Retired)(nil),       // 5: troupe.Retired
-	(*Ensure)(nil),        // 6: troupe.Ensure
-	(*Nudge)(nil),         // 7: troupe.Nudge
-	(*Release)(nil),       // 8: troupe.Release
-	(*RenderUp)(nil),      // 9: troupe.RenderUp
-	(*Begin)(nil),         // 10: troupe.Begin
-	(*Replay)(nil),        // 11: troupe.Replay
-	(*Missing)(nil),       // 12: troupe.Missing
-	(*Health)(nil),        // 13: troupe.Health
-	(*Fault)(nil),         // 14: troupe.Fault
-	(*Inspect)(nil),       // 15: troupe.Inspect
-	(*State)(nil),         // 16: troupe.State
-	(*Verify)(nil),        // 17: troupe.Verify
-	(*Verified)(nil),      // 18: troupe.Verified
-	(*Event)(nil),         // 19: troupe.Event
-	(*ServiceStatus)(nil), // 20: troupe.ServiceStatus
-	nil,                   // 21: troupe.ServiceSpec.EpochsEntry
-	(*ServiceInput)(nil),  // 22: troupe.ServiceInput
-	(*NodeContext)(nil),   // 23: troupe.NodeContext
-	(*ServiceView)(nil),   // 24: troupe.ServiceView
-	(*RenderAck)(nil),     // 25: troupe.RenderAck
-	(*ObjectError)(nil),   // 26: troupe.ObjectError
+	(Reach)(0),            // 0: troupe.Reach
+	(Method)(0),           // 1: troupe.Method
+	(*Ready)(nil),         // 2: troupe.Ready
+	(*Resync)(nil),        // 3: troupe.Resync
+	(*ServiceSpec)(nil),   // 4: troupe.ServiceSpec
+	(*Have)(nil),          // 5: troupe.Have
+	(*PullSpec)(nil),      // 6: troupe.PullSpec
+	(*Retired)(nil),       // 7: troupe.Retired
+	(*Ensure)(nil),        // 8: troupe.Ensure
+	(*Nudge)(nil),         // 9: troupe.Nudge
+	(*Release)(nil),       // 10: troupe.Release
+	(*RenderUp)(nil),      // 11: troupe.RenderUp
+	(*Begin)(nil),         // 12: troupe.Begin
+	(*Replay)(nil),        // 13: troupe.Replay
+	(*Missing)(nil),       // 14: troupe.Missing
+	(*Health)(nil),        // 15: troupe.Health
+	(*Fault)(nil),         // 16: troupe.Fault
+	(*Inspect)(nil),       // 17: troupe.Inspect
+	(*State)(nil),         // 18: troupe.State
+	(*Verify)(nil),        // 19: troupe.Verify
+	(*Verified)(nil),      // 20: troupe.Verified
+	(*Event)(nil),         // 21: troupe.Event
+	(*ServiceStatus)(nil), // 22: troupe.ServiceStatus
+	nil,                   // 23: troupe.ServiceSpec.EpochsEntry
+	(*ServiceInput)(nil),  // 24: troupe.ServiceInput
+	(*NodeContext)(nil),   // 25: troupe.NodeContext
+	(*ServiceView)(nil),   // 26: troupe.ServiceView
+	(*RenderAck)(nil),     // 27: troupe.RenderAck
+	(*ObjectError)(nil),   // 28: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
-	22, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
-	23, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
-	21, // 2: troupe.ServiceSpec.epochs:type_name -> troupe.ServiceSpec.EpochsEntry
-	23, // 3: troupe.Begin.node:type_name -> troupe.NodeContext
-	24, // 4: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	25, // 5: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	26, // 6: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	24, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
+	25, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
+	23, // 2: troupe.ServiceSpec.epochs:type_name -> troupe.ServiceSpec.EpochsEntry
+	25, // 3: troupe.Begin.node:type_name -> troupe.NodeContext
+	0,  // 4: troupe.Health.reach:type_name -> troupe.Reach
+	1,  // 5: troupe.Event.method:type_name -> troupe.Method
+	26, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	27, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	28, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1535,13 +1710,14 @@ func file_control_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      2,
 			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_control_proto_goTypes,
 		DependencyIndexes: file_control_proto_depIdxs,
+		EnumInfos:         file_control_proto_enumTypes,
 		MessageInfos:      file_control_proto_msgTypes,
 	}.Build()
 	File_control_proto = out.File
