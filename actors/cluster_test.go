@@ -152,7 +152,7 @@ func randomService(r *rand.Rand, name string, n int) *messages.Service {
 	}
 	if r.IntN(3) == 0 {
 		s.Type = messages.ServiceType_LOAD_BALANCER
-		s.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: fmt.Sprint("203.0.113.", r.IntN(3)), Proxy: true}}
+		s.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: fmt.Sprint("203.0.113.", r.IntN(3))}}
 		s.SourceRanges = [][]string{nil, {"192.0.2.0/24"}, {"10.0.0.0/8", "198.51.100.0/24"}, {"0.0.0.0/0"}}[r.IntN(4)]
 	}
 	return s

@@ -118,6 +118,9 @@ func (p *guarded) frontends() map[nat44.Key]bool {
 // touch notes that a frontend may have another owner.
 func (g *guard) touch(k nat44.Key) { g.stale = g.stale || g.keys[k] != nil }
 
+// reconsider notes that any frontend may have another owner.
+func (g *guard) reconsider() { g.stale = g.stale || len(g.keys) > 0 }
+
 // ordered are the plans in the order of their importance: the oldest service first.
 func (g *guard) ordered() []*acl.ServicePlan {
 	names := slices.SortedFunc(maps.Keys(g.plans), func(a, b string) int {
@@ -300,9 +303,8 @@ func (g *guard) ack(ack *messages.RenderAck, key string) {
 		}
 	}
 	waits = waits || g.news[key] && g.guards(key)
-	inSync := ack.GetState() == messages.RenderState_RENDER_IN_SYNC || ack.GetState() == messages.RenderState_RENDER_RETIRED
-	switch {
-	case !waits || !inSync:
+	switch state := ack.GetState(); {
+	case !waits || state == messages.RenderState_RENDER_FAILED:
 	case g.err != nil:
 		ack.State, ack.Error = messages.RenderState_RENDER_FAILED, g.err.Error()
 	default:

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 var seeds = flag.Int("seeds", 0, "how many seeds the simulated worlds run; 0 = a few seconds' worth")
@@ -113,8 +116,10 @@ func life(h *house) {
 	h.serve("web", "10.96.0.10", "10.1.1.2", "10.1.2.9")
 	h.serve("db", "10.96.0.11", "10.1.1.3")
 	h.serve("old", "10.96.0.12", "10.1.1.4")
+	h.restrict("web", "192.0.2.0/24")
 	h.run(5 * time.Second)
 	h.serve("web", "10.96.0.10", "10.1.1.2", "10.1.1.5")
+	h.restrict("db", "192.0.2.0/25", "10.0.0.0/8")
 	h.cluster.change(func() { delete(h.cluster.services, "ns/old") })
 	h.run(3 * time.Second)
 	h.cluster.change(func() {
@@ -127,6 +132,7 @@ func life(h *house) {
 	h.cluster.change(func() { delete(h.cluster.services, "ns/db") })
 	kill(PathRegistry)
 	h.serve("web", "10.96.0.10", "10.1.1.4")
+	h.restrict("web", "198.51.100.0/24")
 	kill(PathIntrospect)
 	kill(PathService("ns/new"))
 	deaf, _ := h.sys.Mailbox(PathService("ns/web")) // it neither takes its spec nor speaks for the epoch
@@ -142,6 +148,16 @@ func life(h *house) {
 	h.serve("web", "10.96.0.10", "10.1.1.4", "10.1.1.5")
 	h.wire.connect()
 	h.run(3 * time.Second)
+}
+
+// restrict gives a service an address that only clients from some networks may reach.
+func (h *house) restrict(name string, sources ...string) {
+	h.cluster.change(func() {
+		s := proto.Clone(h.cluster.services["ns/"+name]).(*messages.Service)
+		s.Type, s.SourceRanges = messages.ServiceType_LOAD_BALANCER, sources
+		s.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: "203.0.113.9"}}
+		h.cluster.services["ns/"+name] = s
+	})
 }
 
 // edgesOfLife is the life without a mishap; it counts the messages.

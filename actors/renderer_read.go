@@ -44,6 +44,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	for _, k := range news {
 		r.touch(k)
 	}
+	r.guard.reconsider() // rows of others come and go also where nobody has a row
 	differences, settled := r.compare()
 	news = append(news, settled...)
 	if before != nil {

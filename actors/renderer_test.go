@@ -36,7 +36,7 @@ func (s *stage) found(generation uint64) {
 	set.Boot = s.wire.state.GetBoot()
 	s.wire.mu.Unlock()
 	for _, name := range []string{"uplink0", "pod2"} {
-		set.Interfaces = append(set.Interfaces, &messages.Interface{SwIfIndex: indexes[name], Name: name, Frontend: true})
+		set.Interfaces = append(set.Interfaces, &messages.Interface{SwIfIndex: indexes[name], Name: name, Frontend: true, Local: name != "uplink0"})
 	}
 	s.tell(set)
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	foreign remove VIP   and removes it, or one of ours
 //	verify               the drift check
 //	rows FILE            VPP holds these rows (-update: writes them)
+//	lists FILE           VPP holds these access lists (-update: writes them)
+//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "nobody" where it is neither dropped nor
+//	                     translated
 //	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
 //	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an owner, as having lost none
 func TestStories(t *testing.T) {
@@ -64,6 +68,7 @@ type story struct {
 	archive *txtar.Archive
 	running bool
 	writes  uint64 // counted when it was asked last
+	port    uint16 // of the last packet
 	line    string
 }
 
@@ -90,7 +95,9 @@ func (s *story) run(command string, args []string) {
 		"crash":    {0, func([]string) { s.crash() }},
 		"foreign":  {2, func(args []string) { s.foreign(args[0], args[1]) }},
 		"verify":   {0, func([]string) { s.verify() }},
-		"rows":     {1, func(args []string) { s.rows(args[0]) }},
+		"rows":     {1, func(args []string) { s.state(args[0], s.heldRows) }},
+		"lists":    {1, func(args []string) { s.state(args[0], s.heldLists) }},
+		"packet":   {4, func(args []string) { s.packet(args[0], args[1], args[2], args[3]) }},
 		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict": {-1, s.conflict},
 	}
@@ -181,9 +188,40 @@ func (s *story) foreign(what, vip string) {
 	}
 }
 
-// rows compares VPP with a file.
-func (s *story) rows(name string) {
-	held := func() string { return strings.Join(append(s.world.vpp.Rows(), ""), "\n") }
+func (s *story) heldRows() string { return strings.Join(append(s.world.vpp.Rows(), ""), "\n") }
+
+// heldLists is the part of VPP's state that is about access lists, with their tags instead of their numbers, which depend on what was there
+// before.
+func (s *story) heldLists() string {
+	_, section, _ := strings.Cut("\n"+s.world.vpp.State(), "\nacls\n")
+	tags := map[string]string{}
+	var lines []string
+	for line := range strings.Lines(section) {
+		words := strings.Fields(line)
+		switch {
+		case !strings.HasPrefix(line, " "):
+			section = ""
+		case section == "":
+		case strings.HasPrefix(words[1], `"`):
+			tags[words[0]] = strings.Trim(words[1], `"`)
+		case words[1] == "rule":
+			lines = append(lines, tags[words[0]]+": "+strings.Join(words[3:], " "))
+		case words[0] == "on":
+			list := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(strings.Join(words[2:], " ")))
+			for i, word := range list {
+				if tag := tags[word]; tag != "" {
+					list[i] = tag
+				}
+			}
+			lines = append(lines, "on "+words[1]+": "+strings.Join(list, " "))
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(append(lines, ""), "\n")
+}
+
+// state compares VPP with a file.
+func (s *story) state(name string, held func() string) {
 	file := s.file(name)
 	if *update {
 		s.world.quiet()
@@ -192,6 +230,24 @@ func (s *story) rows(name string) {
 	}
 	s.world.until(fmt.Sprintf("%s:\n%s", s.line, file.Data), func() bool { return held() == string(file.Data) })
 	s.world.settled()
+}
+
+// packet sends one when everything has come to rest.
+func (s *story) packet(in, src, dst, want string) {
+	s.world.quiet()
+	s.port++
+	to := netip.MustParseAddrPort(dst)
+	v := s.world.vpp.Send(simulator.Packet{In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: to, Proto: simulator.ProtoTCP})
+	got := "nobody"
+	switch {
+	case v.Action == simulator.Dropped:
+		got = "dropped"
+	case v.Dst != to:
+		got = v.Dst.String()
+	}
+	if got != want {
+		s.Errorf("%s: it gets to %s: %s", s.line, got, v)
+	}
 }
 
 func (s *story) countWrites(want string) {

@@ -28,6 +28,8 @@ type wire struct {
 	reads   int           // dumps of the rows
 	boots   int
 	refuse  func(api.Message) error // nil = VPP decides; an error is the answer
+	after   func(api.Message)       // sees every request that changed VPP, when it has; nil = nobody does
+	bare    bool                    // VPP has no access lists
 	breakAt int                     // this many requests until the connection breaks; 0 = it does not
 }
 
@@ -160,6 +162,9 @@ func (w *wire) do(req api.Message) link.Result {
 		}
 	}
 	replies, err := w.vpp.Exec(req)
+	if w.after != nil && changes(req) {
+		w.after(req)
+	}
 	if err == nil && len(replies) != 1 {
 		err = fmt.Errorf("%d replies", len(replies))
 	}
@@ -203,6 +208,9 @@ func (w *wire) dump(req api.Message) ([]api.Message, error) {
 	}
 	if req.GetMessageName() == "nat44_lb_static_mapping_dump" {
 		w.reads++
+	}
+	if w.bare && strings.HasPrefix(req.GetMessageName(), "acl_") {
+		return nil, link.ErrUnsupported
 	}
 	details, err := w.vpp.Exec(req)
 	if errors.Is(err, simulator.ErrUnknownMessage) {

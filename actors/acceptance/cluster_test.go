@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
 // What the clusters of the random tests have in common.
@@ -128,6 +130,11 @@ func randomService(random *rand.Rand, i int) *messages.Service {
 		s.affinity = 10800
 	}
 	out := s.service()
+	if random.IntN(3) == 0 {
+		out.Type = messages.ServiceType_LOAD_BALANCER
+		out.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: fmt.Sprint("203.0.113.", random.IntN(3)+1)}}
+		out.SourceRanges = [][]string{nil, {"192.0.2.0/24"}, {"10.0.0.0/8", "198.51.100.0/25"}, {"0.0.0.0/0"}}[random.IntN(4)]
+	}
 	out.Headless = random.IntN(12) == 0
 	if random.IntN(2) == 0 {
 		out.Ports = append(out.Ports, &messages.ServicePort{Name: "b", Protocol: messages.Protocol_UDP, Port: 53})
@@ -180,7 +187,8 @@ func randomChange(random *rand.Rand) func(*kube.Store) {
 // tagPattern finds the name of the owner in the tag of a row.
 var tagPattern = regexp.MustCompile(`troupe/[a-z2-7]+`)
 
-// texts are the rows in VPP, complete, in order; but for the owner in the tag, which nothing depends on while the row is right.
+// texts are the rows in VPP, complete, in order; but for the owner in the tag, which nothing depends on while the row is right. What is dropped
+// in front of them, and on how many interfaces, follows.
 func (n *node) texts() []string {
 	n.Helper()
 	var all []string
@@ -188,5 +196,12 @@ func (n *node) texts() []string {
 		all = append(all, tagPattern.ReplaceAllString(r.text, "troupe/owner"))
 	}
 	slices.Sort(all)
-	return all
+	lists, err := acl.Read(n.Context(), n.link)
+	must(n.T, err)
+	for _, tag := range slices.Sorted(maps.Keys(lists.ACLs)) {
+		for _, r := range lists.ACLs[tag].Rules {
+			all = append(all, r.String())
+		}
+	}
+	return append(all, fmt.Sprint(len(lists.Spare), " spare lists, on ", lists.Attached(), " interfaces"))
 }

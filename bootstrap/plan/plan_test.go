@@ -80,3 +80,39 @@ func TestStdinOnce(t *testing.T) {
 		t.Errorf("%v %v", problems, err)
 	}
 }
+
+// TestGuardedPlan: what access lists make exact is no approximation; what they cannot is said.
+func TestGuardedPlan(t *testing.T) {
+	service := func(name, ip string, protocol messages.Protocol) *messages.Service {
+		return &messages.Service{
+			Namespace: "shop", Name: name, Uid: name, Created: 1, Type: messages.ServiceType_LOAD_BALANCER,
+			ClusterIps: []string{"10.96.0." + ip}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
+			LoadBalancer: []*messages.LoadBalancerIngress{{Ip: "203.0.113." + ip}},
+			Ports:        []*messages.ServicePort{{Protocol: protocol, Port: 53}},
+		}
+	}
+	slice := func(name string, protocol messages.Protocol) *messages.EndpointSlice {
+		return &messages.EndpointSlice{
+			Namespace: "shop", Name: name, Service: name, Family: messages.IPFamily_IPV4,
+			Ports:     []*messages.EndpointPort{{Protocol: protocol, Port: 53}},
+			Endpoints: []*messages.Endpoint{{Address: "10.1.2.9", Ready: true, Serving: true, Node: "b"}},
+		}
+	}
+	ranged, away, datagrams := service("ranged", "1", messages.Protocol_TCP), service("away", "2", messages.Protocol_TCP), service("datagrams", "3", messages.Protocol_UDP)
+	ranged.SourceRanges, datagrams.SourceRanges = []string{"192.0.2.0/24"}, []string{"192.0.2.0/24"}
+	away.ExternalPolicy = messages.TrafficPolicy_POLICY_LOCAL
+	report, problems, err := Build(&normalize.Objects{
+		Nodes:    []*messages.Node{{Name: "a", PodCidrs: []string{"10.1.1.0/24"}}},
+		Services: []*messages.Service{ranged, away, datagrams},
+		Slices:   []*messages.EndpointSlice{slice("ranged", messages.Protocol_TCP), slice("away", messages.Protocol_TCP), slice("datagrams", messages.Protocol_UDP)},
+	}, Options{Node: "a"})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if len(report.Rows) != 6 {
+		t.Errorf("%d rows, want 6: %v", len(report.Rows), report.Rows)
+	}
+	if len(report.Approximations) != 1 || report.Approximations[0].Frontend != "203.0.113.3:53/UDP" || !strings.Contains(report.Approximations[0].Rendered, "fragments") {
+		t.Errorf("approximations %+v", report.Approximations)
+	}
+}

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	aclapi "go.fd.io/govpp/binapi/acl"
+	"go.fd.io/govpp/binapi/acl_types"
+	"go.fd.io/govpp/binapi/interface_types"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// TestCleanUp: rows and access lists of ours go, those of others stay where they are. A VPP without access lists is cleaned as well.
+func TestCleanUp(t *testing.T) {
+	for name, without := range map[string][]string{"with access lists": nil, "without": {"acl"}} {
+		t.Run(name, func(t *testing.T) {
+			v := simulator.New(simulator.Options{WithoutPlugins: without})
+			socket := filepath.Join(shortDir(t), "vpp")
+			succeed(t, v.Listen(socket))
+			defer v.Close()
+			index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
+			succeed(t, err)
+			leave(t, socket, index, without == nil)
+			if state := v.State(); !strings.Contains(state, "troupe/") || without == nil && !strings.Contains(state, "troupe/deny/remote") {
+				t.Fatalf("nothing to clean up:\n%s", state)
+			}
+			a := &Agent{log: slog.New(slog.DiscardHandler)}
+			succeed(t, a.cleanUp(t.Context(), link.Config{Socket: socket}))
+			state := v.State()
+			if strings.Contains(state, "troupe/") || without == nil && !strings.Contains(state, "on uplink0 input [0] output []") {
+				t.Errorf("after it:\n%s", state)
+			}
+		})
+	}
+}
+
+// leave puts a row and access lists into VPP, as an agent does, and a list of somebody else.
+func leave(t *testing.T, socket string, index uint32, lists bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	up, done := make(chan struct{}, 1), make(chan error, 1)
+	vpp := link.New(link.Config{Socket: socket}, slog.New(slog.DiscardHandler))
+	go func() {
+		done <- vpp.Run(ctx, func(s *messages.LinkState) {
+			if s.GetUp() {
+				hint(up)
+			}
+		})
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	<-up
+	view := &messages.ServiceView{Key: "shop/web", Frontends: []*messages.Frontend{{
+		Address: "203.0.113.9", Port: 80, Protocol: messages.Protocol_TCP, AllowSources: []string{"192.0.2.0/24"},
+		Backends: []*messages.Backend{{Address: "10.1.1.2", Port: 8080}},
+	}}}
+	state, err := nat44.Read(ctx, vpp)
+	succeed(t, err)
+	want := &nat44.Want{Rows: map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}}
+	for _, row := range nat44.Plan(view, nat44.Config{Pads: true}).Rows {
+		want.Rows[row.Key] = row
+	}
+	for _, result := range nat44.Apply(ctx, vpp, nat44.Diff(state, want, true)) {
+		succeed(t, result.Err)
+	}
+	if !lists {
+		return
+	}
+	permit := acl_types.ACLRule{IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeLast: 65535}
+	results, err := vpp.Do(ctx, []api.Message{
+		&aclapi.ACLAddReplace{ACLIndex: ^uint32(0), Tag: "theirs", R: []acl_types.ACLRule{permit}},
+		&aclapi.ACLInterfaceSetACLList{SwIfIndex: interface_types.InterfaceIndex(index), NInput: 1, Acls: []uint32{0}},
+	})
+	succeed(t, err)
+	for _, result := range results {
+		succeed(t, result.Err)
+	}
+	held, err := acl.Read(ctx, vpp)
+	succeed(t, err)
+	rules := &acl.Want{Rules: acl.Plan(view, acl.Config{}).Rules, Interfaces: map[uint32]acl.Class{index: acl.Remote}}
+	for _, result := range acl.Apply(ctx, vpp, acl.Diff(held, rules, true)) {
+		succeed(t, result.Err)
+	}
+}
+
+func succeed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
