@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes object first, in its order, because the
@@ -44,6 +45,15 @@ func union(lists map[string][]string) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// NAT44For completes the settings of the IPv4 renderer for a node: an unset TwiceNAT is derived from it. A dry run that uses it speaks of the
+// same rows as the running troupe.
+func NAT44For(config nat44.Config, self *messages.Node) nat44.Config {
+	if !config.TwiceNAT.IsValid() {
+		config.TwiceNAT = hairpinAddress(self)
+	}
+	return config
 }
 
 // hairpinAddress is the address that replaces the source of hairpin connections unless one is configured: the last one of the pod CIDR, or

@@ -153,7 +153,9 @@ type Node struct {
 type Actor struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"`
-	// State is starting, running, gated, suspended, backoff, quarantined, stopping or stopped.
+	// State is the first of these that applies: stopping (it was told to), quarantined (a service that failed too often is put aside),
+	// backoff (it failed and is restarted after a delay), suspended (it failed and its supervisor has not decided yet), held (its mailbox is
+	// closed, by the verb suspend or while an earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
 	State string `json:"state"`
 	// Incarnation counts its lives, from 1.
 	Incarnation uint64 `json:"incarnation"`

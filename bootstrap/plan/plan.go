@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -27,7 +27,7 @@ type Options struct {
 	Node string
 	// Serving are the settings of the service semantics.
 	Serving service.Config
-	// NAT44 are the settings of the renderer. An invalid TwiceNAT is replaced by the last address of the node's pod CIDR. Guarded does not
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node as the running agent does it. Guarded does not
 	// count: a VPP that can have access lists is planned for.
 	NAT44 nat44.Config
 }
@@ -55,9 +55,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	if self == nil {
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
-	if !opts.NAT44.TwiceNAT.IsValid() {
-		opts.NAT44.TwiceNAT = lastAddress(self.GetPodCidrs())
-	}
+	opts.NAT44 = actors.NAT44For(opts.NAT44, self)
 	b := builder{
 		opts: opts, claims: nat44.NewClaims(),
 		node: &messages.NodeContext{Node: self, Addresses: self.GetAddresses()},
@@ -174,22 +172,4 @@ func (b *builder) unrendered(u *messages.ObjectError, wanted string) show.Approx
 		}
 	}
 	return a
-}
-
-// lastAddress is the last unicast address of the first IPv4 pod CIDR; invalid where there is none.
-func lastAddress(cidrs []string) netip.Addr {
-	for _, text := range cidrs {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
-			continue
-		}
-		a := prefix.Masked().Addr().As4()
-		for i := range 32 - prefix.Bits() {
-			if i > 0 { // the one with all bits set is the broadcast address
-				a[3-i/8] |= 1 << (i % 8)
-			}
-		}
-		return netip.AddrFrom4(a)
-	}
-	return netip.Addr{}
 }

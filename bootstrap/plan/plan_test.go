@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,29 +12,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
-
-func TestLastAddress(t *testing.T) {
-	for _, tt := range []struct {
-		cidrs []string
-		want  string
-	}{
-		{[]string{"10.1.1.0/24"}, "10.1.1.254"},
-		{[]string{"10.1.0.0/16"}, "10.1.255.254"},
-		{[]string{"10.1.1.64/26"}, "10.1.1.126"},
-		{[]string{"10.1.1.77/26"}, "10.1.1.126"},
-		{[]string{"10.1.1.4/30"}, "10.1.1.6"},
-		{[]string{"fd00::/64", "10.0.0.0/8"}, "10.255.255.254"},
-		{[]string{"10.1.1.4/31", "10.1.1.0/24"}, "10.1.1.254"},
-		{[]string{"fd00::/64"}, ""},
-		{[]string{"nonsense"}, ""},
-		{nil, ""},
-	} {
-		want, _ := netip.ParseAddr(tt.want)
-		if got := lastAddress(tt.cidrs); got != want {
-			t.Errorf("%v: %s, want %s", tt.cidrs, got, want)
-		}
-	}
-}
 
 func TestUnknownNode(t *testing.T) {
 	objects := &normalize.Objects{Nodes: []*messages.Node{{Name: "b"}, {Name: "a"}}}
