@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // NodeSync is what the nodes actor needs of package cluster; *cluster.Syncer satisfies it.
@@ -94,6 +95,12 @@ type Deps struct {
 	InterfaceEvents <-chan struct{}
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
+	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the limit of NAT44 counts as well.
+	Sessions sessions.Config
+	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, which costs it more.
+	SessionStats SessionStats
+	// SessionObserver counts NAT sessions; nil = nobody does.
+	SessionObserver SessionObserver
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
 	// Readiness is where the healer publishes; never nil.

@@ -11,6 +11,8 @@
 //	|  |- interfaces          frontend/backend interface set, derived from VPP, pods and endpoints
 //	|  |- nat44               renderer: have/want, diff, sweep; with the guard, what is dropped in front of the rows
 //	|  |- audit               asks for a verification now and then
+//	|  |- upkeep              supervisor of those whom nobody needs
+//	|  |  |- sessions         frees expired NAT sessions, raises their limit, alarms
 //	|- world      [ordered]
 //	|  |- registry            desired state: key -> input and generation; membership
 //	|  |- nodes               node sync through etcd

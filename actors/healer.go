@@ -47,6 +47,9 @@ func (d *Deps) expected() []string {
 	return parts
 }
 
+// advisory are the parts that only have something to say: without them the node is as ready as with them.
+func (*Deps) advisory() []string { return []string{"sessions"} }
+
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
 	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
@@ -97,10 +100,31 @@ func (h *healer) publish(c *runtime.Context) {
 		report.Ready = report.Ready && part.OK
 		report.Parts = append(report.Parts, part)
 	}
+	report.Parts = append(report.Parts, h.advice(c)...)
 	slices.SortFunc(report.Parts, func(a, b Part) int { return strings.Compare(a.Name, b.Name) })
 	h.tell(c, report)
 	report.Since = h.since
 	h.deps.Readiness.store(report)
+}
+
+// advice is what advisory parts say, as far as they have been heard of; their silence is a warning as well.
+func (h *healer) advice(c *runtime.Context) (parts []Part) {
+	for _, name := range h.deps.advisory() {
+		said, known := h.parts[name]
+		if !known {
+			continue
+		}
+		part := Part{Name: name, OK: true, Reason: said.GetReason()}
+		if silent := c.Now().Sub(said.at); silent > healthStale {
+			part.Reason = "silent for " + silent.Round(time.Second).String()
+		}
+		if _, turned := h.turned[name]; !turned {
+			h.turned[name] = turn{true, c.Now()}
+		}
+		part.Since = h.turned[name].at
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // log says why the node is not ready, or that it is. While parts come up the reason changes with each of them: it is logged when it has lasted.

@@ -83,7 +83,7 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 }
 
 func (l *linkActor) tell(c *runtime.Context) {
-	for _, path := range []string{PathInterfaces, PathRenderer("nat44"), PathIntrospect} {
+	for _, path := range []string{PathInterfaces, PathRenderer("nat44"), PathSessions, PathIntrospect} {
 		c.Send(c.PID(path), l.state)
 	}
 }

@@ -38,7 +38,6 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	r.accepted()
 	damaged := m.lists != nil && r.takeLists(c, m.lists)
 	before := r.have
-	m.state.Inherit(before)
 	r.have, r.globals, r.swept = m.state, true, false
 	news := r.claims.SetForeign(m.state.Foreign)
 	for _, k := range news {

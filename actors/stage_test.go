@@ -66,6 +66,7 @@ func (s *stage) cast(services []string) runtime.Spec {
 		PathInterfaces:        func() runtime.Behaviour { return newInterfaces(s.deps) },
 		PathRenderer("nat44"): func() runtime.Behaviour { return newRenderer(s.deps) },
 		PathAudit:             func() runtime.Behaviour { return newAudit(s.deps) },
+		PathSessions:          func() runtime.Behaviour { return newSessionKeeper(s.deps) },
 		PathRegistry:          func() runtime.Behaviour { return newRegistry(s.deps) },
 		PathNodes:             func() runtime.Behaviour { return newNodes(s.deps) },
 		PathWatch:             func() runtime.Behaviour { return newWatch(s.deps) },
@@ -95,7 +96,7 @@ func (s *stage) cast(services []string) runtime.Spec {
 	}
 	return runtime.Ordered("root", []runtime.Child{
 		child(PathJournal), child(PathIntrospect), child(PathHealer),
-		group("dataplane", child(PathLink), child(PathInterfaces), child(PathRenderer("nat44")), child(PathAudit)),
+		group("dataplane", child(PathLink), child(PathInterfaces), child(PathRenderer("nat44")), child(PathAudit), group("upkeep", child(PathSessions))),
 		group("world", child(PathRegistry), child(PathNodes), servicesChild, child(PathWatch)),
 	}, runtime.Policy{})
 }

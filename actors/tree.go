@@ -17,6 +17,9 @@ func Tree(d *Deps) runtime.Spec {
 		{Name: "interfaces", Spec: d.actor("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
 		{Name: "nat44", Spec: d.actor("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
 		{Name: "audit", Spec: d.actor("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
+		{Name: "upkeep", Spec: runtime.Ordered("upkeep", []runtime.Child{
+			{Name: "sessions", Spec: d.actor("sessions", func() runtime.Behaviour { return newSessionKeeper(d) }), Reaction: runtime.ReactNone},
+		}, patient()), Reaction: runtime.ReactNone},
 	}, workers())
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
@@ -57,6 +60,13 @@ func workers() runtime.Policy {
 	return runtime.Policy{
 		Budget: 10, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 500 * time.Millisecond, Jitter: 0.2,
 		HealthyAfter: time.Minute,
+	}
+}
+
+// patient is the policy of those whom nobody needs: their failures concern nobody else, however many there are.
+func patient() runtime.Policy {
+	return runtime.Policy{
+		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
 

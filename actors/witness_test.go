@@ -113,6 +113,7 @@ func (w *witness) wrongStatuses() (wrong []string) {
 func (w *witness) wrongActors() (wrong []string) {
 	want := []string{
 		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathHealer, PathIntrospect, PathJournal,
+		"agent/dataplane/upkeep", PathSessions,
 		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
 	}
 	for _, key := range w.cluster.existing() {

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -40,7 +41,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	socket := cmd.Flags().String("api-socket", "", "path of the binary-API socket to listen on")
-	stats := cmd.Flags().String("stats-socket", "", "accepted for symmetry with VPP; the simulated one has no statistics")
+	stats := cmd.Flags().String("stats-socket", "", "path of the statistics socket to listen on (default: none)")
 	file := cmd.Flags().String("topology", "", "YAML file with interfaces, pods and routes")
 	level := cmd.Flags().String("log-level", "info", "least severity of the log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -52,17 +53,17 @@ func newSimulatorCommand(io streams) *cobra.Command {
 			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
 		log := slog.New(slog.NewTextHandler(io.errs, &slog.HandlerOptions{Level: least}))
-		if *stats != "" {
-			log.Warn("the simulated VPP has no statistics, the stats socket is not made", "file", *stats)
-		}
-		return runSimulator(cmd.Context(), io, log, *socket, *file)
+		return runSimulator(cmd.Context(), io, log, simulatorFiles{api: *socket, stats: *stats, topology: *file})
 	}
 	return cmd
 }
 
+// simulatorFiles are the sockets of a simulated VPP and its topology; "" = none.
+type simulatorFiles struct{ api, stats, topology string }
+
 // runSimulator works until ctx ends.
-func runSimulator(ctx context.Context, to streams, log *slog.Logger, socket, file string) error {
-	topology := &topology{}
+func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simulatorFiles) error {
+	topology, file := &topology{}, files.topology
 	if file != "" {
 		content, err := os.ReadFile(file)
 		if err == nil {
@@ -80,10 +81,14 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, socket, fil
 			log.Error("the topology could not be built", "file", file, "err", err)
 		}
 	}})
-	if err := vpp.Listen(socket); err != nil {
-		return fmt.Errorf("start the simulated VPP: %w", err)
+	err := vpp.Listen(files.api)
+	if err == nil && files.stats != "" {
+		err = vpp.ListenStats(files.stats)
 	}
-	fmt.Fprintf(to.out, "simulated VPP listens on %s\n", socket)
+	if err != nil {
+		return fmt.Errorf("start the simulated VPP: %w", errors.Join(err, vpp.Close()))
+	}
+	fmt.Fprintf(to.out, "simulated VPP listens on %s\n", files.api)
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGUSR1)
 	defer signal.Stop(asked)

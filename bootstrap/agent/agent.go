@@ -106,7 +106,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if a.nodes, err = a.nodeSync(); err != nil {
 		return err
 	}
-	socket, err := a.vppSocket()
+	socket, stats, err := a.vppSocket()
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
 		InterfaceEvents: hints, NAT44: rendering, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
-		HealthChecks: a.health, Lag: a.lag,
+		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),

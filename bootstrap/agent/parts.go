@@ -2,15 +2,18 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -53,21 +56,26 @@ func nat44Config(cfg *config.Agent) (nat44.Config, error) {
 }
 
 // vppSocket is where VPP is reached; a simulated one is started first.
-func (a *Agent) vppSocket() (string, error) {
+func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	if a.cfg.VPP.Mode != config.VPPSimulated {
-		return a.cfg.VPP.APISocket, nil
+		return a.cfg.VPP.APISocket, a.cfg.VPP.StatsSocket, nil
 	}
 	dir, err := os.MkdirTemp("", "troupe-vpp-")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	a.onClose("socket directory", func(context.Context) error { return os.RemoveAll(dir) })
 	a.cni = newSimulatedCNI()
 	a.simulated = simulator.New(simulator.Options{Logger: a.log.With("part", "simulator"), AutoRestart: true, OnBoot: a.cni.boot})
-	socket := filepath.Join(dir, "api.sock")
-	if err := a.simulated.Listen(socket); err != nil {
-		return "", err
-	}
 	a.onClose("simulated VPP", closeWith(a.simulated))
-	return socket, nil
+	apiSocket, statsSocket = filepath.Join(dir, "api.sock"), filepath.Join(dir, "stats.sock")
+	return apiSocket, statsSocket, errors.Join(a.simulated.Listen(apiSocket), a.simulated.ListenStats(statsSocket))
+}
+
+// sessionStats is who reads how full the table of NAT sessions is; nil = nobody.
+func sessionStats(socket string) actors.SessionStats {
+	if socket == "" {
+		return nil
+	}
+	return sessions.NewReader(socket)
 }

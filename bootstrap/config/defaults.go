@@ -21,9 +21,12 @@ func Defaults() *Agent {
 			RequestWindow: 64,
 			ReplyTimeout:  seconds(5),
 		},
-		NAT44: NAT44{Timeouts: Timeouts{ // VPP's own, but for UDP: DNS makes many sessions
-			UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
-		}},
+		NAT44: NAT44{
+			SessionLimitMax: 256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
+			Timeouts: Timeouts{ // VPP's own, but for UDP: DNS makes many sessions
+				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
+			},
+		},
 		Etcd: Etcd{
 			Mode:        EtcdExternal,
 			Endpoints:   []string{},

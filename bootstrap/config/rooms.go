@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // Serving returns the settings of the service semantics. It fails only where Validate does.
@@ -42,6 +43,14 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 		return nat44.Config{}, fmt.Errorf("nat44.loopbackIP: %w", err)
 	}
 	return cfg, nil
+}
+
+// Housekeeping returns the settings of the housekeeping of sessions.
+func (n NAT44) Housekeeping() sessions.Config {
+	return sessions.Config{
+		Min: uint32(n.SessionLimit), Max: uint32(n.SessionLimitMax), //nolint:gosec // Validate bounds them.
+		Interval: n.SessionCheckInterval.Duration(),
+	}
 }
 
 func prefixes(path string, texts []string) ([]netip.Prefix, error) {

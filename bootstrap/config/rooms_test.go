@@ -4,11 +4,13 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 func TestServing(t *testing.T) {
@@ -22,6 +24,15 @@ func TestServing(t *testing.T) {
 	}
 	if _, err := (Services{ServiceCIDRs: []string{"x"}}).Serving(); err == nil || !strings.HasPrefix(err.Error(), "services.serviceCIDRs[0]: ") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestHousekeeping(t *testing.T) {
+	n := Defaults().NAT44
+	n.SessionLimit = 1000
+	want := sessions.Config{Min: 1000, Max: 262144, Interval: 5 * time.Second}
+	if diff := cmp.Diff(want, n.Housekeeping()); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }
 

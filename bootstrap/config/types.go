@@ -77,7 +77,8 @@ type VPP struct {
 	Mode string `json:"mode" flag:"vpp" enum:"socket,simulated"`
 	// Binary API socket of VPP (socksvr in its startup.conf).
 	APISocket string `json:"apiSocket" flag:"vpp-api-socket"`
-	// Statistics socket of VPP (statseg in its startup.conf).
+	// Statistics socket of VPP (statseg in its startup.conf). Empty, or nobody there: the number of NAT sessions is asked for by the API, which stops
+	// the workers for a moment.
 	StatsSocket string `json:"statsSocket" flag:"vpp-stats-socket"`
 	// How many requests may be under way at once. 1 makes a cold start about twenty times slower.
 	RequestWindow int `json:"requestWindow" min:"1" max:"4096"`
@@ -90,8 +91,13 @@ type NAT44 struct {
 	// IPv4 address that replaces the source of a packet whose client is its own backend (hairpin), and of clients that must be masqueraded.
 	// It must not belong to anything else. Empty: the last address of the node's pod CIDR.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
-	// Largest number of sessions; VPP reserves memory for them. 0 leaves the value that VPP was started with.
+	// Number of sessions of each worker that the plugin is enabled with; where it is enabled with fewer, its limit is raised. 0 leaves VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`
+	// Highest value to which the limit of sessions is raised when living sessions need it, before connections are refused; it is never lowered.
+	// A session takes about 350 bytes of VPP's main heap. 0, or less than sessionLimit: it is never raised above sessionLimit.
+	SessionLimitMax int `json:"sessionLimitMax" min:"0" max:"67108864"`
+	// How often the agent looks how full the table of sessions is; expired sessions are freed from 80 percent on.
+	SessionCheckInterval Duration `json:"sessionCheckInterval" min:"1s" max:"10m"`
 	// Idle time after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
 }

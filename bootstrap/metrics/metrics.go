@@ -15,6 +15,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 	proxy    *proxy
 	mirror   *mirror
+	sessions *natSessions
 
 	operations  *prometheus.CounterVec
 	inputErrors prometheus.Gauge
@@ -25,7 +26,7 @@ type Metrics struct {
 // New returns a new set with a registry of its own.
 func New() *Metrics {
 	m := &Metrics{
-		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), watched: &watched{}, clock: time.Now,
+		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), sessions: newNATSessions(), watched: &watched{}, clock: time.Now,
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
 			Help: "Operations on VPP by renderer and outcome; unknown = no answer came, VPP is read again.",
@@ -41,6 +42,7 @@ func New() *Metrics {
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)
+	m.sessions.register(m.registry)
 	return m
 }
 

@@ -36,7 +36,6 @@ func everyOp() []Op {
 		{Verb: Enable, Sessions: 1000},
 		{Verb: Forwarding},
 		{Verb: SetTimeouts, Timeouts: DefaultTimeouts()},
-		{Verb: SessionLimit, Sessions: 2000},
 		{Verb: AddAddress, Addr: loopback},
 		{Verb: AddRoles, Interface: 3, Roles: Both},
 		{Verb: AddRow, Key: row.Key, Row: &row},

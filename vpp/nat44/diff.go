@@ -36,9 +36,6 @@ func prepare(have *State, want *Want) []Op {
 	if wanted := want.Timeouts.withDefaults(); timeouts != wanted {
 		ops = append(ops, Op{Verb: SetTimeouts, Timeouts: wanted})
 	}
-	if have.Enabled && max(have.Sessions, have.Limit) < want.SessionLimit {
-		ops = append(ops, Op{Verb: SessionLimit, Sessions: want.SessionLimit})
-	}
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
 		ops = append(ops, Op{Verb: AddAddress, Addr: want.TwiceNAT})
 	}

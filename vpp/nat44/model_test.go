@@ -106,8 +106,6 @@ func (m *model) execute(req api.Message) int32 {
 	case *nat44_ed.NatSetTimeouts:
 		m.timeouts = nat_types.NatTimeouts{UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
 		return 0
-	case *nat44_ed.Nat44SetSessionLimit:
-		return 0
 	case *nat44_ed.Nat44InterfaceAddDelFeature:
 		if index := uint32(r.SwIfIndex); m.interfaces != nil && !m.interfaces[index] {
 			return retNoInterface

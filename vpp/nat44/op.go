@@ -16,8 +16,6 @@ const (
 	Forwarding
 	// SetTimeouts sets Op.Timeouts.
 	SetTimeouts
-	// SessionLimit raises the number of sessions to Op.Sessions.
-	SessionLimit
 	// AddAddress adds Op.Addr to the twice-NAT pool.
 	AddAddress
 	// AddRoles gives Op.Interface the roles Op.Roles, outside first.
@@ -40,7 +38,7 @@ const (
 
 // verbs are the names of the operations in texts and metrics.
 var verbs = [...]string{
-	Enable: "enable", Forwarding: "enable-forwarding", SetTimeouts: "set-timeouts", SessionLimit: "set-session-limit",
+	Enable: "enable", Forwarding: "enable-forwarding", SetTimeouts: "set-timeouts",
 	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddReject: "add-unreachable-route", AddRow: "add-row", AddLocal: "add-local",
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
 }
@@ -141,8 +139,6 @@ func (op Op) Describe() string {
 	case SetTimeouts:
 		t := op.Timeouts
 		return fmt.Sprintf("set timeouts udp=%d tcp-established=%d tcp-transitory=%d icmp=%d", t.UDP, t.TCPEstablished, t.TCPTransitory, t.ICMP)
-	case SessionLimit:
-		return fmt.Sprintf("set session limit %d", op.Sessions)
 	case AddAddress:
 		return fmt.Sprintf("add twice-NAT address %s", op.Addr)
 	case DelAddress:

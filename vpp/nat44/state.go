@@ -37,8 +37,8 @@ func (r Roles) String() string {
 // Globals is what VPP should be set to besides rows and interface roles. Forwarding is not in it: it is always on, so that traffic
 // without a mapping passes.
 type Globals struct {
-	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is given when the plugin is enabled; a plugin that
-	// somebody enabled with fewer gets its limit raised. A higher number is left alone.
+	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is given when the plugin is enabled and never changed here
+	// afterwards: the limit of a running VPP belongs to the housekeeping of sessions, see vpp/sessions.
 	SessionLimit uint32
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
@@ -67,8 +67,6 @@ type State struct {
 	Enabled bool
 	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
-	// Limit is the session limit that was set later, 0 = none is known. VPP does not return it: see Inherit.
-	Limit uint32
 	// Forwarding says whether traffic without a mapping passes.
 	Forwarding bool
 	// Timeouts of sessions in seconds.
@@ -105,14 +103,6 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Inherit takes over what a read cannot tell from the state before it: the session limit. Both states must be of the same start of VPP.
-// Without it Diff asks for the limit again after every read, where somebody else has enabled the plugin with fewer sessions.
-func (s *State) Inherit(before *State) {
-	if before != nil && before.Enabled && s.Enabled && s.Sessions == before.Sessions {
-		s.Limit = before.Limit
-	}
-}
-
 // Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
 // outcome is unknown, must not be recorded: read instead.
 func (s *State) Record(op Op) {
@@ -129,8 +119,6 @@ func (s *State) Record(op Op) {
 		s.Forwarding = true
 	case SetTimeouts:
 		s.Timeouts = op.Timeouts
-	case SessionLimit:
-		s.Limit = op.Sessions
 	case AddAddress:
 		if !slices.Contains(s.TwiceNAT, op.Addr) {
 			s.TwiceNAT = append(s.TwiceNAT, op.Addr)

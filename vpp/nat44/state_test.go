@@ -19,7 +19,6 @@ func TestRecord(t *testing.T) {
 		{Op{Verb: Enable}, func() any { return []any{s.Enabled, s.Sessions, s.Forwarding, s.Timeouts, len(s.Pool), len(s.Roles)} }, []any{true, uint32(64512), false, vppTimeouts(), 0, 0}},
 		{Op{Verb: Forwarding}, func() any { return s.Forwarding }, true},
 		{Op{Verb: SetTimeouts, Timeouts: Timeouts{1, 2, 3, 4}}, func() any { return s.Timeouts }, Timeouts{1, 2, 3, 4}},
-		{Op{Verb: SessionLimit, Sessions: 100000}, func() any { return []uint32{s.Sessions, s.Limit} }, []uint32{64512, 100000}},
 		{Op{Verb: AddAddress, Addr: loopback}, func() any { return s.TwiceNAT }, []netip.Addr{loopback}},
 		{Op{Verb: AddAddress, Addr: loopback}, func() any { return s.TwiceNAT }, []netip.Addr{loopback}},
 		{Op{Verb: DelAddress, Addr: loopback}, func() any { return len(s.TwiceNAT) }, 0},
@@ -40,24 +39,6 @@ func TestRecord(t *testing.T) {
 		check(t, step.op.String()+" on a clone", s, before)
 	}
 	check(t, "the row that was added", newRow(vip, "10.1.1.1:80"), row)
-}
-
-func TestInherit(t *testing.T) {
-	before := NewState()
-	before.Enabled, before.Sessions, before.Limit = true, 1000, 5000
-	for _, c := range []struct {
-		enabled  bool
-		sessions uint32
-		want     uint32
-	}{{true, 1000, 5000}, {true, 2000, 0}, {false, 0, 0}} {
-		s := NewState()
-		s.Enabled, s.Sessions = c.enabled, c.sessions
-		s.Inherit(nil)
-		s.Inherit(before)
-		if s.Limit != c.want {
-			t.Errorf("enabled %v with %d sessions: limit %d, want %d", c.enabled, c.sessions, s.Limit, c.want)
-		}
-	}
 }
 
 func TestClone(t *testing.T) {

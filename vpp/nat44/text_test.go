@@ -23,7 +23,6 @@ func TestDescribe(t *testing.T) {
 		"enable NAT44 for 1000 sessions",
 		"enable forwarding",
 		"set timeouts udp=60 tcp-established=7440 tcp-transitory=240 icmp=60",
-		"set session limit 2000",
 		"add twice-NAT address 10.1.1.254",
 		"add roles inside+outside to interface 3",
 		"add row 10.96.0.1:80/TCP out2in-only,self-twice-nat -> 2 backends",

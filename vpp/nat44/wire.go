@@ -26,8 +26,6 @@ func Messages(op Op) []api.Message {
 			UDP: op.Timeouts.UDP, TCPEstablished: op.Timeouts.TCPEstablished,
 			TCPTransitory: op.Timeouts.TCPTransitory, ICMP: op.Timeouts.ICMP,
 		}}
-	case SessionLimit:
-		return []api.Message{&nat44_ed.Nat44SetSessionLimit{SessionLimit: op.Sessions}}
 	case AddAddress, DelAddress:
 		addr := ip4(op.Addr)
 		return []api.Message{&nat44_ed.Nat44AddDelAddressRange{

@@ -22,7 +22,6 @@ func TestMessages(t *testing.T) {
 			Op{Verb: SetTimeouts, Timeouts: Timeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
 			[]api.Message{&nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
 		},
-		{Op{Verb: SessionLimit, Sessions: 5}, []api.Message{&nat44_ed.Nat44SetSessionLimit{SessionLimit: 5}}},
 		{Op{Verb: AddAddress, Addr: loopback}, []api.Message{&nat44_ed.Nat44AddDelAddressRange{
 			FirstIPAddress: [4]byte{10, 1, 1, 254}, LastIPAddress: [4]byte{10, 1, 1, 254}, VrfID: 0xffffffff, IsAdd: true, Flags: 1,
 		}}},

@@ -1,0 +1,68 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/troupe-vpp/troupe/vpp/sessions"
+)
+
+// natSessions are the metrics of VPP's table of NAT sessions.
+type natSessions struct {
+	count   *prometheus.GaugeVec
+	expired *prometheus.GaugeVec
+	busiest prometheus.Gauge
+	limit   prometheus.Gauge
+	alarm   prometheus.Gauge
+	deleted prometheus.Counter
+	errors  prometheus.Counter
+}
+
+func newNATSessions() *natSessions {
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	byProtocol := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"protocol"})
+	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	return &natSessions{
+		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP, expired ones included, as of the last survey, which is made every minute or, when the table fills, more often."),
+		expired: byProtocol("troupe_nat_sessions_expired", "NAT sessions that have expired and still take a place, as of the last survey."),
+		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker that has the most; compare it with the limit."),
+		limit:   gauge("troupe_nat_session_limit", "Present limit of the NAT sessions of a worker; 0 = not known."),
+		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and nothing more can be done."),
+		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions that were deleted to make room."),
+		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
+	}
+}
+
+func (s *natSessions) register(r *prometheus.Registry) {
+	for p := range sessions.Protocols {
+		s.count.WithLabelValues(p.String())
+		s.expired.WithLabelValues(p.String())
+	}
+	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors)
+}
+
+// Sessions sets how full VPP's table of NAT sessions is. It satisfies, with the next two, actors.SessionObserver.
+func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
+	for p := range sessions.Protocols {
+		m.sessions.count.WithLabelValues(p.String()).Set(float64(s.By[p].Sessions))
+		m.sessions.expired.WithLabelValues(p.String()).Set(float64(s.By[p].Expired))
+	}
+	m.sessions.busiest.Set(float64(u.Busiest))
+	m.sessions.limit.Set(float64(limit))
+	on := 0.0
+	if alarm {
+		on = 1
+	}
+	m.sessions.alarm.Set(on)
+}
+
+// SessionsDeleted counts expired sessions that were deleted.
+func (m *Metrics) SessionsDeleted(n int) { m.sessions.deleted.Add(float64(max(n, 0))) }
+
+// SessionErrors counts requests about sessions that failed.
+func (m *Metrics) SessionErrors(n int) { m.sessions.errors.Add(float64(max(n, 0))) }
