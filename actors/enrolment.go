@@ -26,6 +26,8 @@ type bookkeeper interface {
 	customer(key string) *customer
 	// customers are the keys of all services that it knows, ordered.
 	customers() []string
+	// count is how many they are.
+	count() int
 	// adopt changes what a service wants; nil = nothing any more.
 	adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView)
 	// standing is what became of a service in VPP, as far as it is known.
@@ -71,9 +73,9 @@ func (e *enrolment) resync(c *runtime.Context, m *messages.Resync) {
 }
 
 // up tells the registry where we are; it answers when it knows more. This goes on for ever, so that neither a lost Begin nor a restarted
-// registry leaves us with services that are gone.
+// registry nor a late word of a service that is gone leaves us with it.
 func (e *enrolment) up(c *runtime.Context) {
-	c.Send(c.PID(PathRegistry), &messages.RenderUp{Renderer: e.name, Epoch: e.epoch, Begun: e.begun.GetGeneration()})
+	c.Send(c.PID(PathRegistry), &messages.RenderUp{Renderer: e.name, Epoch: e.epoch, Begun: e.begun.GetGeneration(), Services: uint64(e.books.count())})
 }
 
 // remind repeats what was not answered.

@@ -41,6 +41,9 @@ func (l *ledger) customer(key string) *customer {
 // customers are the keys of all accounts, ordered.
 func (l *ledger) customers() []string { return sortedKeys(l.accounts) }
 
+// count is how many accounts there are.
+func (l *ledger) count() int { return len(l.accounts) }
+
 // put adopts the view of a service; nil closes it. It returns the services whose standing it changed: the service itself and those who
 // gained or lost a contested row.
 func (l *ledger) put(key string, generation, hash uint64, view *messages.ServiceView) []string {

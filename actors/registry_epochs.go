@@ -12,7 +12,8 @@ type standing struct {
 	anew  bool   // it has heard of no service in this epoch
 }
 
-// renderUp learns of a renderer and tells it what it does not know. It comes again and again; who knows everything is not answered.
+// renderUp learns of a renderer and tells it what it does not know. It comes again and again; who knows everything, and
+// no service that is gone, is not answered.
 func (r *registry) renderUp(c *runtime.Context, m *messages.RenderUp) {
 	name := m.GetRenderer()
 	was := r.renderers[name]
@@ -24,7 +25,7 @@ func (r *registry) renderUp(c *runtime.Context, m *messages.RenderUp) {
 		}
 		r.epochs = epochs
 	}
-	if m.GetBegun() == 0 || m.GetBegun() != was.begun {
+	if m.GetBegun() == 0 || m.GetBegun() != was.begun || m.GetServices() > uint64(len(r.entries)) {
 		r.begin(c, name)
 	}
 }

@@ -223,6 +223,15 @@ func TestRegistryHasEverybodySpeakForANewEpochOnly(t *testing.T) {
 		if latest[*messages.Begin](s, PathRenderer("nat44")) == nil || latest[*messages.Replay](s, PathService("default/web")) != nil {
 			t.Error("an outdated list is not renewed, or everybody has to speak for it")
 		}
+		s.forget()
+		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration(), Services: 2})
+		if n := len(s.heard[PathRenderer("nat44")]); n != 0 {
+			t.Errorf("who has as many services as there are was told %d more things", n)
+		}
+		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration(), Services: 3})
+		if got := latest[*messages.Begin](s, PathRenderer("nat44")).GetKeys(); len(got) != 2 {
+			t.Errorf("who has one that is gone gets the list %v", got)
+		}
 	})
 }
 

@@ -125,8 +125,19 @@ func TestRendererAsksForItsEpochForEver(t *testing.T) {
 		s.begin(7)
 		s.forget()
 		s.run(3 * time.Second)
-		if up := all[*messages.RenderUp](s, PathRegistry); len(up) < 3 || up[0].GetBegun() != 7 {
+		if up := all[*messages.RenderUp](s, PathRegistry); len(up) < 3 || up[0].GetBegun() != 7 || up[0].GetServices() != 0 {
 			t.Errorf("said %v", up)
+		}
+		s.serve("late/one", 8, "10.0.0.7") // it went meanwhile; the registry finds out by the number
+		s.forget()
+		s.run(time.Second)
+		if up := latest[*messages.RenderUp](s, PathRegistry); up.GetServices() != 1 {
+			t.Errorf("said %v", up)
+		}
+		s.begin(9)
+		s.run(time.Second)
+		if up := latest[*messages.RenderUp](s, PathRegistry); up.GetServices() != 0 || len(s.vips()) != 0 {
+			t.Errorf("said %v, VPP holds %q", up, s.vips())
 		}
 		s.forget()
 		s.tell(&messages.Resync{Sibling: "registry"})

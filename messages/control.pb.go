@@ -628,7 +628,9 @@ type RenderUp struct {
 	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
 	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Generation of the last Begin of this epoch that was taken; 0 = none, the services must speak again.
-	Begun         uint64 `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
+	Begun uint64 `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
+	// How many services the renderer has. When it is more than there are, something came late from one that is gone.
+	Services      uint64 `protobuf:"varint,4,opt,name=services,proto3" json:"services,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -680,6 +682,13 @@ func (x *RenderUp) GetEpoch() uint64 {
 func (x *RenderUp) GetBegun() uint64 {
 	if x != nil {
 		return x.Begun
+	}
+	return 0
+}
+
+func (x *RenderUp) GetServices() uint64 {
+	if x != nil {
+		return x.Services
 	}
 	return 0
 }
@@ -1547,11 +1556,12 @@ const file_control_proto_rawDesc = "" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\"\x1b\n" +
 	"\aRelease\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"R\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"n\n" +
 	"\bRenderUp\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05begun\x18\x03 \x01(\x04R\x05begun\"\x9c\x01\n" +
+	"\x05begun\x18\x03 \x01(\x04R\x05begun\x12\x1a\n" +
+	"\bservices\x18\x04 \x01(\x04R\bservices\"\x9c\x01\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
