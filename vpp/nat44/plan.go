@@ -50,6 +50,8 @@ type planner struct {
 	plan *ServicePlan
 	// name is the text of the frontend at hand.
 	name string
+	// chosen are the backends of the last list that was looked at.
+	chosen choice
 }
 
 // frontend plans the rules of one address, port and protocol.
@@ -122,18 +124,11 @@ func (p *planner) key(f *messages.Frontend) (Key, bool) {
 
 // forward plans the row of a rule that forwards.
 func (p *planner) forward(key Key, rule *messages.Frontend) {
-	backends := p.backends(rule)
-	if len(backends) == 0 {
+	locals := p.locals(rule)
+	if len(locals) == 0 {
 		return
 	}
-	weight := Weight(len(backends))
-	locals := make([]Local, len(backends))
-	for i, b := range backends {
-		b.Weight = weight
-		locals[i] = b.Local
-	}
-	slices.SortFunc(locals, compareEndpoint)
-
+	weight := locals[0].Weight
 	row := Row{
 		Key: key, Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
 	}

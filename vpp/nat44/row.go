@@ -102,13 +102,19 @@ func (r Row) clone() Row {
 // every real backend can come and go by itself. The addresses are reserved for documentation (RFC 5737) and never get a packet.
 func Pads() [2]Local {
 	return [2]Local{
-		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Port: 1},
-		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 2}), Port: 1},
+		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Port: padPort},
+		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 2}), Port: padPort},
 	}
 }
 
+// padPort is the port of both pads.
+const padPort = 1
+
 // padIndex returns which pad has the endpoint of the local, or -1.
 func padIndex(l Local) int {
+	if l.Port != padPort {
+		return -1
+	}
 	for i, pad := range Pads() {
 		if compareEndpoint(pad, l) == 0 {
 			return i

@@ -3,87 +3,169 @@ package nat44
 import (
 	"cmp"
 	"fmt"
-	"hash/fnv"
 	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// backend is a backend of a rule while it is planned.
+// backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of them costs the garbage collector nothing.
 type backend struct {
-	Local
+	// at are address and port as one number that orders like them.
+	at uint64
+	// local is true where the endpoint is on this node.
 	local bool
-	// rank orders the backends that compete for a place in the row.
-	rank uint64
 }
 
-// backends returns the usable backends of a rule, no more than fit into a row.
-func (p *planner) backends(rule *messages.Frontend) []backend {
-	backends := make([]backend, 0, len(rule.GetBackends()))
-	for _, b := range rule.GetBackends() {
-		local, err := parseLocal(b)
-		if err != nil {
-			p.unrendered(rule, "endpoints", fmt.Sprintf("endpoint %s:%d of %s: %v", b.GetAddress(), b.GetPort(), p.name, err))
-			continue
-		}
-		backends = append(backends, backend{Local: local, local: b.GetLocal()})
+// choice is what a list of backends comes to. The frontends of a service mostly share one list, so it is computed once for all of them.
+type choice struct {
+	from []*messages.Backend
+	// locals have a place in the row, with their weight; immutable.
+	locals []Local
+	// total is how many usable backends there are.
+	total int
+	// unusable are the others.
+	unusable []unusable
+}
+
+// unusable is a backend that cannot be in a row, and why.
+type unusable struct{ endpoint, why string }
+
+// locals returns the usable backends of a rule, no more than fit into a row, and reports what becomes of the others.
+func (p *planner) locals(rule *messages.Frontend) []Local {
+	if from := rule.GetBackends(); !sameList(from, p.chosen.from) {
+		p.chosen = choose(p.cfg.Node, from)
 	}
-	backends = unique(backends)
-	if total := len(backends); total > MaxBackends {
-		backends = p.subset(backends)
+	for _, u := range p.chosen.unusable {
+		p.unrendered(rule, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.name, u.why))
+	}
+	if total := p.chosen.total; total > MaxBackends {
 		p.approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
 	}
-	return backends
+	return p.chosen.locals
 }
 
-// parseLocal translates one backend, without a weight.
-func parseLocal(b *messages.Backend) (Local, error) {
+// sameList reports whether two lists are the same memory.
+func sameList(a, b []*messages.Backend) bool {
+	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
+}
+
+// choose makes the locals of a row as this node has it.
+func choose(node string, from []*messages.Backend) choice {
+	c := choice{from: from}
+	backends := make([]backend, 0, len(from))
+	for _, b := range from {
+		at, problem := parseBackend(b)
+		if problem != "" {
+			c.unusable = append(c.unusable, unusable{fmt.Sprintf("%s:%d", b.GetAddress(), b.GetPort()), problem})
+			continue
+		}
+		backends = append(backends, backend{at: at, local: b.GetLocal()})
+	}
+	backends = unique(backends)
+	if c.total = len(backends); c.total > MaxBackends {
+		backends = subset(node, backends)
+	}
+	if len(backends) == 0 {
+		return c
+	}
+	c.locals = make([]Local, len(backends))
+	for i, b := range backends {
+		c.locals[i] = Local{Addr: netip.AddrFrom4(b.address()), Port: uint16(b.at), Weight: Weight(len(backends))}
+	}
+	return c
+}
+
+// parseBackend translates one backend; otherwise it says what is wrong with it.
+func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	addr, err := netip.ParseAddr(b.GetAddress())
 	if err != nil || !addr.Is4() {
-		return Local{}, fmt.Errorf("not an IPv4 address")
+		return 0, "not an IPv4 address"
 	}
 	if b.GetPort() == 0 || b.GetPort() > 65535 {
-		return Local{}, fmt.Errorf("not a port")
+		return 0, "not a port"
 	}
-	local := Local{Addr: addr, Port: uint16(b.GetPort())}
-	if padIndex(local) >= 0 {
-		return Local{}, fmt.Errorf("reserved for the renderer")
+	if padIndex(Local{Addr: addr, Port: uint16(b.GetPort())}) >= 0 {
+		return 0, "reserved for the renderer"
 	}
-	return local, nil
+	a := addr.As4()
+	return uint64(a[0])<<40 | uint64(a[1])<<32 | uint64(a[2])<<24 | uint64(a[3])<<16 | uint64(b.GetPort()), ""
 }
 
-// unique removes backends with the same endpoint.
+// address is that of the backend.
+func (b backend) address() [4]byte {
+	return [4]byte{byte(b.at >> 40), byte(b.at >> 32), byte(b.at >> 24), byte(b.at >> 16)}
+}
+
+// unique orders backends and removes those with the same endpoint.
 func unique(backends []backend) []backend {
-	byEndpoint := func(a, b backend) int { return compareEndpoint(a.Local, b.Local) }
-	if !slices.IsSortedFunc(backends, byEndpoint) {
-		slices.SortFunc(backends, byEndpoint)
-	}
-	return slices.CompactFunc(backends, func(a, b backend) bool { return byEndpoint(a, b) == 0 })
+	slices.SortFunc(backends, func(a, b backend) int { return cmp.Compare(a.at, b.at) })
+	return slices.CompactFunc(backends, func(a, b backend) bool { return a.at == b.at })
 }
 
-// subset chooses the backends that get a place in the row: local ones, then those with the smallest hash of node and endpoint. So it
-// changes by one when one backend comes or goes, and nodes choose differently.
-func (p *planner) subset(backends []backend) []backend {
-	for i := range backends {
-		backends[i].rank = rank(p.cfg.Node, backends[i].Local)
-	}
-	slices.SortFunc(backends, func(a, b backend) int {
-		switch {
-		case a.local != b.local && a.local:
-			return -1
-		case a.local != b.local:
-			return 1
+// subset chooses the backends that get a place in the row, out of ordered ones: local ones, then those with the smallest hash of node and
+// endpoint. So it changes by one when one backend comes or goes, and nodes choose differently. The order stays.
+func subset(node string, backends []backend) []backend {
+	here := 0
+	for _, b := range backends {
+		if b.local {
+			here++
 		}
-		return cmp.Or(cmp.Compare(a.rank, b.rank), compareEndpoint(a.Local, b.Local))
-	})
-	return backends[:MaxBackends]
+	}
+	// Either not even the local ones all get a place, or all of them do and the others compete for the rest.
+	competing, places := true, MaxBackends
+	if here <= MaxBackends {
+		competing, places = false, MaxBackends-here
+	}
+	seed := hashText(hashStart, node)
+	ranks := make([]uint64, 0, len(backends))
+	for _, b := range backends {
+		if b.local == competing {
+			ranks = append(ranks, b.rank(seed))
+		}
+	}
+	slices.Sort(ranks)
+	last, ties := uint64(0), 0 // the largest rank that gets a place, and how many of that rank do
+	if places > 0 {
+		last = ranks[places-1]
+		first, _ := slices.BinarySearch(ranks, last)
+		ties = places - first
+	}
+	kept := backends[:0]
+	for _, b := range backends {
+		if b.local == competing {
+			rank := b.rank(seed)
+			if rank > last || rank == last && ties == 0 {
+				continue
+			}
+			if rank == last {
+				ties--
+			}
+		} else if !b.local {
+			continue
+		}
+		kept = append(kept, b)
+	}
+	return kept
 }
 
-// rank hashes an endpoint for a node.
-func rank(node string, l Local) uint64 {
-	h := fnv.New64a()
-	addr := l.Addr.As4()
-	_, _ = h.Write(append(append([]byte(node), addr[:]...), byte(l.Port>>8), byte(l.Port)))
-	return h.Sum64()
+// FNV-1a with 64 bits, whose state after the name of the node is the same for all backends.
+const (
+	hashStart = 14695981039346656037
+	hashPrime = 1099511628211
+)
+
+func hashText(h uint64, text string) uint64 {
+	for i := range len(text) {
+		h = (h ^ uint64(text[i])) * hashPrime
+	}
+	return h
+}
+
+// rank orders the backends that compete for a place: the hash of seed, address and port.
+func (b backend) rank(seed uint64) uint64 {
+	for shift := 40; shift >= 0; shift -= 8 {
+		seed = (seed ^ b.at>>shift&0xff) * hashPrime
+	}
+	return seed
 }

@@ -1,8 +1,14 @@
 package nat44
 
 import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
 	"net/netip"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -71,4 +77,56 @@ func TestSubsetPrefersLocal(t *testing.T) {
 	if len(got) != MaxBackends {
 		t.Errorf("%d backends, want %d", len(got), MaxBackends)
 	}
+}
+
+// obviousSubset chooses as the description says: sorted by place, hash and endpoint, the first ones.
+func obviousSubset(node string, from []*messages.Backend) []Local {
+	type candidate struct {
+		Local
+		remote bool
+		rank   uint64
+	}
+	var all []candidate
+	for _, b := range from {
+		c := candidate{Local: Local{Addr: netip.MustParseAddr(b.GetAddress()), Port: uint16(b.GetPort())}, remote: !b.GetLocal()}
+		h := fnv.New64a()
+		addr := c.Addr.As4()
+		_, _ = h.Write(append(append([]byte(node), addr[:]...), byte(c.Port>>8), byte(c.Port)))
+		c.rank = h.Sum64()
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		switch {
+		case a.remote != b.remote && b.remote:
+			return -1
+		case a.remote != b.remote:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.rank, b.rank), compareEndpoint(a.Local, b.Local))
+	})
+	var kept []Local
+	for _, c := range all[:min(len(all), MaxBackends)] {
+		kept = append(kept, c.Local)
+	}
+	slices.SortFunc(kept, compareEndpoint)
+	for i := range kept {
+		kept[i].Weight = Weight(len(kept))
+	}
+	return kept
+}
+
+// TestSubsetLikeTheObvious: over lists of any length, with none, some or all of the backends on this node.
+func TestSubsetLikeTheObvious(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		hosts := rapid.SliceOfNDistinct(rapid.IntRange(0, 2000), 1, 800, rapid.ID[int]).Draw(t, "hosts")
+		here := rapid.IntRange(0, len(hosts)).Draw(t, "here")
+		var from []*messages.Backend
+		for i, host := range hosts {
+			from = append(from, &messages.Backend{Address: fmt.Sprintf("10.%d.1.%d", host>>8, host&255), Port: uint32(1000 + i%3), Local: i < here})
+		}
+		node := rapid.SampledFrom([]string{"", "n1", "node-with-a-longer-name"}).Draw(t, "node")
+		if d := diff(obviousSubset(node, from), choose(node, from).locals); d != "" {
+			t.Fatalf("of %d, %d here (-want +got):\n%s", len(hosts), here, d)
+		}
+	})
 }
