@@ -119,9 +119,10 @@ func (w *world) wrongActors() (wrong []string) {
 	return wrong
 }
 
-// added looks at every row that VPP was made to add, while it happens (I3).
-func (w *world) added(at frontend) {
-	if w.foreign[at] {
-		w.breach("I3: %s was added although somebody else has it", at)
+// changed looks at every change of a row while it happens (I3, I6, I7).
+func (w *world) changed(c virtual.RowChange) {
+	if c.Added && w.foreign[c.At] {
+		w.breach("I3: %s was changed although somebody else has it", c.At)
 	}
+	w.witnesses.changed(w, c)
 }

@@ -107,7 +107,7 @@ func (k *cluster) objects() *normalize.Objects {
 	for _, id := range slices.SortedFunc(maps.Keys(k.slices), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
 		all.Slices = append(all.Slices, k.slices[id].object(id[1]))
 	}
-	for i := range podsPerNode {
+	for i := range podsPerNode + 1 {
 		all.Pods = append(all.Pods, &messages.Pod{Namespace: namespace, Name: fmt.Sprint("p", i), Node: thisNode, Addresses: []string{podIP(1, i).String()}})
 	}
 	return all

@@ -130,7 +130,7 @@ func (w *world) fillTable(r *rand.Rand) {
 func (w *world) steal(r *rand.Rand) {
 	for _, row := range w.rows() {
 		at := row.At
-		if r.IntN(3) == 0 {
+		if r.IntN(3) == 0 || w.witnesses.has(at) {
 			continue
 		}
 		if _, err := w.vpp.VPP.ForeignRemove(at, protoTCP); err != nil {

@@ -35,6 +35,7 @@ const (
 	troubles     = 30 * time.Second
 	quietChanges = 40
 	hotChanges   = 1500
+	years        = 40 // changes of the ageing service
 	mostFaults   = 25
 )
 
@@ -55,6 +56,9 @@ func NewPlan(seed uint64, swarm bool) Plan {
 	}
 	for range changes {
 		add(change)
+	}
+	for range years {
+		add(age)
 	}
 	for range faults {
 		if len(kinds) > 0 {

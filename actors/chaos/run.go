@@ -66,13 +66,18 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 func (w *world) play(plan Plan, result *Result) error {
 	start := w.sim.Now()
 	kinds := faultKinds()
+	w.witnesses.watch(w)
 	for _, step := range plan.Steps {
 		if err := w.sim.Run(start.Add(step.At)); err != nil {
 			return err
 		}
 		dice := rand.New(rand.NewPCG(step.Dice, 0))
-		if step.What == change {
+		switch step.What {
+		case change:
 			w.cluster.mutate(dice, plan.Hot)
+			continue
+		case age:
+			w.witnesses.grow(w.cluster)
 			continue
 		}
 		w.weather.count(step.What)
@@ -128,7 +133,7 @@ func (w *world) still() (wrong []string, err error) {
 	if report := w.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
 		wrong = append(wrong, "I1: readiness flapped while nothing changed: "+report.Reasons())
 	}
-	return append(wrong, w.wrong()...), nil
+	return slices.Concat(wrong, w.wrong(), w.wrongPackets()), nil
 }
 
 // drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing, a renderer one read of the rows, nobody

@@ -32,6 +32,7 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 
 func randomService(r *rand.Rand) service {
 	s := service{created: int64(r.IntN(3)), external: r.IntN(2*externalIPs) - externalIPs, nodePort: r.IntN(3) == 0}
+	s.local = r.IntN(4) == 0
 	if r.IntN(5) == 0 {
 		s.affinity = 60
 	}

@@ -23,18 +23,20 @@ const (
 
 // world is one node with everything around it.
 type world struct {
-	sim     *runtime.Sim
-	cluster *cluster
-	source  *source
-	nodes   *nodeSync
-	vpp     *virtual.Stream
-	weather *weather
-	deps    *actors.Deps
-	sys     *runtime.System
-	foreign map[frontend]bool // rows of somebody else in VPP
-	stolen  map[frontend]int  // rows that somebody else removed, with the number of the last read before
-	fatal   string
-	broken  []string // violations of what must hold at any time
+	sim       *runtime.Sim
+	cluster   *cluster
+	source    *source
+	nodes     *nodeSync
+	vpp       *virtual.Stream
+	weather   *weather
+	deps      *actors.Deps
+	sys       *runtime.System
+	foreign   map[frontend]bool // rows of somebody else in VPP
+	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
+	witnesses witnesses
+	fatal     string
+	probes    int      // packets that were sent
+	broken    []string // violations of what must hold at any time
 }
 
 // newWorld builds the node and starts the troupe.
@@ -43,7 +45,8 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w := &world{sim: sim, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
 	w.source = &source{sim: sim, cluster: w.cluster}
 	w.nodes = newNodeSync(sim)
-	w.vpp = virtual.New(sim, w.topology, w.added)
+	w.witnesses = stationWitnesses(w.cluster)
+	w.vpp = virtual.New(sim, w.topology, w.changed)
 	w.weather = &weather{rand: sim.Rand()}
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: sim.Park,
@@ -64,7 +67,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 func (w *world) topology(v *simulator.VPP) {
 	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
-	for i := range podsPerNode {
+	for i := range podsPerNode + 1 { // the last one is for a witness
 		_, e := v.AddPod(fmt.Sprint("pod", i), podIP(1, i))
 		err = errors.Join(err, e)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
@@ -17,6 +18,30 @@ type Row struct {
 	Tag string
 	// Backends are those with a share, ordered.
 	Backends []netip.AddrPort
+}
+
+// RowChange is one change of a load-balancing row that VPP has made.
+type RowChange struct {
+	// At is the frontend.
+	At netip.AddrPort
+	// Backend is the one that was added or removed; invalid when it was the whole row.
+	Backend netip.AddrPort
+	// Added tells an addition from a removal.
+	Added bool
+}
+
+// rowChange is the change of a row that a request asks for.
+func rowChange(req api.Message) (RowChange, bool) {
+	switch m := req.(type) {
+	case *nat44_ed.Nat44AddDelLbStaticMapping:
+		return RowChange{At: netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort), Added: m.IsAdd}, true
+	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
+		return RowChange{
+			At:      netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort),
+			Backend: netip.AddrPortFrom(netip.AddrFrom4(m.Local.Addr), m.Local.Port), Added: m.IsAdd,
+		}, true
+	}
+	return RowChange{}, false
 }
 
 // Rows reads all rows, ordered by frontend. A VPP that is down has none.

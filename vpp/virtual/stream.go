@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"strings"
 	"time"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/nat44_ed"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -61,7 +59,7 @@ type Stream struct {
 	next, serving uint64 // tickets of the stream
 	hung          bool
 	late          []api.Message // sent to a VPP that hangs; it will execute them when it goes on
-	added         func(netip.AddrPort)
+	changed       func(RowChange)
 }
 
 var _ link.Serial = (*Stream)(nil)
@@ -69,10 +67,10 @@ var _ link.Serial = (*Stream)(nil)
 // Serial satisfies link.Serial: only a function that may park can wait for VPP.
 func (*Stream) Serial() {}
 
-// New connects to a VPP of its own, which gets its topology with every start. added, which may be nil, is told the address of every row that
-// VPP has been made to add.
-func New(time Time, topology func(*simulator.VPP), added func(netip.AddrPort)) *Stream {
-	d := &Stream{time: time, added: added}
+// New connects to a VPP of its own, which gets its topology with every start. changed, which may be nil, is told every change of a row
+// that VPP has made for the troupe, right after it.
+func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Stream {
+	d := &Stream{time: time, changed: changed}
 	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
 	d.Connect()
 	return d
@@ -89,6 +87,9 @@ func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 		on(&messages.LinkState{Up: d.up, Boot: d.boot(), Session: d.session, Reason: d.reason})
 	}
 }
+
+// Boots is how often VPP has crashed.
+func (d *Stream) Boots() int { return d.boots }
 
 func (d *Stream) boot() string {
 	if !d.up {
@@ -242,8 +243,8 @@ func (d *Stream) execute(req api.Message) (api.Message, error) {
 	}
 	if changes(req) {
 		d.Writes++
-		if m, is := req.(*nat44_ed.Nat44AddDelLbStaticMapping); is && m.IsAdd && d.added != nil && retvalOf(replies[0]) == 0 {
-			d.added(netip.AddrPortFrom(netip.AddrFrom4(m.ExternalAddr), m.ExternalPort))
+		if change, is := rowChange(req); is && d.changed != nil && retvalOf(replies[0]) == 0 {
+			d.changed(change)
 		}
 	}
 	return replies[0], nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func (i *instant) Park(ready func() bool) {
 }
 func (i *instant) Sleep(d time.Duration, _ func() bool) { i.now = i.now.Add(d) }
 
-func add(port uint16) api.Message {
+func add(port uint16) *nat44_ed.Nat44AddDelLbStaticMapping {
 	local := func(n byte) nat44_ed.Nat44LbAddrPort {
 		return nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, n}, Port: 8080, Probability: 1}
 	}
@@ -36,9 +37,9 @@ func add(port uint16) api.Message {
 	}
 }
 
-func enabled(t *testing.T, added func(netip.AddrPort)) *Stream {
+func enabled(t *testing.T, changed func(RowChange)) *Stream {
 	t.Helper()
-	s := New(&instant{}, func(*simulator.VPP) {}, added)
+	s := New(&instant{}, func(*simulator.VPP) {}, changed)
 	t.Cleanup(func() { _ = s.VPP.Close() })
 	res, err := s.Do(t.Context(), []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true}})
 	if err != nil || res[0].Err != nil {
@@ -63,7 +64,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := 0
-			s := enabled(t, func(netip.AddrPort) { told++ })
+			s := enabled(t, func(RowChange) { told++ })
 			c.fault(s)
 			results, _ := s.Do(t.Context(), []api.Message{add(80), add(81)})
 			for i, want := range c.want {
@@ -76,6 +77,32 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%d rows, told of %d, want %d; %v", len(rows), told, c.rows, err)
 			}
 		})
+	}
+}
+
+// TestRowChanges: which changes are told, and those that VPP refused are not.
+func TestRowChanges(t *testing.T) {
+	var told []RowChange
+	s := enabled(t, func(c RowChange) { told = append(told, c) })
+	at := netip.MustParseAddrPort("10.96.0.1:80")
+	local := func(add bool) api.Message {
+		return &nat44_ed.Nat44LbStaticMappingAddDelLocal{
+			IsAdd: add, ExternalAddr: at.Addr().As4(), ExternalPort: at.Port(), Protocol: 6,
+			Local: nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 3}, Port: 8080, Probability: 1},
+		}
+	}
+	whole := func(isAdd bool) api.Message {
+		m := add(80)
+		m.IsAdd = isAdd
+		return m
+	}
+	if _, err := s.Do(t.Context(), []api.Message{whole(true), whole(true), local(true), local(true), local(false), whole(false)}); err != nil {
+		t.Fatal(err)
+	}
+	backend := netip.MustParseAddrPort("10.1.1.3:8080")
+	want := []RowChange{{At: at, Added: true}, {at, backend, true}, {at, backend, false}, {At: at}}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
 

@@ -1,0 +1,134 @@
+package chaos
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
+)
+
+// The services that bear witness. Nobody outside the troupe touches their rows.
+const (
+	steady = serviceNames     // never changes: whatever happens, its rows stay and its connections live
+	ageing = serviceNames + 1 // has one more endpoint each time: its row must never go back
+)
+
+// age is the kind of step that changes the ageing service.
+const age = "age"
+
+// knock is how often the connections through the steady service are tried, in virtual time.
+const knock = 500 * time.Millisecond
+
+// witnesses watch two services all the time, not only at the end.
+type witnesses struct {
+	frontends map[frontend]bool                    // of the steady service
+	at        frontend                             // of the ageing one
+	years     int                                  // how often the ageing service has changed
+	reached   int                                  // the newest endpoint of it that VPP has had
+	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
+	boots     int                                  // of VPP when they were opened
+}
+
+// stationWitnesses creates the two services.
+func stationWitnesses(k *cluster) witnesses {
+	k.put(steady, service{external: -1, nodePort: true})
+	// pods of its own: VPP ends the connections to a backend that another service loses
+	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
+	k.put(ageing, service{external: -1})
+	s := witnesses{
+		frontends: map[frontend]bool{
+			netip.AddrPortFrom(clusterIP(steady), servicePort):                true,
+			netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(steady)): true,
+		},
+		at:   netip.AddrPortFrom(clusterIP(ageing), servicePort),
+		open: map[netip.AddrPort]simulator.Verdict{},
+	}
+	s.grow(k)
+	return s
+}
+
+// has reports whether a frontend is one of a witness.
+func (s *witnesses) has(at frontend) bool { return at == s.at || s.frontends[at] }
+
+// year is the endpoint that the ageing service gets in a year.
+func year(n int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 1, byte(200 + n/250), byte(1 + n%250)})
+}
+
+// grow gives the ageing service its next endpoint; it keeps the one before.
+func (s *witnesses) grow(k *cluster) {
+	s.years++
+	k.putSlice(ageing, 0, []netip.Addr{year(s.years - 1), year(s.years)})
+}
+
+// changed sees every change of a row.
+func (s *witnesses) changed(w *world, c virtual.RowChange) {
+	switch {
+	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()):
+		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
+	case c.At == s.at && c.Added:
+		s.compare(w)
+	}
+}
+
+// compare finds out whether the row of the ageing service went back (I7).
+func (s *witnesses) compare(w *world) {
+	for _, row := range w.rows() {
+		if row.At != s.at {
+			continue
+		}
+		newest := -1
+		for n := range s.years + 1 {
+			if slices.Contains(row.Backends, netip.AddrPortFrom(year(n), endpointPort)) {
+				newest = n
+			}
+		}
+		if newest < s.reached {
+			w.breach("I7: %s went back from endpoint %d to %d", s.at, s.reached, newest)
+		}
+		s.reached = newest
+	}
+}
+
+// watch tries the connections through the steady service again and again (I12).
+func (s *witnesses) watch(w *world) {
+	s.try(w)
+	w.later(knock, func() { s.watch(w) })
+}
+
+// try sends a packet on every connection, or opens it.
+func (s *witnesses) try(w *world) {
+	if s.boots != w.vpp.Boots() {
+		s.boots = w.vpp.Boots()
+		clear(s.open) // they died with VPP
+	}
+	inside, outside := netip.AddrPortFrom(podIP(1, 1), 40001), netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), 40002)
+	for at := range s.frontends {
+		s.knock(w, simulator.Packet{In: "uplink0", Src: outside, Dst: at, Proto: protoTCP})
+		if at.Addr() == clusterIP(steady) {
+			s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: at, Proto: protoTCP})
+		}
+	}
+}
+
+// knock sends one packet and its answer.
+func (s *witnesses) knock(w *world, p simulator.Packet) {
+	id := netip.AddrPortFrom(p.Src.Addr(), p.Src.Port()+p.Dst.Port())
+	p.Src = id
+	before, isOpen := s.open[id]
+	if isOpen {
+		p.Flags = simulator.ACK
+	}
+	got := w.vpp.VPP.Send(p)
+	back := w.vpp.VPP.Reply(got)
+	whole := got.Action == simulator.Delivered && got.Dst.Port() == endpointPort && back.Action == simulator.Delivered && back.Src == p.Dst && back.Dst == p.Src
+	switch {
+	case isOpen && (!whole || got.Dst != before.Dst):
+		w.breach("I12: the connection through %s broke: %v, answer %v, before %v", p.Dst, got, back, before)
+		delete(s.open, id)
+	case !isOpen && whole:
+		s.open[id] = got
+	}
+}
