@@ -26,7 +26,7 @@ func TestEveryRequestGetsTheSameAnswer(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodOptions, http.MethodDelete} {
 		for _, path := range []string{"/", "/healthz", "/any/../path//at%20all?x=y"} {
 			got := w.ask(method, here, path)
-			if want := `{"service":{"namespace":"shop","name":"web"},"localEndpoints":2,"serviceProxyHealthy":true}`; got.status != 200 || got.body != want {
+			if want := "{\n\t\"service\": {\n\t\t\"namespace\": \"shop\",\n\t\t\"name\": \"web\"\n\t},\n\t\"localEndpoints\": 2,\n\t\"serviceProxyHealthy\": true\n}"; got.status != 200 || got.body != want {
 				t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
 			}
 			for name, want := range map[string]string{
@@ -257,7 +257,7 @@ func TestARequestUnderWayLearnsThatTheServiceIsGone(t *testing.T) {
 		t.Errorf("still listening at %s", got)
 	}
 	close(release)
-	if got := <-result; got.status != 503 || got.body != `{"service":{"namespace":"a","name":"b"},"localEndpoints":0,"serviceProxyHealthy":true}` {
+	if got := <-result; got.status != 503 || got.body != "{\n\t\"service\": {\n\t\t\"namespace\": \"a\",\n\t\t\"name\": \"b\"\n\t},\n\t\"localEndpoints\": 0,\n\t\"serviceProxyHealthy\": true\n}" {
 		t.Errorf("a closed check answers %d %s", got.status, got.body)
 	}
 }

@@ -69,7 +69,7 @@ type HealthResponse struct {
 	Status int
 	// Header has the content headers and X-Load-Balancing-Endpoint-Weight, the number of local endpoints. It belongs to the caller.
 	Header http.Header
-	// Body is one JSON object.
+	// Body is one JSON object, byte by byte what kube-proxy writes: indented by tabs, without a newline at the end.
 	Body []byte
 }
 
@@ -93,7 +93,7 @@ func HealthAnswer(key string, check *messages.HealthCheck, proxyHealthy bool) He
 	}
 	body := healthBody{LocalEndpoints: check.GetLocalEndpoints(), ServiceProxyHealthy: proxyHealthy}
 	body.Service.Namespace, body.Service.Name, _ = strings.Cut(key, "/")
-	text, err := json.Marshal(body)
+	text, err := json.MarshalIndent(body, "", "\t")
 	if err != nil {
 		// A struct of strings, a number and a bool always has a JSON form.
 		text = []byte("{}")

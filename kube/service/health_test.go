@@ -102,10 +102,10 @@ func TestHealthAnswer(t *testing.T) {
 		status  int
 		body    string
 	}{
-		{&messages.HealthCheck{LocalEndpoints: 2}, true, 200, `{"service":{"namespace":"a","name":"b"},"localEndpoints":2,"serviceProxyHealthy":true}`},
-		{&messages.HealthCheck{}, true, 503, `{"service":{"namespace":"a","name":"b"},"localEndpoints":0,"serviceProxyHealthy":true}`},
-		{&messages.HealthCheck{LocalEndpoints: 2}, false, 503, `{"service":{"namespace":"a","name":"b"},"localEndpoints":2,"serviceProxyHealthy":false}`},
-		{nil, true, 503, `{"service":{"namespace":"a","name":"b"},"localEndpoints":0,"serviceProxyHealthy":true}`},
+		{&messages.HealthCheck{LocalEndpoints: 2}, true, 200, "{\n\t\"service\": {\n\t\t\"namespace\": \"a\",\n\t\t\"name\": \"b\"\n\t},\n\t\"localEndpoints\": 2,\n\t\"serviceProxyHealthy\": true\n}"},
+		{&messages.HealthCheck{}, true, 503, "{\n\t\"service\": {\n\t\t\"namespace\": \"a\",\n\t\t\"name\": \"b\"\n\t},\n\t\"localEndpoints\": 0,\n\t\"serviceProxyHealthy\": true\n}"},
+		{&messages.HealthCheck{LocalEndpoints: 2}, false, 503, "{\n\t\"service\": {\n\t\t\"namespace\": \"a\",\n\t\t\"name\": \"b\"\n\t},\n\t\"localEndpoints\": 2,\n\t\"serviceProxyHealthy\": false\n}"},
+		{nil, true, 503, "{\n\t\"service\": {\n\t\t\"namespace\": \"a\",\n\t\t\"name\": \"b\"\n\t},\n\t\"localEndpoints\": 0,\n\t\"serviceProxyHealthy\": true\n}"},
 	} {
 		got := service.HealthAnswer("a/b", test.check, test.healthy)
 		if got.Status != test.status || string(got.Body) != test.body {
