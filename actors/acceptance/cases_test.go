@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // TestCases runs every case of the acceptance file, unedited and with all its steps, through a whole node: once where VPP owns the
@@ -52,6 +53,9 @@ type run struct {
 	// built counts interfaces that came or went in the step: roles are written for them.
 	built int
 	flows map[string]flow
+	// inputs are the services before the step, ended the sessions that were ended by then.
+	inputs map[string]*messages.ServiceInput
+	ended  uint64
 	// used are the addresses that the case mentions, vips those of its frontends but the node's.
 	used, vips map[netip.Addr]bool
 	// pod and remote are generated clients.
@@ -120,16 +124,11 @@ func (r *run) do() {
 			r.setCaseNode(*s.Node)
 		}
 		if s.ProxyHealthy != nil {
-			r.elsewhere("proxy health", 1)
+			r.checkups.healthy.Store(*s.ProxyHealthy)
 		}
 		r.source.change(changed.put)
 		r.check(&s.outcome)
 	}
-}
-
-// elsewhere counts what is checked in kube/service, where it is a pure value.
-func (r *run) elsewhere(what string, n int) {
-	r.tally.count("checked elsewhere: "+what, n)
 }
 
 // check waits until the node has settled and compares everything that the outcome says.
@@ -148,13 +147,9 @@ func (r *run) check(o *outcome) {
 	r.judge(found, reports)
 	r.openFlows(o.Expect)
 	r.before, r.mutations = after, r.mutating()
-	r.elsewhere("health checks", len(o.HealthChecks))
-	if o.Metrics != nil {
-		r.elsewhere("metrics", 1)
-	}
-	if o.UDPFlowCleanupRequired != nil {
-		r.elsewhere("UDP clean-up decisions", 1)
-	}
+	r.checkHealth(o.HealthChecks, statuses)
+	r.checkMetrics(o.Metrics, statuses)
+	r.checkCleanup(o.UDPFlowCleanupRequired)
 }
 
 // checkUnsynced runs a troupe whose source has not listed everything: it must not write.

@@ -6,10 +6,9 @@
 //
 //   - The cases of the acceptance file, with all their steps: the rows in VPP translated back into frontends, connections from each kind
 //     of client, the writes of each step. Where NAT44 cannot do what Kubernetes asks the troupe has to say so for exactly that frontend,
-//     and what it says has to be true: see report and deviation.
+//     and what it says has to be true: see report and deviation. Health-check node ports are asked over HTTP.
 //   - Connections held open over a thousand random changes of the cluster.
 //   - Random clusters and sequences of changes: the result is the same as from scratch, and an agent restart writes nothing.
 //
-// The file of the cases stands beside the checkout; where it is missing its test is skipped and says so. How the health-check listeners,
-// metrics and decisions about UDP clean-up of the cases are met is tested in kube/service, where they are pure values.
+// The file of the cases stands beside the checkout; where it is missing its test is skipped and says so.
 package acceptance

@@ -42,6 +42,8 @@ type node struct {
 	source  *source
 	vpp     *simulator.VPP
 	places  *places
+	// checkups are its health-check node ports.
+	checkups *checkups
 	// ahead is how far VPP's clock is before the real one.
 	ahead atomic.Int64
 
@@ -60,7 +62,7 @@ type node struct {
 // newNode builds a node of the cluster, with a VPP that has all plugins but the named ones; nothing of the troupe runs before start.
 func newNode(t *testing.T, name string, serving service.Config, without ...string) *node {
 	t.Helper()
-	n := &node{T: t, name: name, serving: serving, source: newSource(name), known: map[string]bool{}, port: 1023}
+	n := &node{T: t, name: name, serving: serving, source: newSource(name), checkups: newCheckups(t), known: map[string]bool{}, port: 1023}
 	n.vpp = simulator.New(simulator.Options{
 		Clock: func() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }, WithoutPlugins: without,
 	})
@@ -97,7 +99,7 @@ func (n *node) startWith(from kube.Source) {
 	}
 	deps := &actors.Deps{
 		NodeName: n.name, Source: from, Serving: n.serving, Link: n.link, InterfaceEvents: hints, NAT44: nat,
-		Readiness: n.readiness, Log: log, Timing: timing,
+		HealthChecks: n.checkups.servers, Readiness: n.readiness, Log: log, Timing: timing,
 	}
 	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { n.Errorf("the troupe gave up: %s", reason) }})
 	n.system = system

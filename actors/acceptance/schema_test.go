@@ -51,13 +51,12 @@ type caseStep struct {
 	outcome
 }
 
-// outcome is what must be true after the case is fed, or after a step. Health checks, metrics and clean-up decisions are counted here and
-// checked in kube/service.
+// outcome is what must be true after the case is fed, or after a step.
 type outcome struct {
 	Expect                 []caseRow         `json:"expect"`
 	Packets                []casePacket      `json:"packets"`
-	HealthChecks           []json.RawMessage `json:"healthChecks"`
-	Metrics                json.RawMessage   `json:"metrics"`
+	HealthChecks           []caseHealthCheck `json:"healthChecks"`
+	Metrics                *caseMetrics      `json:"metrics"`
 	UDPFlows               []caseFlow        `json:"udpFlows"`
 	UDPFlowCleanupRequired *bool             `json:"udpFlowCleanupRequired"`
 	Touched                *[]string         `json:"touched"`
@@ -113,6 +112,24 @@ type casePacket struct {
 	Endpoints  []string `json:"endpoints"`
 	Masquerade bool     `json:"masquerade"`
 	Level      string   `json:"level"`
+}
+
+type caseHealthCheck struct {
+	Service         string            `json:"service"`
+	Listen          *bool             `json:"listen"`
+	Port            uint32            `json:"port"`
+	Status          int               `json:"status"`
+	LocalEndpoints  uint32            `json:"localEndpoints"`
+	ListenAddresses []string          `json:"listenAddresses"`
+	Headers         map[string]string `json:"headers"`
+	Body            json.RawMessage   `json:"body"`
+}
+
+type caseMetrics struct {
+	NoLocalEndpoints struct {
+		Internal uint32 `json:"internal"`
+		External uint32 `json:"external"`
+	} `json:"no_local_endpoints"`
 }
 
 type caseFlow struct {
