@@ -3,6 +3,8 @@ package simulator
 import (
 	"log/slog"
 	"time"
+
+	"go.fd.io/govpp/api"
 )
 
 // Options configures a simulated VPP. The zero value is a VPP as it comes up
@@ -40,6 +42,12 @@ type Options struct {
 	// connections: the place to rebuild the topology that a CNI would rebuild.
 	// It runs without locks and may use the topology API and Exec.
 	OnBoot func(*VPP)
+
+	// Observe is told every request of an API client that was executed, and
+	// whether it is one that changes the configuration, before anything else
+	// happens. It is called with the model locked, so it must not call back into
+	// the simulator.
+	Observe func(req api.Message, changes bool)
 
 	// WithoutPlugins leaves the messages of these API packages ("nat44_ed",
 	// "cnat", "tapv2", ...) out of the message table, as if the plugin was not

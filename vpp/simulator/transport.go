@@ -308,6 +308,9 @@ func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fa
 	} else {
 		m.handle(call, req)
 	}
+	if v.opts.Observe != nil {
+		v.opts.Observe(req, m.class == classWrite)
+	}
 	v.afterwards(call.model)
 	return v.inc == c.inc
 }

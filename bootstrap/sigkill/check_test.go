@@ -1,0 +1,187 @@
+package sigkill
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/plan"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// Clients outside: inside is in the source ranges of everybody who has any, stranger in none.
+const (
+	inside   = "192.0.2.0"
+	client   = "192.0.2.7"
+	stranger = "100.64.0.7"
+)
+
+// wanted is what VPP should hold, from the manifests as they stand now.
+type wanted struct {
+	rows    map[string]string   // by key, as the simulated VPP describes them
+	guarded map[string]bool     // keys of which something may be dropped, with and without a row
+	drops   []string            // what may be dropped, as text
+	ranged  map[string]bool     // keys of rows with source ranges
+	outside map[string][]string // endpoints for clients outside, by key
+}
+
+// want plans for the present manifests.
+func (w *world) want() wanted {
+	w.Helper()
+	objects, problems, err := plan.Read([]string{w.manifests}, nil)
+	if err != nil || len(problems) > 0 {
+		w.Fatal(err, problems)
+	}
+	serving, err := config.Defaults().Services.Serving()
+	if err != nil {
+		w.Fatal(err)
+	}
+	report, problems, err := plan.Build(objects, plan.Options{Node: thisNode, Serving: serving, NAT44: nat44.Config{Pads: true}})
+	if err != nil || len(problems) > 0 {
+		w.Fatal(err, problems)
+	}
+	out := wanted{rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, outside: map[string][]string{}}
+	owners := map[string]string{}
+	for i := range report.Rows {
+		key := keyOfVIP(report.Rows[i].VIP)
+		out.rows[key], owners[key] = describeRow(&report.Rows[i]), report.Rows[i].Service
+	}
+	for _, f := range report.Frontends {
+		key := keyOfVIP(f.Frontend)
+		if owners[key] == f.Service && f.From != "local" {
+			out.outside[key], out.ranged[key] = f.Endpoints, len(f.AllowSources) > 0
+		}
+		if len(f.AllowSources) > 0 || f.Action == "drop" {
+			out.guarded[key] = true
+			out.drops = append(out.drops, fmt.Sprint(f.Service, key, f.From, f.Action, f.AllowSources))
+		}
+	}
+	return out
+}
+
+// keyOfVIP turns "10.96.0.10:80/TCP" into the key of a row.
+func keyOfVIP(vip string) string {
+	return strings.NewReplacer("/TCP", "/6", "/UDP", "/17").Replace(vip)
+}
+
+// describeRow writes a row as the simulated VPP does.
+func describeRow(r *show.Row) string {
+	var backends []string
+	for _, l := range r.Locals {
+		backends = append(backends, fmt.Sprintf("%s weight %d", l.Address, l.Weight))
+	}
+	for _, p := range nat44.Pads() {
+		backends = append(backends, fmt.Sprintf("%s weight %d", netip.AddrPortFrom(p.Addr, p.Port), p.Weight))
+	}
+	slices.Sort(backends)
+	text := fmt.Sprintf("%s lb [%s] %s", keyOfVIP(r.VIP), strings.Join(backends, ", "), strings.Join(r.Flags, " "))
+	if r.AffinitySeconds > 0 {
+		text += fmt.Sprint(" affinity ", r.AffinitySeconds)
+	}
+	tag := nat44.Tag{Hash: nat44.ServiceHash(r.Service), Affinity: r.AffinitySeconds, Weight: uint8(r.Locals[0].Weight)}
+	return text + fmt.Sprintf(" tag %q", tag)
+}
+
+// changed notes which rows may be written from now on, after the manifests have been changed.
+func (w *world) changed() {
+	w.Helper()
+	now := w.want()
+	w.lists = w.lists || !slices.Equal(w.present.drops, now.drops)
+	for _, change := range []struct{ a, b wanted }{{w.present, now}, {now, w.present}} {
+		for key, row := range change.a.rows {
+			if change.b.rows[key] != row {
+				w.touched[key] = true
+				w.lists = w.lists || change.a.guarded[key] // it may have another owner
+			}
+		}
+	}
+	w.present = now
+}
+
+// equal reports whether VPP holds exactly what is wanted, and the row of somebody else.
+func (w *world) equal() string {
+	var want []string
+	if w.foreign != "" {
+		want = append(want, w.foreign)
+	}
+	for _, row := range w.present.rows {
+		want = append(want, row)
+	}
+	slices.Sort(want)
+	return cmp.Diff(want, w.vpp.Rows())
+}
+
+// verify compares VPP with the cluster, and what was written with what had to be.
+func (w *world) verify() {
+	w.Helper()
+	if diff := w.equal(); diff != "" {
+		w.Fatalf("VPP is not as wanted (-want +got)\n%s", diff)
+	}
+	for _, change := range w.witness.take() {
+		switch {
+		case w.verified == 0, w.touched[change.key], change.aboutLists() && w.lists:
+		default:
+			w.Errorf("written although nothing about it has changed: %s", change.what)
+		}
+	}
+	w.probe()
+	clear(w.touched)
+	w.lists = false
+	w.verified++
+	w.traffic.check(w.T)
+}
+
+// probe sends new clients to every row: those who may get to an endpoint, others do not, and nobody else is dropped.
+func (w *world) probe() {
+	w.Helper()
+	for key := range w.present.rows {
+		vip, proto := parseKey(key)
+		for _, source := range []string{client, stranger} {
+			w.port++
+			v := w.vpp.Send(simulator.Packet{In: uplink, Src: netip.AddrPortFrom(netip.MustParseAddr(source), w.port), Dst: vip, Proto: proto})
+			reached := v.Action == simulator.Delivered && slices.Contains(w.present.outside[key], v.Dst.String())
+			if want := len(w.present.outside[key]) > 0 && (source == client || !w.present.ranged[key]); reached != want {
+				w.Errorf("%s from %s: reached an endpoint %t, want %t: %s", key, source, reached, want, v)
+			}
+		}
+	}
+	w.orphanRules()
+}
+
+// orphanRules looks for rules that drop something of a frontend that nobody guards, or twice.
+func (w *world) orphanRules() {
+	w.Helper()
+	seen := map[string]bool{}
+	for line := range strings.Lines(w.vpp.State()) {
+		list, rule, is := strings.Cut(strings.TrimSpace(line), " rule ")
+		words := strings.Fields(rule)
+		if !is || words[1] != "deny" {
+			continue
+		}
+		// 0 deny SRC > 203.0.113.9/32 proto 6 ports 0-65535 > 80-80
+		port, _, _ := strings.Cut(words[len(words)-1], "-")
+		key := strings.TrimSuffix(words[4], "/32") + ":" + port + "/" + words[6]
+		if !w.present.guarded[key] {
+			w.Errorf("a rule that nobody wants: %s", line)
+		}
+		if text := list + strings.Join(words[1:], " "); seen[text] {
+			w.Errorf("a rule stands twice: %s", line)
+		} else {
+			seen[text] = true
+		}
+	}
+}
+
+func parseKey(key string) (netip.AddrPort, uint8) {
+	at, proto, _ := strings.Cut(key, "/")
+	if proto == "17" {
+		return netip.MustParseAddrPort(at), simulator.ProtoUDP
+	}
+	return netip.MustParseAddrPort(at), simulator.ProtoTCP
+}

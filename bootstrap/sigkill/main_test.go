@@ -1,0 +1,33 @@
+package sigkill
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/bootstrap"
+)
+
+// asAgent is the variable of the environment that makes the test binary the program.
+const asAgent = "TROUPE_TEST_PROGRAM"
+
+// How often an agent is killed: -kills 200 is what CI does.
+const fewKills = 20
+
+var (
+	kills = flag.Int("kills", fewKills, "how often an agent is killed")
+	seed  = flag.Uint64("seed", 0, "seed of everything random; 0 = another one each time")
+)
+
+// patience is how long a test waits for something that takes a small part of a second.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		os.Exit(bootstrap.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
