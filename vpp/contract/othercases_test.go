@@ -63,7 +63,8 @@ var staticCases = []contractCase{
 		v.expect(t, ok, whole)
 		v.expect(t, ok, row(local(1), local(2)))
 		state := v.read(t)
-		if len(state.Foreign) != 1 || state.Foreign[key(t, "10.96.0.1:80/TCP")] == "" {
+		address := nat44.Key{Addr: key(t, "10.96.0.1:80/TCP").Addr}
+		if len(state.Foreign) != 2 || state.Foreign[key(t, "10.96.0.1:80/TCP")] == "" || state.Foreign[address] == "" {
 			t.Errorf("foreign %v", state.Foreign)
 		}
 	}},

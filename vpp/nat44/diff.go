@@ -39,7 +39,28 @@ func prepare(have *State, want *Want) []Op {
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
 		ops = append(ops, Op{Verb: AddAddress, Addr: want.TwiceNAT})
 	}
-	return slices.Concat(ops, dangerous(have, want), addRoles(have, want), addRejects(have, want))
+	for _, addr := range want.Pool {
+		if !slices.Contains(have.Pool, addr) {
+			ops = append(ops, Op{Verb: AddPool, Addr: addr})
+		}
+	}
+	return slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want), addRejects(have, want))
+}
+
+// outputs makes interfaces output interfaces of NAT, or ends that. What is one cannot have another role and the other way round.
+func outputs(have *State, want *Want) (ops []Op) {
+	for _, index := range slices.Sorted(maps.Keys(want.Outputs)) {
+		switch wanted := want.Outputs[index]; {
+		case wanted && !have.Output[index]:
+			if roles := have.Roles[index]; roles != 0 {
+				ops = append(ops, Op{Verb: DelRoles, Interface: index, Roles: roles})
+			}
+			ops = append(ops, Op{Verb: AddOutput, Interface: index})
+		case !wanted && have.Output[index]:
+			ops = append(ops, Op{Verb: DelOutput, Interface: index})
+		}
+	}
+	return ops
 }
 
 // dangerous takes the roles from unwanted interfaces that have the inside role alone: before the first row with affinity, not after it.
@@ -51,12 +72,13 @@ func dangerous(have *State, want *Want) []Op {
 func addRoles(have *State, want *Want) []Op {
 	missing := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
-		if wanted && !have.Output[index] && have.Roles[index] != Both {
+		output, known := want.Outputs[index]
+		if wanted && !output && (known || !have.Output[index]) && have.Roles[index] != Both {
 			missing[index] = Both &^ have.Roles[index]
 		}
 	}
 	for index, roles := range have.Roles {
-		if _, known := want.Interfaces[index]; !known && roles == Inside {
+		if _, known := want.Interfaces[index]; !known && !want.Outputs[index] && roles == Inside {
 			missing[index] = Outside
 		}
 	}
@@ -72,6 +94,11 @@ func retire(have *State, want *Want) []Op {
 			ops, gone = append(ops, Op{Verb: DelAddress, Addr: addr}), append(gone, addr)
 		}
 	}
+	for _, addr := range want.RetiredPool {
+		if slices.Contains(have.Pool, addr) && !slices.Contains(want.Pool, addr) {
+			ops = append(ops, Op{Verb: DelPool, Addr: addr})
+		}
+	}
 	return ops
 }
 
@@ -79,7 +106,7 @@ func retire(have *State, want *Want) []Op {
 func delRoles(have *State, want *Want, kind func(Roles) bool) []Op {
 	unwanted := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
-		if roles := have.Roles[index]; !wanted && roles != 0 && kind(roles) {
+		if roles := have.Roles[index]; !wanted && !want.Outputs[index] && roles != 0 && kind(roles) {
 			unwanted[index] = roles
 		}
 	}

@@ -33,7 +33,7 @@ func DiffRow(have, want *Row) []Op {
 
 // changeLocals returns the additions and deletions of locals that turn one row into the other, and false where that is not possible.
 func changeLocals(have, want *Row) ([]Op, bool) {
-	if !have.sameShape(want) {
+	if !have.sameShape(want) || want.Kind != Balanced {
 		return nil, false
 	}
 	added, deleted, ok := compareLocals(have.Locals, want.Locals)

@@ -63,12 +63,13 @@ func meaningOf(verb Verb, retval int32) meaning {
 	}
 	switch (cause{verb, retval}) {
 	case cause{Enable, retAlreadyEnabled}, cause{AddAddress, retValueExist}, cause{DelAddress, retNoSuchEntry},
-		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry}:
+		cause{DelRoles, retNoInterface}, cause{DelRoles, retNoSuchEntry}, cause{DelRow, retNoSuchEntry},
+		cause{AddPool, retValueExist}, cause{DelPool, retNoSuchEntry}, cause{DelOutput, retNoSuchEntry}, cause{DelOutput, retNoInterface}:
 		return meaning{}
 	case cause{DelLocal, retNoSuchEntry}:
 		// The local is gone, or the whole row.
 		return meaning{nil, true}
-	case cause{AddRow, retValueExist}, cause{AddLocal, retValueExist}:
+	case cause{AddRow, retValueExist}, cause{AddLocal, retValueExist}, cause{AddOutput, retValueExist}:
 		return meaning{ErrExists, true}
 	case cause{AddLocal, retNoSuchEntry}:
 		return meaning{ErrVanished, true}
@@ -78,7 +79,7 @@ func meaningOf(verb Verb, retval int32) meaning {
 		return meaning{ErrForeign, true}
 	case cause{AddRow, retInvalidValue}:
 		return meaning{ErrUnsafe, false}
-	case cause{AddRoles, retNoInterface}:
+	case cause{AddRoles, retNoInterface}, cause{AddOutput, retNoInterface}:
 		return meaning{ErrNoInterface, true}
 	case cause{AddRoles, retValueExist}:
 		return meaning{ErrOutput, true}

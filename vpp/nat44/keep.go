@@ -4,7 +4,7 @@ package nat44
 // are as good as the planned ones. Neither can be changed in VPP without ending the connections of the row. A row of another service is none
 // to keep to.
 func (r Row) Beside(held *Row) Row {
-	if held == nil || held.odd || !r.SameService(held) || !r.uniform() {
+	if held == nil || held.odd || held.Kind != r.Kind || r.Kind != Balanced || !r.SameService(held) || !r.uniform() {
 		return r
 	}
 	if !held.uniform() || !keepsWeight(held.Locals[0].Weight, len(r.Locals)) {

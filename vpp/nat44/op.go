@@ -34,6 +34,12 @@ const (
 	DelRoles
 	// DelAddress deletes Op.Addr from the twice-NAT pool and ends its sessions.
 	DelAddress
+	// AddPool adds Op.Addr to the SNAT pool, DelPool deletes it and ends its sessions.
+	AddPool
+	DelPool
+	// AddOutput makes Op.Interface an output interface of NAT, which can have no other role; DelOutput ends that.
+	AddOutput
+	DelOutput
 )
 
 // verbs are the names of the operations in texts and metrics.
@@ -41,6 +47,7 @@ var verbs = [...]string{
 	Enable: "enable", Forwarding: "enable-forwarding", SetTimeouts: "set-timeouts",
 	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddReject: "add-unreachable-route", AddRow: "add-row", AddLocal: "add-local",
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
+	AddPool: "add-nat-address", DelPool: "delete-nat-address", AddOutput: "add-output-interface", DelOutput: "delete-output-interface",
 }
 
 // String returns the name of the operation.
@@ -96,7 +103,7 @@ type Op struct {
 	Interface uint32
 	// Roles to be given or taken.
 	Roles Roles
-	// Addr is a twice-NAT address.
+	// Addr is an address of a pool.
 	Addr netip.Addr
 	// Prefix is an IPv4 network.
 	Prefix netip.Prefix
@@ -117,6 +124,9 @@ func (op Op) Check() error {
 	case AddRow:
 		if op.Row == nil {
 			return fmt.Errorf("add %s: %w: no row", op.Key, ErrUnsafe)
+		}
+		if op.Row.Kind != Balanced {
+			return nil
 		}
 		after = op.Row.load()
 	case AddLocal, DelLocal:
@@ -143,22 +153,50 @@ func (op Op) Describe() string {
 		return fmt.Sprintf("add twice-NAT address %s", op.Addr)
 	case DelAddress:
 		return fmt.Sprintf("delete twice-NAT address %s", op.Addr)
+	case AddPool:
+		return fmt.Sprintf("add NAT address %s", op.Addr)
+	case DelPool:
+		return fmt.Sprintf("delete NAT address %s", op.Addr)
+	case AddOutput:
+		return fmt.Sprintf("make interface %d an output interface", op.Interface)
+	case DelOutput:
+		return fmt.Sprintf("make interface %d no output interface any more", op.Interface)
 	case AddRoles:
 		return fmt.Sprintf("add roles %s to interface %d", op.Roles, op.Interface)
 	case DelRoles:
 		return fmt.Sprintf("delete roles %s from interface %d", op.Roles, op.Interface)
 	case AddReject:
 		return fmt.Sprintf("add unreachable route %s", op.Prefix)
-	case AddRow:
+	case AddRow, DelRow:
+		if op.Row != nil && op.Row.Kind != Balanced {
+			return op.describeMapping()
+		}
+		if op.Verb == DelRow {
+			return fmt.Sprintf("delete row %s", op.Key)
+		}
 		return fmt.Sprintf("add row %s %s -> %d backends", op.Key, op.Row.Flags, len(op.Row.Locals))
-	case DelRow:
-		return fmt.Sprintf("delete row %s", op.Key)
 	case AddLocal:
 		return fmt.Sprintf("add local %s weight %d to row %s", op.Local, op.Local.Weight, op.Key)
 	case DelLocal:
 		return fmt.Sprintf("delete local %s from row %s", op.Local, op.Key)
 	default:
 		return op.Verb.String()
+	}
+}
+
+// describeMapping is Describe for a row that balances nothing.
+func (op Op) describeMapping() string {
+	key := op.Key.String()
+	if op.Key.Port == 0 {
+		key = op.Key.Addr.String()
+	}
+	switch {
+	case op.Verb == DelRow:
+		return fmt.Sprintf("delete %s %s", op.Row.Kind, key)
+	case op.Row.Kind == Static:
+		return fmt.Sprintf("add %s %s -> %s", op.Row.Kind, key, op.Row.Locals[0].Addr)
+	default:
+		return fmt.Sprintf("add %s %s", op.Row.Kind, key)
 	}
 }
 

@@ -97,17 +97,50 @@ func addAddress(state *State, msg api.Message) {
 	}
 }
 
-// addStatic notes the key of a simple mapping. Mappings of a whole address give way to rows, and an address of 0.0.0.0 is the template of
-// a mapping that is bound to an interface.
+// addStatic notes a simple mapping: ours as a row, the key of others. Mappings of a whole address, whose key has neither port nor protocol, give
+// way to rows, and an address of 0.0.0.0 is the template of a mapping that is bound to an interface.
 func addStatic(state *State, msg api.Message) {
-	if d, ok := msg.(*nat44_ed.Nat44StaticMappingDetails); ok && d.Flags&nat_types.NAT_IS_ADDR_ONLY == 0 {
-		state.occupy(d.ExternalIPAddress, d.ExternalPort, d.Protocol, "static mapping", d.Tag)
+	d, ok := msg.(*nat44_ed.Nat44StaticMappingDetails)
+	if !ok {
+		return
 	}
+	if whole := d.Flags&nat_types.NAT_IS_ADDR_ONLY != 0; whole {
+		d.ExternalPort, d.LocalPort, d.Protocol = 0, 0, 0
+	}
+	if !Ours(d.Tag) {
+		state.occupy(d.ExternalIPAddress, d.ExternalPort, d.Protocol, "static mapping", d.Tag)
+		return
+	}
+	state.keep(Row{
+		Key: Key{Addr: netip.AddrFrom4(d.ExternalIPAddress), Port: d.ExternalPort, Proto: d.Protocol}, Kind: Static, Tag: d.Tag,
+		Locals: []Local{{Addr: netip.AddrFrom4(d.LocalIPAddress), Port: d.LocalPort, Weight: 1}},
+		odd:    d.Flags != nat_types.NAT_IS_ADDR_ONLY || d.VrfID != 0,
+	})
 }
 
 func addIdentity(state *State, msg api.Message) {
-	if d, ok := msg.(*nat44_ed.Nat44IdentityMappingDetails); ok && d.Flags&nat_types.NAT_IS_ADDR_ONLY == 0 {
+	d, ok := msg.(*nat44_ed.Nat44IdentityMappingDetails)
+	if !ok {
+		return
+	}
+	if whole := d.Flags&nat_types.NAT_IS_ADDR_ONLY != 0; whole {
+		d.Port, d.Protocol = 0, 0
+	}
+	if !Ours(d.Tag) {
 		state.occupy(d.IPAddress, d.Port, d.Protocol, "identity mapping", d.Tag)
+		return
+	}
+	at := netip.AddrFrom4(d.IPAddress)
+	state.keep(Row{
+		Key: Key{Addr: at, Port: d.Port, Proto: d.Protocol}, Kind: Identity, Tag: d.Tag, Locals: []Local{{Addr: at, Port: d.Port, Weight: 1}},
+		odd: d.VrfID != 0,
+	})
+}
+
+// keep enters a mapping of ours. One without an address is bound to an interface, which none of ours is.
+func (s *State) keep(row Row) {
+	if row.Addr != netip.AddrFrom4([4]byte{}) {
+		s.Rows[row.Key] = row
 	}
 }
 

@@ -79,15 +79,16 @@ func TestReadOddRows(t *testing.T) {
 	}
 }
 
-// TestReadTemplates: mappings of a whole address and templates of interface-bound ones occupy no key.
+// TestReadTemplates: mappings of a whole address occupy a key without a port, templates of interface-bound ones none.
 func TestReadTemplates(t *testing.T) {
 	state := NewState()
 	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalIPAddress: [4]byte{10, 0, 0, 1}, Flags: 8})
 	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: TCP})
 	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: UDP})
-	check(t, "foreign keys", map[Key]string{}, state.Foreign)
+	whole := Key{Addr: netip.MustParseAddr("10.0.0.1")}
+	check(t, "foreign keys", map[Key]string{whole: "identity mapping"}, state.Foreign)
 	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: UDP})
-	check(t, "foreign keys", map[Key]string{mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
+	check(t, "foreign keys", map[Key]string{whole: "identity mapping", mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
 	addAddress(state, &nat44_ed.Nat44AddressDetails{IPAddress: [4]byte{10, 0, 0, 1}})
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("10.0.0.1")}, state.Pool)
 }

@@ -58,9 +58,33 @@ func compareEndpoint(a, b Local) int {
 	return cmp.Or(a.Addr.Compare(b.Addr), cmp.Compare(a.Port, b.Port))
 }
 
-// Row is one LB mapping, as it should be or as VPP holds it.
+// Kind is the kind of mapping that a row is in VPP. Services have Balanced rows only, the others come from external configuration.
+type Kind uint8
+
+// The kinds.
+const (
+	// Balanced is a load-balancing mapping of a port.
+	Balanced Kind = iota
+	// Static is a simple mapping of a whole address to another one, in both directions. It has one backend with port 0.
+	Static
+	// Identity keeps an address, or a port of it, from being translated. It has one backend: itself.
+	Identity
+)
+
+// String returns the name in texts.
+func (k Kind) String() string {
+	names := [...]string{Balanced: "row", Static: "static mapping", Identity: "identity mapping"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
 	Key
+	// Kind of mapping. Of one that is not Balanced nothing can be changed in place, and it has neither flags, nor affinity, nor pads.
+	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
 	// Affinity is the time in seconds for which a client stays with its backend; 0 = none. VPP counts it from the end of the client's
@@ -88,7 +112,7 @@ func (r Row) Equal(other Row) bool {
 
 // sameShape reports whether everything but the backends is equal, so that one row can be made the other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
-	return !r.odd && !other.odd && r.Key == other.Key && r.Flags == other.Flags && r.Affinity == other.Affinity &&
+	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&
 		r.Tag == other.Tag && r.Pads == other.Pads
 }
 

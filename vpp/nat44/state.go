@@ -46,6 +46,8 @@ type Globals struct {
 	TwiceNAT netip.Addr
 	// Reject are the networks that an unreachable route refuses where no row is.
 	Reject []netip.Prefix
+	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that are known to be ours from earlier and have to go.
+	Pool, RetiredPool []netip.Addr
 	// Retired are twice-NAT addresses that are known to be ours from earlier and have to go. Others in the pool are left alone,
 	// because VPP does not say whose they are.
 	Retired []netip.Addr
@@ -59,6 +61,9 @@ type Want struct {
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, but for those with the inside
 	// role alone, which are completed because they endanger VPP.
 	Interfaces map[uint32]bool
+	// Outputs by sw_if_index: true = output interface of NAT, without another role whatever Interfaces says; false = one of ours that has to
+	// stop being one. Others are left alone.
+	Outputs map[uint32]bool
 }
 
 // State is what VPP holds, as it was read and, between two reads, as Record keeps it. It belongs to one goroutine.
@@ -81,8 +86,7 @@ type State struct {
 	Reject map[netip.Prefix]bool
 	// Rows are ours, by key.
 	Rows map[Key]Row
-	// Foreign are the keys that mappings of others occupy, with a description: LB mappings without our tag, static and identity
-	// mappings of a port.
+	// Foreign are the keys that mappings of others occupy, with a description: LB, static and identity mappings without our tag.
 	Foreign map[Key]string
 }
 
@@ -125,6 +129,16 @@ func (s *State) Record(op Op) {
 		}
 	case DelAddress:
 		s.TwiceNAT = slices.DeleteFunc(s.TwiceNAT, func(a netip.Addr) bool { return a == op.Addr })
+	case AddPool:
+		if !slices.Contains(s.Pool, op.Addr) {
+			s.Pool = append(s.Pool, op.Addr)
+		}
+	case DelPool:
+		s.Pool = slices.DeleteFunc(s.Pool, func(a netip.Addr) bool { return a == op.Addr })
+	case AddOutput:
+		s.Output[op.Interface] = true
+	case DelOutput:
+		delete(s.Output, op.Interface)
 	case AddRoles:
 		s.Roles[op.Interface] |= op.Roles
 	case DelRoles:

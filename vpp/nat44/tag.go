@@ -34,6 +34,16 @@ const hashLength = 16
 // port of the service is not in it: a tag cannot be changed in VPP, and a port that gets another name must not cost connections.
 func ServiceHash(key string) string { return portHash(key, "") }
 
+// ExternalHash is the hash of every row of external configuration. It is that of no service, because no key of a service begins like that, and
+// the same for all sources: whose row it is does not matter to VPP.
+func ExternalHash() string { return ServiceHash("/external") }
+
+// External reports whether a row with this tag comes from external configuration.
+func External(tag string) bool {
+	t, ok := ParseTag(tag)
+	return ok && t.Hash == ExternalHash()
+}
+
 // portHash returns what the first agents wrote instead: a hash of the service and the name of its port. It is the same as ServiceHash for a
 // port without a name.
 func portHash(key, port string) string {

@@ -35,6 +35,13 @@ func Messages(op Op) []api.Message {
 		return roleMessages(op, Outside, Inside)
 	case DelRoles:
 		return roleMessages(op, Inside, Outside)
+	case AddPool, DelPool:
+		addr := ip4(op.Addr)
+		return []api.Message{&nat44_ed.Nat44AddDelAddressRange{FirstIPAddress: addr, LastIPAddress: addr, VrfID: anyVRF, IsAdd: op.Verb == AddPool}}
+	case AddOutput, DelOutput:
+		return []api.Message{&nat44_ed.Nat44EdAddDelOutputInterface{
+			IsAdd: op.Verb == AddOutput, SwIfIndex: interface_types.InterfaceIndex(op.Interface),
+		}}
 	case AddReject:
 		return []api.Message{rejectMessage(op.Prefix)}
 	case AddRow, DelRow:
@@ -65,6 +72,12 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 // rowMessage returns the message that adds or deletes a row. A deletion needs the flags too: without OUT2IN_ONLY VPP would look for
 // keys that were never added.
 func rowMessage(op Op) api.Message {
+	switch op.Row.Kind {
+	case Static:
+		return staticMessage(op)
+	case Identity:
+		return identityMessage(op)
+	}
 	msg := &nat44_ed.Nat44AddDelLbStaticMapping{
 		Flags: nat_types.NatConfigFlags(op.Row.Flags), ExternalAddr: ip4(op.Key.Addr), ExternalPort: op.Key.Port, Protocol: op.Key.Proto,
 	}
@@ -77,6 +90,36 @@ func rowMessage(op Op) api.Message {
 	msg.Locals = make([]nat44_ed.Nat44LbAddrPort, len(entries))
 	for i, local := range entries {
 		msg.Locals[i] = wireLocal(local)
+	}
+	return msg
+}
+
+// noInterface is ~0, "no interface".
+const noInterface = interface_types.InterfaceIndex(^uint32(0))
+
+// staticMessage returns the message that adds or deletes the simple mapping of an address. It is deleted as what it was added as: a deletion
+// of another kind of mapping succeeds and does nothing.
+func staticMessage(op Op) api.Message {
+	msg := &nat44_ed.Nat44AddDelStaticMappingV2{
+		IsAdd: op.Verb == AddRow, Flags: nat_types.NAT_IS_ADDR_ONLY, LocalIPAddress: ip4(op.Row.Locals[0].Addr), ExternalIPAddress: ip4(op.Key.Addr),
+		ExternalSwIfIndex: noInterface,
+	}
+	if msg.IsAdd {
+		msg.Tag = op.Row.Tag
+	}
+	return msg
+}
+
+// identityMessage returns the message that adds or deletes an identity mapping.
+func identityMessage(op Op) api.Message {
+	msg := &nat44_ed.Nat44AddDelIdentityMapping{
+		IsAdd: op.Verb == AddRow, IPAddress: ip4(op.Key.Addr), Port: op.Key.Port, Protocol: op.Key.Proto, SwIfIndex: noInterface,
+	}
+	if op.Key.Port == 0 {
+		msg.Flags, msg.Protocol = nat_types.NAT_IS_ADDR_ONLY, 0
+	}
+	if msg.IsAdd {
+		msg.Tag = op.Row.Tag
 	}
 	return msg
 }

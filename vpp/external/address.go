@@ -1,0 +1,104 @@
+package external
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// key reads what is mapped: "203.0.113.9:443/TCP", or a whole address.
+func (c *checker) key(field, text string) (nat44.Key, bool) {
+	if !strings.Contains(text, "/") {
+		a, ok := c.address(field, text)
+		return nat44.Key{Addr: a}, ok
+	}
+	key, err := nat44.ParseKey(text)
+	switch {
+	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != nat44.TCP && key.Proto != nat44.UDP:
+		c.fail(field, "%q is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP", text)
+	case unusable(key.Addr) != "":
+		c.fail(field, "%s %s", text, unusable(key.Addr))
+	default:
+		return key, true
+	}
+	return nat44.Key{}, false
+}
+
+// backend reads where something is mapped to.
+func (c *checker) backend(field, text string, port bool) (netip.AddrPort, bool) {
+	if !port {
+		a, ok := c.address(field, text)
+		return netip.AddrPortFrom(a, 0), ok
+	}
+	to, err := netip.ParseAddrPort(text)
+	switch {
+	case err != nil || !to.Addr().Is4() || to.Port() == 0:
+		c.fail(field, "%q is not an IPv4 address with a port, for example 10.1.1.3:8080", text)
+	case unusable(to.Addr()) != "":
+		c.fail(field, "%s %s", text, unusable(to.Addr()))
+	case padded(to):
+		c.fail(field, "%s is reserved", text)
+	default:
+		return to, true
+	}
+	return netip.AddrPort{}, false
+}
+
+// address reads an IPv4 address.
+func (c *checker) address(field, text string) (netip.Addr, bool) {
+	a, err := netip.ParseAddr(text)
+	switch {
+	case err != nil || !a.Is4():
+		c.fail(field, "%q is not an IPv4 address", text)
+	case unusable(a) != "":
+		c.fail(field, "%s %s", text, unusable(a))
+	default:
+		return a, true
+	}
+	return netip.Addr{}, false
+}
+
+// unusable says why an address can neither be mapped nor be mapped to; "" = it can.
+func unusable(a netip.Addr) string {
+	switch {
+	case a.IsUnspecified():
+		return "means no address"
+	case a.IsLoopback():
+		return "is a loopback address"
+	case a.IsMulticast(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return "is not the address of one host"
+	}
+	return ""
+}
+
+// padded reports whether a backend is one of the entries that fill up rows.
+func padded(to netip.AddrPort) bool {
+	for _, pad := range nat44.Pads() {
+		if netip.AddrPortFrom(pad.Addr, pad.Port) == to {
+			return true
+		}
+	}
+	return false
+}
+
+// text is a key as documents have it.
+func text(k nat44.Key) string {
+	if k.Port == 0 {
+		return k.Addr.String()
+	}
+	return k.String()
+}
+
+// inside is what a mapping makes VPP translate on the way out, which nothing else may then: the backend of a whole address, and what identity
+// mappings leave alone.
+func (m *Mapping) inside() (nat44.Key, bool) {
+	switch m.Kind {
+	case nat44.Static:
+		return nat44.Key{Addr: m.To[0].Addr()}, true
+	case nat44.Identity:
+		return m.Key, true
+	default:
+		return nat44.Key{}, false
+	}
+}

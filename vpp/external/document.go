@@ -1,0 +1,105 @@
+package external
+
+import (
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// APIVersion and Kind are what the head of a document must say.
+const (
+	APIVersion = "troupe.dev/v1alpha1"
+	Kind       = "ExternalConfiguration"
+)
+
+// Document is one layer as people write it.
+type Document struct {
+	// APIVersion is always troupe.dev/v1alpha1.
+	APIVersion string `json:"apiVersion"`
+	// Kind is always ExternalConfiguration.
+	Kind string `json:"kind"`
+	// Priority of the layer, 0 to 1000; the larger one wins. Unset = that of its kind of source, see DefaultPriority.
+	Priority *int `json:"priority,omitempty"`
+	// StaticMappings lead an address, or a port of it, to backends.
+	StaticMappings []StaticMapping `json:"staticMappings,omitempty"`
+	// IdentityMappings are what NAT leaves alone: "192.168.16.1" or "192.168.16.1:4789/UDP".
+	IdentityMappings []string `json:"identityMappings,omitempty"`
+	// NATAddresses are the IPv4 addresses that clients leave with through output interfaces (SNAT pool).
+	NATAddresses []string `json:"natAddresses,omitempty"`
+	// Interfaces get a role that differs from what services ask for.
+	Interfaces []InterfaceRole `json:"interfaces,omitempty"`
+	// SNATExclusions are networks, or addresses, of clients that leave with their own address: an identity mapping for each of them. At most
+	// 256 addresses each.
+	SNATExclusions []string `json:"snatExclusions,omitempty"`
+}
+
+// StaticMapping is one external address, or one port of it.
+type StaticMapping struct {
+	// External is "203.0.113.9:443/TCP", "…/UDP", or "203.0.113.9" for the whole address.
+	External string `json:"external"`
+	// To are the backends: "10.1.1.3:8443", as many as 253; of a whole address exactly one, "10.1.1.3", which then also leaves with the
+	// external address.
+	To []string `json:"to"`
+	// Masquerade replaces the address of every client by the NAT loopback. Otherwise only that of a backend which is its own client is.
+	Masquerade bool `json:"masquerade,omitempty"`
+}
+
+// InterfaceRole is the role of one interface in NAT.
+type InterfaceRole struct {
+	// Name of the interface in VPP.
+	Name string `json:"name"`
+	// Role is one of the words of Role.
+	Role Role `json:"role"`
+}
+
+// Role is what an interface is for in NAT.
+type Role string
+
+// The roles.
+const (
+	// RoleNAT is what services give to interfaces with clients or backends: inside and outside.
+	RoleNAT Role = "nat"
+	// RoleOutput is post-routing SNAT: what leaves here leaves with an address of the pool. Services work through it as through RoleNAT.
+	RoleOutput Role = "output"
+	// RoleNone keeps NAT away from an interface. It is refused where a service needs the interface.
+	RoleNone Role = "none"
+)
+
+// Mapping is a mapping that was found good.
+type Mapping struct {
+	// Key is what is mapped; port and protocol are 0 for a whole address.
+	Key nat44.Key
+	// Kind says which kind of mapping of VPP it becomes.
+	Kind nat44.Kind
+	// To are the backends, ordered; of an identity mapping there are none.
+	To []netip.AddrPort
+	// Masquerade replaces the address of every client.
+	Masquerade bool
+	// Field is where it stands in its document.
+	Field string
+}
+
+// Layer is a document that was found good. It is immutable.
+type Layer struct {
+	// Source names the layer: "file", "etcd:NAME", or the name that was given at the control socket.
+	Source string
+	// Priority decides between layers that have the same entry: the larger one wins, then the smaller source.
+	Priority int
+	// Mappings are ordered by key, which is unique.
+	Mappings []Mapping
+	// Addresses are the NAT addresses, ordered.
+	Addresses []netip.Addr
+	// Roles are ordered by interface, which is unique.
+	Roles []InterfaceRole
+}
+
+// Empty reports whether nothing is wanted.
+func (l *Layer) Empty() bool { return l == nil || len(l.Mappings)+len(l.Addresses)+len(l.Roles) == 0 }
+
+// Size is the number of entries.
+func (l *Layer) Size() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.Mappings) + len(l.Addresses) + len(l.Roles)
+}

@@ -1,0 +1,157 @@
+package external
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Sources that are there without being asked for, and how those out of etcd begin.
+const (
+	SourceFile       = "file"
+	SourceEtcdPrefix = "etcd:"
+)
+
+// DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a key of etcd that is for every node, 250 for one
+// that is for this node, 300 for the control socket.
+func DefaultPriority(source string) int {
+	name, etcd := strings.CutPrefix(source, SourceEtcdPrefix)
+	switch {
+	case source == SourceFile:
+		return 100
+	case etcd && strings.Contains(name, "/"):
+		return 250
+	case etcd:
+		return 200
+	default:
+		return 300
+	}
+}
+
+// Entry is one thing that a layer wants, and what became of it among the layers.
+type Entry struct {
+	// Name is unique among all entries: "203.0.113.9:443/TCP", "203.0.113.9", "address 192.168.16.1", "interface uplink0".
+	Name string
+	// Source is the layer.
+	Source string
+	// Owner is the layer that has it instead; "" = this one has it.
+	Owner string
+	// Why says why not; "" = this layer has it.
+	Why string
+
+	mapping *Mapping
+	address netip.Addr
+	role    InterfaceRole
+}
+
+// Mapping is what the entry maps; nil = it is another kind of entry.
+func (e *Entry) Mapping() *Mapping { return e.mapping }
+
+// Address is the NAT address of the entry; invalid = it is another kind of entry.
+func (e *Entry) Address() netip.Addr { return e.address }
+
+// Role is the interface of the entry with its role; its Name is "" for another kind of entry.
+func (e *Entry) Role() InterfaceRole { return e.role }
+
+// Kind says in a word what the entry is.
+func (e *Entry) Kind() string {
+	switch {
+	case e.role.Name != "":
+		return "interface"
+	case e.address.IsValid():
+		return "address"
+	case e.mapping.Kind == nat44.Identity:
+		return "identity"
+	default:
+		return "static"
+	}
+}
+
+// Merged is what all layers want together. It is immutable.
+type Merged struct {
+	// Entries are all entries of all layers, ordered by name, and those of the same name by rank: the owner first.
+	Entries []Entry
+}
+
+// Merge gives every entry one owner: the layer with the largest priority, then with the smallest source. Of entries that contradict each other
+// the one with the higher rank stays and the other one is refused. The order of the layers does not matter; nil layers and layers of the same
+// source as an earlier one are left out.
+func Merge(layers []*Layer) *Merged {
+	ranked := slices.DeleteFunc(slices.Clone(layers), func(l *Layer) bool { return l == nil })
+	slices.SortStableFunc(ranked, func(a, b *Layer) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Source, b.Source))
+	})
+	m := &merger{owners: map[string]string{}, inner: map[nat44.Key]*Entry{}, sources: map[string]bool{}}
+	for _, l := range ranked {
+		if !m.sources[l.Source] {
+			m.sources[l.Source] = true
+			m.layer(l)
+		}
+	}
+	entries := make([]Entry, len(m.entries))
+	for i, e := range m.entries {
+		entries[i] = *e
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return &Merged{Entries: entries}
+}
+
+// merger takes layers in the order of their rank.
+type merger struct {
+	entries []*Entry
+	sources map[string]bool
+	owners  map[string]string    // by name of the entry
+	inner   map[nat44.Key]*Entry // see inside
+}
+
+func (m *merger) layer(l *Layer) {
+	for i := range l.Mappings {
+		mapping := &l.Mappings[i]
+		e := &Entry{Name: text(mapping.Key), Source: l.Source, mapping: mapping}
+		if !m.enter(e) {
+			continue
+		}
+		at, ok := mapping.inside()
+		if !ok {
+			continue
+		}
+		if other := m.inner[at]; other != nil {
+			e.Owner, e.Why = other.Source, text(at)+" is translated by "+other.Name+" of "+other.Source
+			delete(m.owners, e.Name) // a lower layer may have it
+			continue
+		}
+		m.inner[at] = e
+	}
+	for _, a := range l.Addresses {
+		m.enter(&Entry{Name: "address " + a.String(), Source: l.Source, address: a})
+	}
+	for _, role := range l.Roles {
+		m.enter(&Entry{Name: "interface " + role.Name, Source: l.Source, role: role})
+	}
+}
+
+// enter reports whether the entry has an owner in its own layer.
+func (m *merger) enter(e *Entry) bool {
+	m.entries = append(m.entries, e)
+	if owner := m.owners[e.Name]; owner != "" {
+		e.Owner, e.Why = owner, owner+" ranks higher"
+		return false
+	}
+	m.owners[e.Name] = e.Source
+	return true
+}
+
+// Wanted calls each for every entry that has no other owner, in the order of their names.
+func (m *Merged) Wanted(each func(*Entry)) {
+	if m == nil {
+		return
+	}
+	for i := range m.Entries {
+		if m.Entries[i].Owner == "" {
+			each(&m.Entries[i])
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package external
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Rows returns the mappings that VPP should hold, by source, in the order of their keys. The same mapping is the same row whatever layer wants
+// it, so that it survives when its layer goes and the next one has it as well.
+func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
+	rows := map[string][]nat44.Row{}
+	m.Wanted(func(e *Entry) {
+		if e.mapping != nil {
+			rows[e.Source] = append(rows[e.Source], e.mapping.row(cfg))
+		}
+	})
+	for _, of := range rows {
+		slices.SortFunc(of, func(a, b nat44.Row) int { return a.Key.Compare(b.Key) })
+	}
+	return rows
+}
+
+// row translates a mapping.
+func (m *Mapping) row(cfg nat44.Config) nat44.Row {
+	row := nat44.Row{Key: m.Key, Kind: m.Kind}
+	weight := uint8(1)
+	switch m.Kind {
+	case nat44.Identity:
+		row.Locals = []nat44.Local{{Addr: m.Key.Addr, Port: m.Key.Port, Weight: weight}}
+	case nat44.Static:
+		row.Locals = []nat44.Local{{Addr: m.To[0].Addr(), Weight: weight}}
+	default:
+		weight = nat44.Weight(len(m.To))
+		row.Flags, row.Pads = nat44.Out2InOnly|nat44.SelfTwiceNAT, cfg.Pads
+		if m.Masquerade {
+			row.Flags = nat44.Out2InOnly | nat44.TwiceNAT
+		}
+		for _, to := range m.To {
+			row.Locals = append(row.Locals, nat44.Local{Addr: to.Addr(), Port: to.Port(), Weight: weight})
+		}
+	}
+	row.Tag = nat44.Tag{Hash: nat44.ExternalHash(), Weight: weight}.String()
+	return row
+}
+
+// Addresses are the NAT addresses that VPP should have, ordered.
+func (m *Merged) Addresses() []netip.Addr {
+	var out []netip.Addr
+	m.Wanted(func(e *Entry) {
+		if e.address.IsValid() {
+			out = append(out, e.address)
+		}
+	})
+	slices.SortFunc(out, netip.Addr.Compare)
+	return out
+}
+
+// Roles are the interfaces that should have another role than services ask for, by name.
+func (m *Merged) Roles() map[string]Role {
+	out := map[string]Role{}
+	m.Wanted(func(e *Entry) {
+		if e.role.Name != "" {
+			out[e.role.Name] = e.role.Role
+		}
+	})
+	return out
+}
