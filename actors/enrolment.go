@@ -123,7 +123,7 @@ func (e *enrolment) begin(c *runtime.Context, m *messages.Begin) {
 	}
 	if first {
 		record(c, &messages.Event{
-			Kind: "resync", Object: e.name,
+			Kind: "resync", Object: e.name, Method: messages.Method_METHOD_FULL_RESYNC,
 			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(e.awaited)),
 		})
 	}

@@ -171,12 +171,12 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 
 // take adopts a set and passes it on if it says something new.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
-	set.Generation = i.generation
+	set.Generation, set.Cause = i.generation, i.set.GetCause()
 	if i.set == nil || !proto.Equal(i.set, set) {
 		i.generation++
 		set.Generation = i.generation
 		i.set = set
-		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Cause: set.GetGeneration()})
+		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE})
 		i.tell(c)
 	}
 	switch {

@@ -13,12 +13,14 @@ const (
 
 // EventsQuery asks the journal for events. The answer is an EventsPage.
 type EventsQuery struct {
-	// Before selects events with a smaller sequence number; 0 = from the newest.
-	Before uint64
+	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
+	Before, After uint64
 	// Limit is the highest number of events to return; 1 to 1000.
 	Limit int
 	// Kind and Object select; "" = all.
 	Kind, Object string
+	// Cause selects what followed from one change or command; 0 = all.
+	Cause uint64
 }
 
 // EventsPage answers an EventsQuery.
@@ -94,7 +96,9 @@ func (j *journal) page(q *EventsQuery) *EventsPage {
 		for i := len(part) - 1; i >= 0; i-- {
 			e := part[i]
 			switch {
-			case q.Before > 0 && e.GetSeq() >= q.Before, q.Kind != "" && e.GetKind() != q.Kind, q.Object != "" && e.GetObject() != q.Object:
+			case e.GetSeq() <= q.After:
+				return page
+			case !q.selects(e):
 				continue
 			case len(page.Events) == limit:
 				page.Next = page.Events[limit-1].GetSeq()
@@ -104,6 +108,12 @@ func (j *journal) page(q *EventsQuery) *EventsPage {
 		}
 	}
 	return page
+}
+
+// selects reports whether an event is asked for.
+func (q *EventsQuery) selects(e *messages.Event) bool {
+	return (q.Before == 0 || e.GetSeq() < q.Before) && (q.Kind == "" || e.GetKind() == q.Kind) &&
+		(q.Object == "" || e.GetObject() == q.Object) && (q.Cause == 0 || e.GetCause() == q.Cause)
 }
 
 // record sends an event to the journal.

@@ -161,16 +161,3 @@ func (o *outlet) synced(c *runtime.Context, began time.Time, left int) {
 		o.deps.Observer.Synced(o.object, c.Now().Sub(began), full)
 	}
 }
-
-// listOperations describes operations for the journal.
-func listOperations[O interface{ Describe() string }](ops []O) []string {
-	const most = 32
-	texts := make([]string, 0, min(len(ops), most+1))
-	for i, op := range ops {
-		if i == most {
-			return append(texts, fmt.Sprintf("and %d more", len(ops)-most))
-		}
-		texts = append(texts, op.Describe())
-	}
-	return texts
-}

@@ -37,6 +37,7 @@ type registry struct {
 	hosted     map[string][]string // addresses of local endpoints by service, of those that have some
 	endpoints  *messages.LocalEndpoints
 	stale      bool // endpoints must be computed again
+	traced     bool // what is given out now is written down service by service
 }
 
 // entry is one service.
@@ -84,9 +85,7 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.Snapshot:
 		r.snapshot(c, m)
 	case *messages.ServiceChanged:
-		if in := m.GetInput(); r.hear(in.GetKey(), mark(m.GetRun(), in.GetGeneration()), exists(in)) && r.changed(c, in) {
-			c.Send(c.PID(PathServices), &messages.Ensure{Keys: []string{in.GetKey()}})
-		}
+		r.serviceChanged(c, m)
 	case *messages.NodeChanged:
 		r.nodeChanged(c, m.GetInput(), m.GetRun())
 	case *messages.InterfaceSet:
@@ -129,12 +128,49 @@ func (r *registry) pull(c *runtime.Context) {
 // known reports whether anybody has said which services there are: the source, or an earlier run through the local mirror.
 func (r *registry) known() bool { return r.complete || r.mirrored }
 
+// serviceChanged takes one change of the source.
+func (r *registry) serviceChanged(c *runtime.Context, m *messages.ServiceChanged) {
+	in := m.GetInput()
+	if r.hear(in.GetKey(), mark(m.GetRun(), in.GetGeneration()), exists(in)) && r.trace(c, in, messages.Method_METHOD_UPDATE) {
+		c.Send(c.PID(PathServices), &messages.Ensure{Keys: []string{in.GetKey()}})
+	}
+}
+
+// trace takes the latest input of one service and, if that is news, writes down the id of everything that follows from it.
+func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
+	before := r.generation
+	r.traced = true
+	created = r.changed(c, in)
+	r.traced = false
+	if r.generation == before {
+		return created
+	}
+	text := "changed"
+	switch {
+	case in.GetService() == nil:
+		text = "gone"
+	case created:
+		text = "new"
+	}
+	record(c, &messages.Event{
+		Kind: "service", Object: in.GetKey(), Cause: r.generation, Method: method,
+		Text: fmt.Sprintf("%s in the source, revision %d there", text, in.GetGeneration()),
+	})
+	return created
+}
+
 // snapshot replaces everything that it is not older than. What is not in a complete one is gone; one of an earlier run only adds.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	if r.complete && !m.GetComplete() {
 		return // the source has spoken meanwhile
 	}
 	first, known := !r.complete, r.known()
+	take := r.changed
+	if !first { // only what was missed is news, and there is seldom much of it
+		take = func(c *runtime.Context, in *messages.ServiceInput) bool {
+			return r.trace(c, in, messages.Method_METHOD_UPSTREAM_RESYNC)
+		}
+	}
 	if m.GetNode() != nil {
 		r.nodeChanged(c, m.GetNode(), m.GetRun())
 	}
@@ -142,7 +178,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
 		if r.hear(in.GetKey(), mark(m.GetRun(), in.GetGeneration()), exists(in)) {
-			r.changed(c, in)
+			take(c, in)
 		}
 	}
 	if !m.GetComplete() {
@@ -156,7 +192,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	at := mark(m.GetRun(), m.GetGeneration())
 	for _, key := range r.absent(at, shown) {
 		r.enter(key, at, false)
-		r.changed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()})
+		take(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()})
 	}
 	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
 	r.callRoll(c)
@@ -175,7 +211,9 @@ func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) 
 	r.report(c, true, warning, 0) // it is for the watch to say that the source does not answer
 	r.computeEndpoints(c)         // also when there are none: our predecessor may have told of some
 	r.beginAll(c)
-	record(c, &messages.Event{Kind: "resync", Text: text, Cause: m.GetGeneration()})
+	record(c, &messages.Event{
+		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
+	})
 }
 
 // callRoll tells who exists: spawner and introspection drop the others. It is repeated now and then, because both only hear of single
@@ -276,7 +314,9 @@ func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
 	}
 	if r.doubts++; r.doubts >= 2 {
 		r.doubts = 0
-		record(c, &messages.Event{Kind: "resync", Text: "missed something of the source, pulling a snapshot"})
+		record(c, &messages.Event{
+			Kind: "resync", Text: "missed something of the source, pulling a snapshot", Method: messages.Method_METHOD_UPSTREAM_RESYNC,
+		})
 		r.pull(c)
 	}
 }

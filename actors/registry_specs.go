@@ -15,7 +15,7 @@ const mostDoublings = 5
 // give hands a new spec to the service; until the node is known it only keeps it.
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
 	r.generation++
-	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Epochs: r.epochs}
+	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Epochs: r.epochs, Traced: r.traced}
 	e.tries = 0
 	r.open[in.GetKey()] = e
 	r.send(c, e)
@@ -41,7 +41,7 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 		e.pulled, e.tries = true, 0
 		if !maps.Equal(e.spec.GetEpochs(), r.epochs) {
 			e.spec = &messages.ServiceSpec{
-				Input: e.spec.GetInput(), Node: e.spec.GetNode(), Generation: e.spec.GetGeneration(), Epochs: r.epochs,
+				Input: e.spec.GetInput(), Node: e.spec.GetNode(), Generation: e.spec.GetGeneration(), Epochs: r.epochs, Traced: e.spec.GetTraced(),
 			}
 		}
 		r.send(c, e)

@@ -2,12 +2,8 @@ package actors
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -68,11 +64,11 @@ func (r *renderer) globalsWanted() *nat44.Want {
 // applied books the results of a batch.
 func (r *renderer) applied(c *runtime.Context, m *applied) {
 	r.work = nil
+	r.journal(c, m)
 	if m.session != r.link.GetSession() || r.have == nil {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o := r.book(m)
-	r.journal(c, m, o.refused)
 	for _, k := range m.keys {
 		switch err := o.refused[k]; {
 		case err != nil:
@@ -107,27 +103,33 @@ func (r *renderer) book(m *applied) (o outcome[nat44.Key]) {
 }
 
 // journal writes down what was done and for whom.
-func (r *renderer) journal(c *runtime.Context, m *applied, refused map[nat44.Key]error) {
-	e := &messages.Event{Kind: "render", Object: r.name, Text: fmt.Sprintf("%d operations on %d rows", len(m.ops), len(m.keys))}
-	if len(m.keys) == 1 {
-		if owners := r.claims.Services(m.keys[0]); len(owners) > 0 {
-			e.Object = owners[0]
-			e.Cause = r.generationOf(owners[0])
+func (r *renderer) journal(c *runtime.Context, m *applied) {
+	d := deeds[nat44.Key]{
+		object: r.name, method: r.method(r.opened), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
+		list: make([]deed[nat44.Key], len(m.results)),
+	}
+	for i := range m.results {
+		res := &m.results[i]
+		d.list[i] = deed[nat44.Key]{text: res.Op.Describe(), err: res.Err}
+		if onRow(res.Op) {
+			d.list[i].of = &res.Op.Key
 		}
 	}
-	e.Operations = listOperations(m.ops)
-	if len(refused) > 0 {
-		first := slices.MinFunc(slices.Collect(maps.Keys(refused)), nat44.Key.Compare)
-		e.Error = fmt.Sprintf("%d rows refused, first %s: %v", len(refused), first, refused[first])
-	}
-	record(c, e)
+	d.record(c)
 }
 
-func (r *renderer) generationOf(key string) uint64 {
-	if a := r.accounts[key]; a != nil {
-		return a.generation
+// beneficiary is the service for which a row is changed, with the generation that asks for it: the owner of the row, or who leaves it.
+func (r *renderer) beneficiary(k nat44.Key) (service string, generation uint64) {
+	service, _ = r.claims.Owner(k)
+	if a := r.accounts[service]; a != nil {
+		return service, a.generation
 	}
-	return 0
+	for _, name := range sortedKeys(r.leaving) {
+		if a := r.accounts[name]; a != nil && r.leaving[name][k] {
+			return name, a.generation
+		}
+	}
+	return "", 0
 }
 
 // onRow reports whether an operation is about one row, not about settings or roles.

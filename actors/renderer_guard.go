@@ -3,12 +3,10 @@ package actors
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -137,7 +135,7 @@ func (r *renderer) guardApplied(c *runtime.Context, m *guardApplied) {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o, overtaken := g.book(m.results)
-	r.journalGuard(c, m, o.global)
+	r.journalGuard(c, m)
 	if r.deps.Observer != nil {
 		r.deps.Observer.Operations(r.object, o.done, o.failed, o.unknown+o.unsent)
 	}
@@ -183,16 +181,10 @@ func (r *renderer) answerEach(c *runtime.Context, names []string) {
 }
 
 // journalGuard writes down what was done.
-func (r *renderer) journalGuard(c *runtime.Context, m *guardApplied, refused error) {
-	ops := make([]acl.Op, len(m.results))
+func (r *renderer) journalGuard(c *runtime.Context, m *guardApplied) {
+	d := deeds[nat44.Key]{object: r.name, method: r.method(r.opened), noun: "access lists", list: make([]deed[nat44.Key], len(m.results))}
 	for i := range m.results {
-		ops[i] = m.results[i].Op
+		d.list[i] = deed[nat44.Key]{text: m.results[i].Op.Describe(), err: m.results[i].Err}
 	}
-	e := &messages.Event{
-		Kind: "render", Object: r.name, Text: fmt.Sprintf("%d operations on access lists", len(ops)), Operations: listOperations(ops),
-	}
-	if refused != nil {
-		e.Error = refused.Error()
-	}
-	record(c, e)
+	d.record(c)
 }

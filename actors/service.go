@@ -23,6 +23,7 @@ type serviceActor struct {
 	triggers triggers
 	cancel   func() // of the retry timer; nil = none is running
 	tries    uint8  // how often it fired since there was news
+	traced   bool   // what becomes of the present spec is written down
 }
 
 // rendered is what one renderer knows of this service.
@@ -90,22 +91,49 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 		return
 	}
 	before, first := s.hash, s.spec == nil
-	s.spec = spec
+	s.spec, s.traced = spec, spec.GetTraced()
 	s.news()
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
 	if !first && s.hash == before && !s.unsettled() {
 		s.triggers.drop()
+		s.trace(c, "nothing that this node serves has changed")
+		s.traced = false
 		if s.view == nil {
 			s.retire(c) // the registry has not released us, so it has not heard it for this generation
 		}
 		return // nothing that this node serves has changed
 	}
+	s.trace(c, s.served())
 	for _, name := range s.deps.renderers() {
 		s.renders[name].ack = nil
 		s.render(c, name)
 	}
 	s.publish(c)
+}
+
+// trace writes down what became of a change, under its id.
+func (s *serviceActor) trace(c *runtime.Context, text string) {
+	if s.traced {
+		record(c, &messages.Event{
+			Kind: "service", Object: s.key, Cause: s.spec.GetGeneration(), Method: messages.Method_METHOD_UPDATE, Text: text,
+		})
+	}
+}
+
+// served sums up what this node serves.
+func (s *serviceActor) served() string {
+	switch {
+	case s.view == nil:
+		return "nothing of it is served any more"
+	case s.view.GetNotServed() != "":
+		return "not served: " + s.view.GetNotServed()
+	}
+	backends := 0
+	for _, f := range s.view.GetFrontends() {
+		backends += len(f.GetBackends())
+	}
+	return fmt.Sprintf("served at %d frontends with %d backends in all", len(s.view.GetFrontends()), backends)
 }
 
 func (s *serviceActor) resolve() {
@@ -163,6 +191,8 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 		return
 	}
 	s.triggers.report(s.deps.Observer, c.Now())
+	s.trace(c, "VPP holds what is wanted")
+	s.traced = false
 	if s.view == nil {
 		s.retire(c)
 	}

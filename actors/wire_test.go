@@ -55,6 +55,18 @@ func testTopology(v *simulator.VPP) {
 	}
 }
 
+// refuseAfter has every change refused after the next n.
+func (w *wire) refuseAfter(n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refuse = func(api.Message) error {
+		if n--; n >= 0 {
+			return nil
+		}
+		return err
+	}
+}
+
 // Run satisfies Link.
 func (w *wire) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	report := func() {

@@ -149,6 +149,20 @@ func (w *world) startWith(from kube.Source) {
 	}
 }
 
+// events asks the journal; the oldest comes first.
+func (w *world) events(q *EventsQuery) []*messages.Event {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answer, err := w.system.Ask(ctx, PathJournal, q)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	events := answer.(*EventsPage).Events
+	slices.Reverse(events)
+	return events
+}
+
 // stop ends the troupe as the agent does.
 func (w *world) stop() {
 	w.t.Helper()

@@ -20,7 +20,7 @@ func newLookCommands(io streams) []*cobra.Command {
 	get := group("get", "Look into a running agent",
 		newGetServices(io), newGetService(io), newGetInterfaces(io), newGetNodes(io), newGetActors(io, "actors"), newGetTree(io),
 		newGetEvents(io, "events"), newGetDiff(io, "diff"), newGetResync(io))
-	return []*cobra.Command{get, newGetActors(io, "actors"), newGetEvents(io, "events"), newGetDiff(io, "diff")}
+	return []*cobra.Command{get, newGetActors(io, "actors"), newGetEvents(io, "events"), newGetDiff(io, "diff"), newTraceCommand(io)}
 }
 
 // look is what every command that asks an agent has: where the agent is, and the format of the answer.
@@ -196,7 +196,7 @@ func below(n *api.TreeNode) int {
 
 func newGetEvents(io streams, use string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "Show what happened, the newest last", Args: cobra.NoArgs}
-	l, query := newLook(cmd), listFlags(cmd, "kind", "object")
+	l, query := newLook(cmd), listFlags(cmd, "kind", "object", "cause")
 	limit := cmd.Flags().Int("limit", 50, "number of events, 1 to "+strconv.Itoa(api.MaxLimit))
 	before := cmd.Flags().Uint64("before", 0, "only events before the one with this number")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

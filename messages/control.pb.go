@@ -246,7 +246,10 @@ type ServiceSpec struct {
 	// Of the registry, strictly growing over everything a service can see; the service's Render carries it.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Epochs of the renderers that are up, by name: a Replay that came before the service existed.
-	Epochs        map[string]uint64 `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Epochs map[string]uint64 `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// The journal has a record of the change that led to this generation, and what follows from it is worth one, too. Not set where many change
+	// at once, as at the start.
+	Traced        bool `protobuf:"varint,5,opt,name=traced,proto3" json:"traced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +310,13 @@ func (x *ServiceSpec) GetEpochs() map[string]uint64 {
 		return x.Epochs
 	}
 	return nil
+}
+
+func (x *ServiceSpec) GetTraced() bool {
+	if x != nil {
+		return x.Traced
+	}
+	return false
 }
 
 // service -> registry: the spec of this generation was taken.
@@ -1294,7 +1304,7 @@ type Event struct {
 	Object string `protobuf:"bytes,5,opt,name=object,proto3" json:"object,omitempty"`
 	// One line for an operator.
 	Text string `protobuf:"bytes,6,opt,name=text,proto3" json:"text,omitempty"`
-	// Input generation that caused it; 0 = none. Ties a change in Kubernetes to the operations in VPP.
+	// Id of what it follows from, 0 = none: a change of the input (its generation in the registry) or a command. It ties them to the operations in VPP.
 	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Operations on VPP, each as one line; at most 32, then a count.
 	Operations []string `protobuf:"bytes,8,rep,name=operations,proto3" json:"operations,omitempty"`
@@ -1523,14 +1533,15 @@ const file_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"D\n" +
 	"\x06Resync\x12\x18\n" +
 	"\asibling\x18\x01 \x01(\tR\asibling\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xf6\x01\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\x8e\x02\n" +
 	"\vServiceSpec\x12*\n" +
 	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\x12'\n" +
 	"\x04node\x18\x02 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x127\n" +
-	"\x06epochs\x18\x04 \x03(\v2\x1f.troupe.ServiceSpec.EpochsEntryR\x06epochs\x1a9\n" +
+	"\x06epochs\x18\x04 \x03(\v2\x1f.troupe.ServiceSpec.EpochsEntryR\x06epochs\x12\x16\n" +
+	"\x06traced\x18\x05 \x01(\bR\x06traced\x1a9\n" +
 	"\vEpochsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"8\n" +

@@ -741,7 +741,9 @@ type InterfaceSet struct {
 	// Incarnation of VPP it was read from.
 	Boot string `protobuf:"bytes,5,opt,name=boot,proto3" json:"boot,omitempty"`
 	// Kubernetes has said which pods, endpoints and addresses this node has. Before that "local" may still change from false to true.
-	Complete      bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
+	// Command that led to this generation, as the journal has it; 0 = none did.
+	Cause         uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -816,6 +818,13 @@ func (x *InterfaceSet) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *InterfaceSet) GetCause() uint64 {
+	if x != nil {
+		return x.Cause
+	}
+	return 0
 }
 
 // link -> everybody in the dataplane: the connection to VPP.
@@ -1071,7 +1080,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bfrontend\x18\b \x01(\bR\bfrontend\x12\x18\n" +
 	"\abackend\x18\t \x01(\bR\abackend\x12\x14\n" +
 	"\x05local\x18\n" +
-	" \x01(\bR\x05local\"\xe0\x01\n" +
+	" \x01(\bR\x05local\"\xf6\x01\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1082,7 +1091,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x06uplink\x18\x03 \x01(\rH\x00R\x06uplink\x88\x01\x01\x12%\n" +
 	"\x0enode_addresses\x18\x04 \x03(\tR\rnodeAddresses\x12\x12\n" +
 	"\x04boot\x18\x05 \x01(\tR\x04boot\x12\x1a\n" +
-	"\bcomplete\x18\x06 \x01(\bR\bcompleteB\t\n" +
+	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x14\n" +
+	"\x05cause\x18\a \x01(\x04R\x05causeB\t\n" +
 	"\a_uplink\"{\n" +
 	"\tLinkState\x12\x0e\n" +
 	"\x02up\x18\x01 \x01(\bR\x02up\x12\x12\n" +

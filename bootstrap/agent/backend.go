@@ -115,7 +115,7 @@ func kindWord(k messages.InterfaceKind) string {
 // Events satisfies api.Reader.
 func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
 	page, err := ask[*actors.EventsPage](ctx, b.Agent, actors.PathJournal, &actors.EventsQuery{
-		Before: query.Before, Limit: query.Limit, Kind: query.Kind, Object: query.Object,
+		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
 	})
 	if err != nil {
 		return nil, err
@@ -124,10 +124,25 @@ func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPa
 	for i, e := range page.Events {
 		out.Items[i] = api.Event{
 			Seq: e.GetSeq(), Time: time.Unix(0, e.GetTime()), Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
-			Cause: e.GetCause(), Operations: e.GetOperations(), Error: e.GetError(),
+			Cause: e.GetCause(), Method: methodWord(e.GetMethod()), Operations: e.GetOperations(), Executed: e.GetExecuted(), Error: e.GetError(),
 		}
 	}
 	return out, nil
+}
+
+func methodWord(m messages.Method) string {
+	switch m {
+	case messages.Method_METHOD_UPDATE:
+		return "update"
+	case messages.Method_METHOD_UPSTREAM_RESYNC:
+		return "upstream-resync"
+	case messages.Method_METHOD_DOWNSTREAM_RESYNC:
+		return "downstream-resync"
+	case messages.Method_METHOD_FULL_RESYNC:
+		return "full-resync"
+	default:
+		return ""
+	}
 }
 
 // Resync satisfies api.Reader.

@@ -120,12 +120,18 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 
 // parseEvents reads the query of the journal.
 func parseEvents(raw string) (EventQuery, error) {
-	values, err := parameters(raw, "limit", "before", "kind", "object")
+	values, err := parameters(raw, "limit", "before", "after", "cause", "kind", "object")
 	if err != nil {
 		return EventQuery{}, err
 	}
 	q := EventQuery{Kind: values["kind"], Object: values["object"]}
 	if q.Limit, err = limitOf(values); err != nil {
+		return EventQuery{}, err
+	}
+	if q.After, err = numberOf(values, "after"); err == nil {
+		q.Cause, err = numberOf(values, "cause")
+	}
+	if err != nil {
 		return EventQuery{}, err
 	}
 	if text, given := values["before"]; given {

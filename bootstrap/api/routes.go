@@ -37,7 +37,10 @@ func (s *Server) handler(control bool) http.Handler {
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})
-	return s.guarded(mux)
+	all := http.NewServeMux()
+	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.trace})) // it has no end, so no deadline
+	all.Handle("/", s.guarded(mux))
+	return all
 }
 
 // reads are the resources that can only be read.

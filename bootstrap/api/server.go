@@ -49,7 +49,9 @@ type Server struct {
 	cfg     Config
 	log     *slog.Logger
 
-	tcp, control net.Listener // set by Listen
+	tcp, control net.Listener  // set by Listen
+	traces       chan struct{} // holds a token for each trace
+	ending       chan struct{} // is closed when Serve ends
 }
 
 // New returns a server that does not listen yet.
@@ -57,7 +59,7 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	return &Server{backend: backend, cfg: cfg, log: log}
+	return &Server{backend: backend, cfg: cfg, log: log, traces: make(chan struct{}, tracesAtOnce), ending: make(chan struct{})}
 }
 
 // Listen opens the listeners, so that an address in use is found before anything else starts. After an error nothing is open.
@@ -113,6 +115,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	serve(s.tcp, false)
 	serve(s.control, true)
 	<-ctx.Done()
+	close(s.ending)
 	all.Wait()
 	return why
 }
@@ -151,9 +154,16 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 
 // guarded bounds every request in time and size and answers for a handler that panics.
 func (s *Server) guarded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return s.contained(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
 		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	}))
+}
+
+// contained bounds every request in size and answers for a handler that panics.
+func (s *Server) contained(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if reason := recover(); reason != nil {
 				s.log.Error("HTTP handler panicked", "path", r.URL.Path, "err", fmt.Sprint(reason), "stack", string(debug.Stack()))
@@ -161,6 +171,6 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			}
 		}()
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }

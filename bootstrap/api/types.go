@@ -208,8 +208,10 @@ type Failure struct {
 
 // EventQuery selects events of the journal.
 type EventQuery struct {
-	// Before selects events with a smaller sequence number; 0 = from the newest.
-	Before uint64
+	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
+	Before, After uint64
+	// Cause selects what followed from one change or command; 0 = all.
+	Cause uint64
 	// Limit is the highest number of events to return, 1 to MaxLimit.
 	Limit int
 	// Kind and Object select; "" = all.
@@ -228,16 +230,20 @@ type EventPage struct {
 type Event struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
-	// Kind is service, render, resync, link, interfaces, node, fault or drill.
+	// Kind is service, render, command, resync, healing, link, interfaces, node, source, readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
 	// Object it is about: a service, an interface, a node; "" = none.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
-	// Cause is the generation of the input that caused it; 0 = none.
+	// Cause is the id of what it follows from, a change of the input or a command; everything that follows from one has the same. 0 = none.
 	Cause uint64 `json:"cause,omitempty"`
-	// Operations on VPP, each as one line.
+	// Method is update, upstream-resync, downstream-resync or full-resync; "" = none of them.
+	Method string `json:"method,omitempty"`
+	// Operations that were planned, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`
+	// Executed are those that were carried out, where something failed.
+	Executed []string `json:"executed,omitempty"`
 	// Error is "" when it went well.
 	Error string `json:"error,omitempty"`
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -89,6 +90,34 @@ func (c *Client) Get(ctx context.Context, resource string, query url.Values, int
 // Post asks the agent to change something. Only the control socket takes it.
 func (c *Client) Post(ctx context.Context, resource string, body any) error {
 	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, nil)
+}
+
+// Stream asks for a resource that answers with server-sent events and gives the data of each to a function, until the agent ends, ctx does, or
+// the function returns an error. The end of ctx is no error.
+func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
+	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
+	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // whatever came of it is shown
+		return refusal(response.StatusCode, content)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if data, is := bytes.CutPrefix(lines.Bytes(), []byte("data: ")); is {
+			if err := each(data); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("read the answer of the agent at %s: %w", c.name, err)
+	}
+	return nil
 }
 
 // Text asks for a resource that answers with text whatever its status is, for example readyz?verbose.

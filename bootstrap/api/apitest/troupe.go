@@ -98,6 +98,13 @@ func (t *Troupe) Drift(operations ...string) {
 	t.drift = operations
 }
 
+// Record writes an event into the journal.
+func (t *Troupe) Record(e api.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record(e)
+}
+
 // record writes the journal; the caller holds mu.
 func (t *Troupe) record(e api.Event) {
 	e.Seq = uint64(len(t.journal) + 1)
@@ -174,7 +181,8 @@ func (t *Troupe) Events(_ context.Context, q api.EventQuery) (*api.EventPage, er
 	defer t.mu.Unlock()
 	page := &api.EventPage{Items: []api.Event{}}
 	for _, e := range slices.Backward(t.journal) {
-		if q.Before > 0 && e.Seq >= q.Before || q.Kind != "" && e.Kind != q.Kind || q.Object != "" && e.Object != q.Object {
+		if q.Before > 0 && e.Seq >= q.Before || q.Kind != "" && e.Kind != q.Kind || q.Object != "" && e.Object != q.Object ||
+			e.Seq <= q.After || q.Cause > 0 && e.Cause != q.Cause {
 			continue
 		}
 		if len(page.Items) == q.Limit {

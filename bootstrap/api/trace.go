@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Limits of a trace: it is for somebody who looks, and costs the agent next to nothing.
+const (
+	traceInterval = 200 * time.Millisecond // between two looks into the journal
+	traceHistory  = 200                    // events that are shown at first, unless it is asked for those after a certain one
+	traceMost     = 10000                  // events until it ends by itself
+	tracesAtOnce  = 8
+	heartbeat     = 5 * time.Second // a comment after so long without an event tells both ends that the other is there
+)
+
+// errTraces means that too many look already.
+var errTraces = errors.New("too many traces at once")
+
+// traceQuery is what a trace shows.
+type traceQuery struct {
+	EventQuery
+	follow bool
+}
+
+func parseTrace(r *http.Request) (traceQuery, error) {
+	q := traceQuery{follow: true}
+	values, err := parameters(r.URL.RawQuery, "kind", "object", "cause", "after", "limit", "follow")
+	if err != nil {
+		return q, err
+	}
+	q.Kind, q.Object, q.Limit = values["kind"], values["object"], traceMost
+	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" { // a browser that connects again
+		values["after"] = id
+	}
+	if q.After, err = numberOf(values, "after"); err == nil {
+		q.Cause, err = numberOf(values, "cause")
+	}
+	if err != nil {
+		return q, err
+	}
+	if text, given := values["limit"]; given {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > traceMost {
+			return q, fmt.Errorf("%w: limit %q is not a number from 1 to %d", errQuery, text, traceMost)
+		}
+	}
+	if text, given := values["follow"]; given {
+		if q.follow, err = strconv.ParseBool(text); err != nil {
+			return q, fmt.Errorf("%w: follow %q is neither true nor false", errQuery, text)
+		}
+	}
+	return q, nil
+}
+
+// numberOf reads the number of an event or of a cause; 0 = it was not given.
+func numberOf(values map[string]string, name string) (uint64, error) {
+	text, given := values[name]
+	if !given {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %s %q is not a number", errQuery, name, text)
+	}
+	return n, nil
+}
+
+// trace streams the journal as server-sent events: what has happened, then what happens, until the client goes, the server stops, or enough
+// was told.
+func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
+	q, err := parseTrace(r)
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	select {
+	case s.traces <- struct{}{}:
+		defer func() { <-s.traces }()
+	default:
+		respond(w, nil, fmt.Errorf("%w: %w", ErrUnavailable, errTraces))
+		return
+	}
+	first, err := s.news(r.Context(), &q.EventQuery, traceHistory)
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	t := &tracer{Server: s, stream: http.NewResponseController(w), w: w, query: q}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusOK)
+	if t.tell(first) && q.follow {
+		t.follow(r.Context())
+	}
+}
+
+// news are the events of a query after the one that was told last, the oldest first; at most so many, the latest ones.
+func (s *Server) news(ctx context.Context, q *EventQuery, most int) ([]Event, error) {
+	ask := *q
+	var events []Event
+	for len(events) < most {
+		ask.Limit = min(most-len(events), MaxLimit)
+		page, err := s.backend.Events(ctx, ask)
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, page.Items...)
+		if page.Next == 0 {
+			break
+		}
+		ask.Before = page.Next
+	}
+	slices.Reverse(events)
+	if len(events) > 0 {
+		q.After = events[len(events)-1].Seq
+	}
+	return events, nil
+}
+
+// tracer is one trace.
+type tracer struct {
+	*Server
+	stream *http.ResponseController
+	w      http.ResponseWriter
+	query  traceQuery
+	told   int
+}
+
+// tell sends events and reports whether there may be more.
+func (t *tracer) tell(events []Event) (more bool) {
+	for i := range events {
+		text, err := json.Marshal(&events[i])
+		if err != nil {
+			return false
+		}
+		if t.write("id: %d\nevent: journal\ndata: %s\n\n", events[i].Seq, text) != nil {
+			return false
+		}
+		if t.told++; t.told == t.query.Limit {
+			return false // the end of the handler sends what is left
+		}
+	}
+	return t.stream.Flush() == nil
+}
+
+// write sends something, and gives the client as long as any other for taking it.
+func (t *tracer) write(format string, args ...any) error {
+	if err := t.stream.SetWriteDeadline(time.Now().Add(t.cfg.Timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	_, err := fmt.Fprintf(t.w, format, args...)
+	return err
+}
+
+// follow sends what happens from now on. A journal that does not answer is asked again: it is being restarted.
+func (t *tracer) follow(ctx context.Context) {
+	look := time.NewTicker(traceInterval)
+	defer look.Stop()
+	spoke := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.ending:
+			return
+		case <-look.C:
+		}
+		events, err := t.news(ctx, &t.query.EventQuery, MaxLimit)
+		switch {
+		case err != nil || len(events) == 0:
+			if time.Since(spoke) < heartbeat {
+				continue
+			}
+			if t.write(": \n\n") != nil || t.stream.Flush() != nil {
+				return
+			}
+		case !t.tell(events):
+			return
+		}
+		spoke = time.Now()
+	}
+}
