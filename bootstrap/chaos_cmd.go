@@ -27,7 +27,7 @@ The same seed is the same run on every machine. For a seed that fails, the small
 --seed S --seeds 1 --trace prints every message of one seed.`
 
 func newChaosCommand(io streams) *cobra.Command {
-	return group("chaos", "Let things fail and see that they are well again", newSimulateCommand(io))
+	return group("chaos", "Let things fail and see that they are well again", append(newLiveChaosCommands(io), newSimulateCommand(io))...)
 }
 
 func newSimulateCommand(to streams) *cobra.Command {

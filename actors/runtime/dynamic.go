@@ -60,6 +60,11 @@ func (d *dynamic) Receive(c *Context, msg any) {
 		d.nudge(c, m)
 	case *retryWard:
 		d.begin(c, m.ward)
+	case *pardon:
+		w := d.wards[UnescapeName(baseName(m.child.Path()))]
+		if w != nil && w.box == m.child && w.trouble != nil && w.trouble.retry.waiting() {
+			d.begin(c, w)
+		}
 	}
 }
 

@@ -142,6 +142,33 @@ func TestDynamicQuarantine(t *testing.T) {
 	expect(t, &j)
 }
 
+// TestPardon: whoever was put aside, or waits, tries again at once; nobody else notices.
+func TestPardon(t *testing.T) {
+	var j journal
+	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Hour}, nil)
+	tell(t, sim, sys, ensure("a", "b"))
+	for range 2 {
+		sys.Send(sys.PID("sup/a"), &boom{})
+		settle(t, sim)
+	}
+	if s := state(t, sys, "sup/a"); s.State != StateQuarantined {
+		t.Fatalf("a: %+v", s)
+	}
+	j.take()
+	for _, path := range []string{"sup/a", "sup/b", "sup/a", "sup"} { // the others do not need it
+		if err := sys.Pardon(path); err != nil {
+			t.Error(err)
+		}
+		settle(t, sim)
+	}
+	expect(t, &j, "stop a 2", "start a 3")
+	run(t, sim, 2*time.Hour)
+	expect(t, &j)
+	if err := sys.Pardon("sup/none"); !errors.Is(err, ErrNoActor) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
 // TestDynamicQuarantineEnds: after QuarantineFor the child tries again, and is put aside again when nothing has changed.
 func TestDynamicQuarantineEnds(t *testing.T) {
 	var j journal

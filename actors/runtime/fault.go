@@ -41,6 +41,22 @@ func (s *System) Kill(path string) error {
 	return nil
 }
 
+// pardon is a user message to a Dynamic supervisor: let this child try again.
+type pardon struct{ child *Mailbox }
+
+// Pardon ends the back-off or the quarantine of an actor below a Dynamic supervisor at once, as if its time were over. It has no effect on
+// any other actor.
+func (s *System) Pardon(path string) error {
+	box := s.lookup(path)
+	if box == nil {
+		return fmt.Errorf("pardon %s: %w", path, ErrNoActor)
+	}
+	if parent := s.lookup(parentPath(path)); parent != nil {
+		s.Send(parent.pid, &pardon{box})
+	}
+	return nil
+}
+
 // fault calls the hook at one end of an incarnation.
 func (s *System) fault(b *Mailbox, phase Phase) {
 	if hook := s.options.Faults; hook != nil {

@@ -47,6 +47,7 @@ type Agent struct {
 	events    events.Recorder
 	health    *healthcheck.Servers
 	nodes     *nodeSync // nil where the node stands alone
+	stage     *stage    // nil without --enable-chaos
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
@@ -113,8 +114,12 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
 	relay := newRelay(&overheard{Source: a.mirrored(source), ear: a})
+	options := runtime.Options{
+		Logger: a.log, OnFault: a.onFault,
+		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
+	}
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.newLink(socket, hints),
+		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
 		InterfaceEvents: hints, NAT44: rendering, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
@@ -125,11 +130,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes
 	}
-	a.system = runtime.NewSystem(runtime.Options{
-		Logger: a.log, OnFault: a.onFault,
-		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
-	})
+	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
+	a.startChaos()
 	a.own("Kubernetes source", relay.work) // it tells the system of the nodes, too, so not earlier
 	_, err = a.system.SpawnRoot(actors.RootName, actors.Tree(deps))
 	return err

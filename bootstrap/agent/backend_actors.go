@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
@@ -72,16 +73,18 @@ func (b backend) Failures(_ context.Context, path string) ([]api.Failure, error)
 }
 
 // Command satisfies api.Controller.
-func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
+func (b backend) Command(ctx context.Context, path string, verb api.Verb) error {
 	box, err := b.box(path)
 	if err != nil {
 		return err
 	}
 	switch verb {
-	case api.VerbRestart, api.VerbKill: // a new incarnation is always the supervisor's answer to a failure, in its order
-		if verb == api.VerbKill && !b.cfg.API.EnableChaos {
-			return fmt.Errorf("kill %s: %w: the agent runs without --enable-chaos", path, api.ErrUnsupported)
+	case api.VerbKill: // is a fault like others: exemptions, limits and the audit record hold
+		if _, err := b.Inject(ctx, api.Peer(ctx), live.Fault{Kind: live.Kill, Actor: path}); err != nil {
+			return fmt.Errorf("kill %s: %w", path, err)
 		}
+		return nil
+	case api.VerbRestart: // a new incarnation is always the supervisor's answer to a failure, in its order
 		if err := b.system.Kill(path); err != nil {
 			return notFound(err)
 		}

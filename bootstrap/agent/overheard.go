@@ -116,6 +116,7 @@ func (a *Agent) heardNode(in *messages.NodeInput) {
 
 // heardChanges satisfies ear.
 func (a *Agent) heardChanges(services, slices int) {
+	a.stage.heardChanges(services + slices)
 	if services+slices > 0 {
 		a.metrics.Changed(services, slices)
 		a.metrics.Queued("nat44")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 )
 
 // Errors of a Backend that have a status of their own; any other is a 500.
@@ -14,6 +16,10 @@ var (
 	ErrConflict = errors.New("conflict")
 	// ErrUnavailable means that the agent does not know yet, or cannot ask now.
 	ErrUnavailable = errors.New("unavailable")
+	// ErrInvalid means that the request cannot mean anything.
+	ErrInvalid = errors.New("invalid request")
+	// ErrForbidden means that nobody may do that, for example kill the root.
+	ErrForbidden = errors.New("forbidden")
 	// ErrUnsupported means that this agent cannot do that at all, for example faults without --enable-chaos.
 	ErrUnsupported = errors.New("not supported")
 )
@@ -62,6 +68,8 @@ type Reader interface {
 	Resync(ctx context.Context) (*Resync, error)
 	// Diff compares VPP, read now, with what it should hold, without changing anything.
 	Diff(ctx context.Context) (*Diff, error)
+	// Chaos returns what is done to the actors on purpose and what came of it, also where that is not enabled.
+	Chaos(ctx context.Context) (*live.Status, error)
 }
 
 // Controller changes something. It is only asked through the control socket.
@@ -70,6 +78,11 @@ type Controller interface {
 	StartResync(ctx context.Context, request ResyncRequest) error
 	// Command does something to one actor. ErrNotFound, ErrConflict, ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error
+	// Inject lets a fault happen, StartDrill a plan of them; both return when that has begun. StopChaos ends all of it at once and returns how
+	// many faults that were. who is for the audit record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden, ErrNotFound, ErrConflict.
+	Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error)
+	StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error)
+	StopChaos(ctx context.Context, who string) (int, error)
 }
 
 // Verb is what can be done to an actor.

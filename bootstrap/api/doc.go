@@ -12,7 +12,7 @@
 // page, "total" the number of all items. An error is {"error": "..."} with a status that says whose fault it is:
 //
 //	400 the request cannot be understood        409 the state does not allow it now
-//	403 not on this listener                    501 this agent cannot do that
+//	403 not on this listener, or never          501 this agent cannot do that
 //	404 no such thing                           503 the agent cannot say now
 //	405 not with this method (see Allow)        504 the agent did not answer in time
 //

@@ -56,6 +56,8 @@ func status(err error) int {
 	}{
 		{errors.As(err, &tooLarge), http.StatusRequestEntityTooLarge},
 		{errors.Is(err, errQuery), http.StatusBadRequest},
+		{errors.Is(err, ErrInvalid), http.StatusBadRequest},
+		{errors.Is(err, ErrForbidden), http.StatusForbidden},
 		{errors.Is(err, ErrNotFound), http.StatusNotFound},
 		{errors.Is(err, ErrConflict), http.StatusConflict},
 		{errors.Is(err, ErrUnsupported), http.StatusNotImplemented},

@@ -34,6 +34,9 @@ func (s *Server) handler(control bool) http.Handler {
 	changes := guard{control}
 	mux.Handle("/api/v1/resync", methods{http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)})
 	mux.Handle("/api/v1/actors/{path...}", methods{http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)})
+	mux.Handle("/api/v1/chaos", methods{
+		http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
+	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})

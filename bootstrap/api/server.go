@@ -129,6 +129,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		WriteTimeout:      s.cfg.Timeout + time.Second, // the deadline of the request answers first
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       withPeer,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		// Requests under way outlive ctx: Shutdown waits for them, Close cuts them off.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

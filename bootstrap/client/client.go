@@ -89,7 +89,17 @@ func (c *Client) Get(ctx context.Context, resource string, query url.Values, int
 
 // Post asks the agent to change something. Only the control socket takes it.
 func (c *Client) Post(ctx context.Context, resource string, body any) error {
-	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, nil)
+	return c.PostFor(ctx, resource, body, nil)
+}
+
+// PostFor is Post with an answer to decode.
+func (c *Client) PostFor(ctx context.Context, resource string, body, into any) error {
+	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, into)
+}
+
+// Delete asks the agent to take something away, and decodes the answer. Only the control socket takes it.
+func (c *Client) Delete(ctx context.Context, resource string, into any) error {
+	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)
 }
 
 // Stream asks for a resource that answers with server-sent events and gives the data of each to a function, until the agent ends, ctx does, or

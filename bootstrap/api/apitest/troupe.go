@@ -31,6 +31,7 @@ type Troupe struct {
 	node     api.NodeHealth
 	resyncs  int
 	drift    []string
+	chaos    chaos
 }
 
 // Hooks make a Troupe slow or broken.

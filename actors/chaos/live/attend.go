@@ -1,0 +1,177 @@
+package live
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// How a fault is watched.
+const (
+	lookEvery   = 20 * time.Millisecond
+	pardonEvery = time.Second
+	askFor      = 2 * time.Second
+	readFor     = 10 * time.Second
+)
+
+// attend waits for the end of a fault and finds out what came of it. It is one goroutine for each fault.
+func (l *Live) attend(a *active) {
+	l.await(a)
+	l.conclude(a, l.watch(a))
+}
+
+// await returns when the fault is over: stopped, at its deadline, or because it has struck as often as it should.
+func (l *Live) await(a *active) {
+	deadline := time.NewTimer(time.Until(a.record.Until))
+	defer deadline.Stop()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	by := "deadline"
+	for waiting := true; waiting; {
+		select {
+		case <-a.ended:
+			return
+		case <-deadline.C:
+			waiting = false
+		case <-look.C:
+			if a.Kind == Panic && a.left.Load() <= 0 {
+				by, waiting = "done", false
+			}
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.end(a, by)
+}
+
+// verdict is what came of a fault.
+type verdict struct {
+	state         State
+	recovered     time.Duration
+	writes, reads uint64
+	problem       string
+}
+
+// watch looks until everything has been well for a while, or must be given up.
+func (l *Live) watch(a *active) (v verdict) {
+	ended := time.Now()
+	deadline, pardoned, since := ended.Add(l.cfg.Recovery), ended, time.Time{}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-l.ctx.Done():
+			return verdict{state: StateUnknown, problem: "the agent stops"}
+		}
+		now := time.Now()
+		if l.others() {
+			deadline = now.Add(l.cfg.Recovery)
+		}
+		problem := l.unwell(a)
+		switch {
+		case problem != "" && now.After(deadline):
+			return verdict{state: StateNotWell, problem: problem, writes: l.writes(a), reads: l.reads(a)}
+		case problem != "":
+			since = time.Time{}
+			if now.Sub(pardoned) > pardonEvery { // a strike that had begun when the fault ended
+				pardoned = now
+				l.pardon(a)
+			}
+		case since.IsZero():
+			since = now
+		case now.Sub(since) >= l.cfg.Quiet:
+			v = verdict{state: StateWell, recovered: since.Sub(ended), writes: l.writes(a), reads: l.reads(a)}
+			v.problem = l.readBack()
+			if v.problem != "" {
+				v.state = StateNotWell
+			}
+			return v
+		}
+	}
+}
+
+// others reports whether somebody else suffers meanwhile.
+func (l *Live) others() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.active) > 0
+}
+
+func (l *Live) writes(a *active) uint64 { return l.cfg.World.Usage().Writes - a.began.writes }
+
+func (l *Live) reads(a *active) uint64 { return l.cfg.World.Usage().RowReads - a.began.reads }
+
+// unwell says what is not as it was before the fault; "" = nothing.
+func (l *Live) unwell(a *active) string {
+	box, found := l.system.Mailbox(a.path)
+	if !found {
+		if isService(a.path) { // its service may be gone
+			return l.worsened(a)
+		}
+		return a.path + " is gone"
+	}
+	state := box.State()
+	switch {
+	case state.State != runtime.StateIdle && state.State != runtime.StateRunning:
+		return fmt.Sprintf("%s is %s", a.path, state.State)
+	case a.Kind == Kill && box == a.began.box && state.Incarnation <= a.began.incarnation:
+		return a.path + " has not been restarted"
+	}
+	return l.worsened(a)
+}
+
+// worsened is a complaint that was not there before the fault.
+func (l *Live) worsened(a *active) string {
+	ctx, cancel := context.WithTimeout(l.ctx, askFor)
+	defer cancel()
+	return worse(a.began.complaints, complaints(ctx, l.cfg.World))
+}
+
+// pardon lets an actor that this fault has put into quarantine try again.
+func (l *Live) pardon(a *active) {
+	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined && (a.Kind == CrashLoop || a.Kind == Panic) {
+		_ = l.system.Pardon(a.path)
+	}
+}
+
+// readBack compares VPP with what it should hold; "" = it is.
+func (l *Live) readBack() string {
+	ctx, cancel := context.WithTimeout(l.ctx, readFor)
+	defer cancel()
+	operations, err := l.cfg.World.Diff(ctx)
+	switch {
+	case err != nil:
+		return "VPP could not be read back: " + err.Error()
+	case len(operations) > 0:
+		return fmt.Sprintf("VPP differs from what it should hold by %d operations, first: %s", len(operations), operations[0])
+	}
+	return ""
+}
+
+// conclude writes down what came of a fault.
+func (l *Live) conclude(a *active, v verdict) {
+	l.mu.Lock()
+	r := a.record
+	l.healing--
+	r.State, r.Recovered, r.VPPWrites, r.VPPReads = v.state, Duration(v.recovered.Round(time.Millisecond)), v.writes, v.reads
+	switch v.state {
+	case StateWell:
+		r.Outcome = fmt.Sprintf("well again after %v; VPP: %d writes, %d row reads, holds what it should", r.Recovered, v.writes, v.reads)
+	default:
+		r.Outcome = v.problem
+	}
+	done := *r
+	l.mu.Unlock()
+	took := done.Ended.Sub(done.Began).Round(time.Millisecond)
+	text := fmt.Sprintf("#%d %s ended (%s) after %v, struck %d", done.ID, done.What.Kind, done.EndedBy, took, done.Struck)
+	problem := done.Outcome
+	if v.state == StateWell {
+		text, problem = text+"; "+done.Outcome, ""
+	}
+	l.cfg.Log.Info("chaos ended", "id", done.ID, "actor", done.Actor, "by", done.EndedBy, "struck", done.Struck, "state", string(done.State),
+		"outcome", done.Outcome)
+	l.journal(done.Actor, fmt.Sprintf("chaos/%d", done.ID), text, problem)
+}

@@ -1,0 +1,282 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Holds says whether an invariant holds.
+type Holds string
+
+// What is known of an invariant.
+const (
+	// Pending: it is decided at the end.
+	Pending Holds = "pending"
+	// Held: it was evaluated and held every time.
+	Held Holds = "holds"
+	// Violated: it did not hold once.
+	Violated Holds = "violated"
+	// NotEvaluated: it cannot be told from outside, or what happened left nothing to tell it from.
+	NotEvaluated Holds = "not-evaluated"
+)
+
+// Invariant is something that must hold whatever fails.
+type Invariant struct {
+	// Name is "ready" or I1 to I14.
+	Name string `json:"name"`
+	// What must hold.
+	What string `json:"what"`
+	// State is what is known; Detail why it is violated or not evaluated.
+	State  Holds  `json:"state"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// sample is the agent at one instant of a run.
+type sample struct {
+	at         time.Time
+	ready      bool
+	reasons    string
+	services   []Service // nil = could not be seen
+	actors     []runtime.ActorState
+	read       bool // VPP was read back
+	operations []string
+	agreed     bool // ready and cluster were the same before and after that read
+	usage      link.Usage
+	changes    uint64
+	goroutines int
+}
+
+// judge decides from samples which invariants hold. It has no clock and asks nobody.
+type judge struct {
+	first, last *sample
+	generations map[string]uint64
+	suspended   map[string]time.Time // since when an actor waits for its supervisor
+	found       map[string]Invariant // by name, what was found so far
+}
+
+// Bounds of what is normal.
+const (
+	mostUndecided  = 5 * time.Second // a supervisor decides at once
+	pendingPerKey  = 2
+	pendingBesides = 1000
+	mostGoroutines = 32 // more than at the beginning
+)
+
+// invariants are all of them in their order, with why those that are never evaluated live are not.
+func invariants() []Invariant {
+	const simulated = "needs the order of all messages: troupe chaos simulate evaluates it"
+	return []Invariant{
+		{Name: "ready", What: "ready means that VPP holds what it should, and the node is ready in the end", State: Pending},
+		{Name: "I1", What: "VPP, read back, holds exactly what the services want", State: Pending},
+		{Name: "I2", What: "no update is lost: every service is in sync", State: Pending},
+		{Name: "I3", What: "no row twice: VPP refuses nothing", State: Pending},
+		{Name: "I4", What: "a failing service actor costs VPP nothing", State: NotEvaluated, Detail: "no service actor was hit alone"},
+		{Name: "I5", What: "faults change nothing in VPP while the cluster does not change", State: Pending},
+		{Name: "I6", What: "nothing is removed before every service has spoken", State: NotEvaluated, Detail: simulated},
+		{Name: "I7", What: "generations never go backwards", State: Pending},
+		{Name: "I8", What: "no actor is left over, suspended, gated or in quarantine", State: Pending},
+		{Name: "I9", What: "no goroutine is left over", State: Pending},
+		{Name: "I10", What: "mailboxes stay bounded by the number of services", State: Pending},
+		{Name: "I11", What: "supervision lives: every failure is decided, the root never restarts", State: Pending},
+		{Name: "I12", What: "no packet is lost", State: NotEvaluated, Detail: "needs traffic: watch your own during the drill"},
+		{Name: "I13", What: "later siblings are younger after a restart", State: NotEvaluated, Detail: simulated},
+		{Name: "I14", What: "the same seed is the same run", State: NotEvaluated, Detail: "holds in the simulation only"},
+	}
+}
+
+func newJudge(first *sample) *judge {
+	j := &judge{first: first, generations: map[string]uint64{}, suspended: map[string]time.Time{}, found: map[string]Invariant{}}
+	j.take(first)
+	return j
+}
+
+// say notes what was found of an invariant; a violation stays, the first one.
+func (j *judge) say(name string, state Holds, format string, args ...any) {
+	if j.found[name].State != Violated {
+		j.found[name] = Invariant{Name: name, State: state, Detail: fmt.Sprintf(format, args...)}
+	}
+}
+
+// verdicts are all invariants with what is known of them.
+func (j *judge) verdicts() []Invariant {
+	all := invariants()
+	for i := range all {
+		if found, ok := j.found[all[i].Name]; ok {
+			all[i].State, all[i].Detail = found.State, found.Detail
+		}
+	}
+	return all
+}
+
+// violated returns the first violation, nil if there is none.
+func (j *judge) violated() *Invariant {
+	for _, one := range j.verdicts() {
+		if one.State == Violated {
+			return &one
+		}
+	}
+	return nil
+}
+
+// take evaluates what must hold at any time.
+func (j *judge) take(s *sample) {
+	still := j.last != nil && j.last.changes == s.changes // changes of the cluster take their time
+	if s.read && s.agreed && still && s.ready && len(s.operations) > 0 {
+		j.say("ready", Violated, "ready, but VPP lacks %d operations, first: %s", len(s.operations), s.operations[0])
+	}
+	j.takeUsage(s)
+	for i := range s.services {
+		one := &s.services[i]
+		if one.Generation < j.generations[one.Key] {
+			j.say("I7", Violated, "%s went from generation %d to %d", one.Key, j.generations[one.Key], one.Generation)
+		}
+		j.generations[one.Key] = one.Generation
+	}
+	j.takeActors(s)
+	j.last = s
+}
+
+// takeUsage evaluates what VPP was asked for. When the cluster has changed there are reasons.
+func (j *judge) takeUsage(s *sample) {
+	const changed = "the cluster changed meanwhile"
+	switch refused := s.usage.Refused - j.first.usage.Refused; {
+	case s.changes != j.first.changes && refused > 0:
+		j.say("I3", NotEvaluated, changed)
+	case refused > 0:
+		j.say("I3", Violated, "VPP refused %d requests", refused)
+	}
+	switch writes := s.usage.Writes - j.first.usage.Writes; {
+	case s.changes != j.first.changes:
+		j.say("I5", NotEvaluated, changed)
+	case writes > 0:
+		j.say("I5", Violated, "%d changes of VPP without a change of the cluster", writes)
+	}
+}
+
+// takeActors evaluates mailboxes and supervision.
+func (j *judge) takeActors(s *sample) {
+	most := pendingPerKey*len(s.actors) + pendingBesides
+	waiting := map[string]time.Time{}
+	for i := range s.actors {
+		a := &s.actors[i]
+		if a.User > most && a.Path != actors.PathJournal {
+			j.say("I10", Violated, "%d messages wait for %s, at most %d are normal", a.User, a.Path, most)
+		}
+		if a.State == runtime.StateSuspended {
+			since, known := j.suspended[a.Path]
+			if !known {
+				since = s.at
+			}
+			waiting[a.Path] = since
+			if s.at.Sub(since) > mostUndecided {
+				j.say("I11", Violated, "%s has failed and nobody decides since %v", a.Path, s.at.Sub(since).Round(time.Second))
+			}
+		}
+	}
+	j.suspended = waiting
+	if root := rootOf(s); root == nil || root.Incarnation != rootOf(j.first).Incarnation {
+		j.say("I11", Violated, "the root was restarted or is gone")
+	}
+}
+
+func rootOf(s *sample) *runtime.ActorState {
+	for i := range s.actors {
+		if s.actors[i].Path == actors.RootName {
+			return &s.actors[i]
+		}
+	}
+	return nil
+}
+
+// alone takes the record of a fault that hit one service actor while nobody else suffered: it must have cost nothing.
+func (j *judge) alone(r *Record, changed bool) {
+	switch {
+	case changed:
+		return
+	case r.VPPWrites > 0:
+		j.say("I4", Violated, "#%d %s of %s: %d writes", r.ID, r.What.Kind, r.Actor, r.VPPWrites)
+	default:
+		j.say("I4", Held, "")
+	}
+}
+
+// well reports whether a sample shows an agent at rest; what is missing otherwise.
+func well(s *sample) string {
+	switch problems := restless(s); {
+	case !s.ready:
+		return "not ready: " + s.reasons
+	case s.services == nil:
+		return "services cannot be seen"
+	case len(problems) > 0:
+		return problems[0]
+	case !s.read:
+		return "VPP could not be read back"
+	case len(s.operations) > 0:
+		return fmt.Sprintf("VPP differs by %d operations, first: %s", len(s.operations), s.operations[0])
+	}
+	for i := range s.services {
+		if !s.services[i].good() {
+			return s.services[i].Key + " is " + s.services[i].State
+		}
+	}
+	return ""
+}
+
+// restless lists actors that cannot work, are left over or missing.
+func restless(s *sample) (problems []string) {
+	alive, shown := map[string]bool{}, map[string]bool{}
+	for i := range s.services {
+		shown[actors.PathService(s.services[i].Key)] = true
+	}
+	for i := range s.actors {
+		a := &s.actors[i]
+		if a.Suspended || a.Held || a.State == runtime.StateStarting || a.State == runtime.StateBackoff || a.State == runtime.StateQuarantined {
+			problems = append(problems, fmt.Sprintf("%s is %s", a.Path, a.State))
+		}
+		if isService(a.Path) {
+			if alive[a.Path] = true; s.services != nil && !shown[a.Path] {
+				problems = append(problems, a.Path+" is left over")
+			}
+		}
+	}
+	for i := range s.services {
+		if path := actors.PathService(s.services[i].Key); !alive[path] {
+			problems = append(problems, path+" is missing")
+		}
+	}
+	return problems
+}
+
+// final evaluates what must hold when everything has had its time, and decides what has stayed open.
+func (j *judge) final(s *sample) {
+	j.take(s)
+	check := func(name string, ok bool, format string, args ...any) {
+		if !ok {
+			j.say(name, Violated, format, args...)
+		}
+	}
+	check("ready", s.ready, "not ready: %s", s.reasons)
+	check("I1", s.read, "VPP could not be read back")
+	if s.read && len(s.operations) > 0 {
+		j.say("I1", Violated, "VPP differs by %d operations, first: %s", len(s.operations), s.operations[0])
+	}
+	check("I2", s.services != nil, "services cannot be seen")
+	for i := range s.services {
+		one := &s.services[i]
+		check("I2", one.good(), "%s is %s: %s", one.Key, one.State, one.Error)
+	}
+	if problems := restless(s); len(problems) > 0 {
+		j.say("I8", Violated, "%s", strings.Join(problems[:min(len(problems), 3)], "; "))
+	}
+	check("I9", s.goroutines <= j.first.goroutines+mostGoroutines, "%d goroutines, %d at the beginning", s.goroutines, j.first.goroutines)
+	for _, one := range j.verdicts() {
+		if one.State == Pending {
+			j.say(one.Name, Held, "")
+		}
+	}
+}

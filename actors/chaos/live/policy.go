@@ -1,0 +1,198 @@
+package live
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// Policy is the set of faults that are armed. Its methods Fault and Network are the hooks of the runtime. The zero value is an empty policy.
+type Policy struct {
+	limiter limiter
+	usual   [1]time.Duration // what most messages get: now, once; never modified
+
+	mu    sync.Mutex // of whoever changes armed
+	armed atomic.Pointer[map[string][]*armed]
+}
+
+// armed is one fault that waits for its actor.
+type armed struct {
+	Fault
+	id     uint64
+	path   string
+	struck atomic.Uint64
+	left   atomic.Int64 // of a Panic
+
+	mu   sync.Mutex
+	rand *rand.Rand // guarded by mu: hooks run in many goroutines
+}
+
+var (
+	_ runtime.FaultHook   = (*Policy)(nil).Fault
+	_ runtime.NetworkHook = (*Policy)(nil).Network
+)
+
+// newArmed prepares a complete fault.
+func newArmed(id uint64, f Fault, path string, seed uint64) *armed {
+	a := &armed{Fault: f, id: id, path: path, rand: rand.New(rand.NewPCG(seed, id))}
+	a.left.Store(int64(f.Times))
+	return a
+}
+
+// arm adds a fault.
+func (p *Policy) arm(a *armed) {
+	p.change(func(m map[string][]*armed) { m[a.path] = append(slices.Clone(m[a.path]), a) })
+}
+
+// disarm takes a fault out; nothing of it strikes after that, but a hook that has begun may still end.
+func (p *Policy) disarm(a *armed) {
+	p.change(func(m map[string][]*armed) {
+		rest := slices.DeleteFunc(slices.Clone(m[a.path]), func(one *armed) bool { return one == a })
+		if m[a.path] = rest; len(rest) == 0 {
+			delete(m, a.path)
+		}
+	})
+}
+
+// clear takes all faults out at once.
+func (p *Policy) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed.Store(nil)
+}
+
+// change replaces the map, which hooks read without a lock.
+func (p *Policy) change(modify func(map[string][]*armed)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := map[string][]*armed{}
+	if now := p.armed.Load(); now != nil {
+		next = maps.Clone(*now)
+	}
+	modify(next)
+	if len(next) == 0 {
+		p.armed.Store(nil)
+		return
+	}
+	p.armed.Store(&next)
+}
+
+// at returns what is armed against an actor.
+func (p *Policy) at(m *runtime.Mailbox) []*armed {
+	now := p.armed.Load()
+	if now == nil {
+		return nil
+	}
+	return (*now)[m.Path()]
+}
+
+// Fault satisfies runtime.FaultHook.
+func (p *Policy) Fault(m *runtime.Mailbox, msg any, phase runtime.Phase) {
+	for _, a := range p.at(m) {
+		if !a.meets(msg, phase) || !a.due() {
+			continue
+		}
+		if !p.limiter.allow(m.Path(), time.Now()) {
+			a.left.Add(1)
+			continue // the supervisor would give up
+		}
+		a.struck.Add(1)
+		panic(fmt.Errorf("%w: #%d %s %s", errInjected, a.id, a.Kind, phaseName(phase)))
+	}
+}
+
+// meets reports whether the fault is one of this phase and message.
+func (a *armed) meets(msg any, phase runtime.Phase) bool {
+	switch a.Kind {
+	case CrashLoop:
+		return phase == runtime.Starting
+	case Panic:
+		return phaseName(phase) == a.Phase && (a.Message == "" || typeName(msg) == a.Message)
+	default:
+		return false
+	}
+}
+
+// due reports whether the fault strikes this time, and counts it.
+func (a *armed) due() bool {
+	if a.Kind == CrashLoop {
+		return true
+	}
+	if !a.rolls() {
+		return false
+	}
+	if a.left.Add(-1) >= 0 {
+		return true
+	}
+	a.left.Add(1)
+	return false
+}
+
+// rolls throws the dice of the rate.
+func (a *armed) rolls() bool {
+	if a.Rate >= 1 {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rand.Float64() < a.Rate
+}
+
+// Network satisfies runtime.NetworkHook. Only what actors tell each other is touched: questions of the API pass, and what supervisors hear does
+// not come here because they cannot be chosen.
+func (p *Policy) Network(to *runtime.Mailbox, msg any) []time.Duration {
+	var late time.Duration
+	for _, a := range p.at(to) {
+		if a.Kind != Drop && a.Kind != Delay || !between(msg) || a.Message != "" && typeName(msg) != a.Message || !a.rolls() {
+			continue
+		}
+		a.struck.Add(1)
+		if a.Kind == Drop {
+			return nil
+		}
+		late += time.Duration(a.By)
+	}
+	if late == 0 {
+		return p.usual[:]
+	}
+	return []time.Duration{late}
+}
+
+// between reports whether a message is one of actors among themselves.
+func between(msg any) bool {
+	t := reflect.TypeOf(msg)
+	return t != nil && strings.HasPrefix(t.String(), "*messages.") && t.String() != "*messages.Inspect"
+}
+
+// typeName is the type of a message without its package, as introspection shows it.
+func typeName(msg any) string {
+	t := reflect.TypeOf(msg)
+	if t == nil {
+		return ""
+	}
+	name := t.String()
+	return name[strings.LastIndexByte(name, '.')+1:]
+}
+
+func phaseName(p runtime.Phase) string {
+	switch p {
+	case runtime.Before:
+		return PhaseBefore
+	case runtime.After:
+		return PhaseAfter
+	case runtime.Starting:
+		return PhaseStart
+	case runtime.Stopping:
+		return PhaseStop
+	default:
+		return ""
+	}
+}

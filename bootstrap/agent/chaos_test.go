@@ -1,0 +1,191 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// stageFor starts an agent with chaos that is at rest.
+func stageFor(t *testing.T) *Agent {
+	t.Helper()
+	cfg := everything(t)
+	cfg.API.EnableChaos = true
+	a := run(t, cfg)
+	ready(t, a)
+	settled(t, a)
+	quiescent(t, a)
+	return a
+}
+
+// outcome injects a fault and waits until it is known what came of it.
+func outcome(t *testing.T, a *Agent, f live.Fault) live.Record {
+	t.Helper()
+	r, err := a.Backend().Inject(t.Context(), "a test", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return concluded(t, a, r.ID)
+}
+
+// concluded waits until it is known what came of a fault.
+func concluded(t *testing.T, a *Agent, id uint64) (r live.Record) {
+	t.Helper()
+	eventually(t, "the fault is over", func() bool {
+		status := must(a.Backend().Chaos(t.Context()))(t)
+		r = *status.Find(id)
+		return r.Over()
+	})
+	return r
+}
+
+// TestKillOfEachKind: whoever dies, VPP is changed by nothing; only who has to learn anew what it holds reads it, once.
+func TestKillOfEachKind(t *testing.T) {
+	a := stageFor(t)
+	before, rows := a.Simulator().Counters().Mutating(), a.Simulator().Rows()
+	for _, tt := range []struct {
+		path  string
+		reads uint64
+	}{
+		{actors.PathService("shop/web"), 0},
+		{actors.PathRenderer("nat44"), 1},
+		{actors.PathInterfaces, 0},
+		{actors.PathLink, 1}, // another session: what VPP holds is not known any more
+		{actors.PathAudit, 0},
+		{actors.PathRegistry, 0},
+		{actors.PathNodes, 0},
+		{actors.PathWatch, 0},
+		{actors.PathServices, 0}, // with every service
+		{actors.PathIntrospect, 0},
+		{actors.PathHealer, 0},
+		{actors.PathDataplane, 1},
+		{"agent/world", 0},
+	} {
+		r := outcome(t, a, live.Fault{Kind: live.Kill, Actor: tt.path})
+		if r.State != live.StateWell || r.VPPWrites != 0 || r.VPPReads > tt.reads {
+			t.Errorf("%s: %s, %d writes, %d row reads, want at most %d: %s", tt.path, r.State, r.VPPWrites, r.VPPReads, tt.reads, r.Outcome)
+		}
+		t.Logf("%-40s %s", tt.path, r.Outcome)
+	}
+	if after := a.Simulator().Counters().Mutating(); after != before {
+		t.Errorf("VPP counted %d writes", after-before)
+	}
+	if !slices.Equal(rows, a.Simulator().Rows()) {
+		t.Error("the rows are others")
+	}
+}
+
+// TestCrashLoopOfAService: quarantine is shown, nobody else is touched, and it is over with the fault.
+func TestCrashLoopOfAService(t *testing.T) {
+	a := stageFor(t)
+	states := func() map[string]api.ServiceState {
+		out := map[string]api.ServiceState{}
+		for _, s := range must(a.Backend().Services(t.Context()))(t) {
+			out[s.Key] = s.State
+		}
+		return out
+	}
+	before := states()
+	r := must(a.Backend().Inject(t.Context(), "a test", live.Fault{Kind: live.CrashLoop, Actor: "shop/web", For: live.Duration(time.Hour)}))(t)
+	eventually(t, "it is in quarantine", func() bool { return states()["shop/web"] == api.ServiceQuarantined })
+	for key, state := range states() {
+		if key != "shop/web" && state != before[key] {
+			t.Errorf("%s was %s and is %s", key, before[key], state)
+		}
+	}
+	if !a.Backend().Readiness().Ready {
+		t.Error("not ready, although VPP holds everything")
+	}
+	if n := must(a.Backend().StopChaos(t.Context(), "a test"))(t); n != 1 {
+		t.Errorf("%d stopped", n)
+	}
+	if got := concluded(t, a, r.ID); got.State != live.StateWell || got.VPPWrites+got.VPPReads != 0 || got.Recovered > live.Duration(5*time.Second) {
+		t.Errorf("%+v", got)
+	}
+	if got := states(); got["shop/web"] != api.ServiceInSync {
+		t.Errorf("shop/web is %s", got["shop/web"])
+	}
+}
+
+// TestDrill: a plan against a running agent, judged; the audit record is in the journal.
+func TestDrill(t *testing.T) {
+	a := stageFor(t)
+	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
+		Name: "t", For: live.Duration(5 * time.Second), Every: live.Duration(200 * time.Millisecond), BlastRadius: 4, Faults: []live.Step{
+			{Fault: live.Fault{Kind: live.Kill}, Of: "service", Weight: 4},
+			{Fault: live.Fault{Kind: live.Panic, Phase: live.PhaseAfter, For: live.Duration(time.Second)}, Of: "registry"},
+			{Fault: live.Fault{Kind: live.Drop, Rate: 0.3, For: live.Duration(time.Second)}, Of: "service"},
+			{Fault: live.Fault{Kind: live.Delay, By: live.Duration(100 * time.Millisecond), For: live.Duration(time.Second)}, Of: "renderer"},
+			{Fault: live.Fault{Kind: live.Kill, Actor: "nat44"}},
+		},
+	}))(t)
+	var got *live.RunStatus
+	eventually(t, "the drill is over", func() bool {
+		got = must(a.Backend().Chaos(t.Context()))(t).Run
+		return got.State.Over()
+	})
+	if got.State != live.RunPassed || got.Faults < 5 || got.VPPWrites != 0 {
+		t.Errorf("%+v", got)
+	}
+	events := must(a.Backend().Events(t.Context(), api.EventQuery{Kind: "drill", Limit: 1000}))(t)
+	if last := events.Items[0]; len(events.Items) < 2*got.Faults+2 || !strings.HasPrefix(last.Text, "run 1 passed after ") || last.Object != "chaos/run/1" {
+		t.Errorf("%d events for %d faults, the last one %+v", len(events.Items), got.Faults, last)
+	}
+}
+
+// TestChaosIsOff: without --enable-chaos there are no hooks, and whoever asks is told how there would be.
+func TestChaosIsOff(t *testing.T) {
+	a := run(t, everything(t))
+	ready(t, a)
+	if a.stage != nil {
+		t.Error("there is a desk")
+	}
+	ctx, b := context.Background(), a.Backend()
+	_, inject := b.Inject(ctx, "a test", live.Fault{Kind: live.Kill, Actor: "nat44"})
+	_, drill := b.StartDrill(ctx, "a test", live.Plan{})
+	_, stop := b.StopChaos(ctx, "a test")
+	for name, err := range map[string]error{"inject": inject, "drill": drill, "stop": stop, "kill": b.Command(ctx, actors.PathHealer, api.VerbKill)} {
+		if !errors.Is(err, api.ErrUnsupported) || !strings.Contains(err.Error(), "--enable-chaos") || !strings.Contains(err.Error(), "api.enableChaos") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if status := must(b.Chaos(ctx))(t); status.Enabled || !strings.Contains(status.Hint, "--enable-chaos") || status.Records == nil {
+		t.Errorf("%+v", status)
+	}
+}
+
+// TestRefusalsHaveAStatus: the API says what kind of refusal it is.
+func TestRefusalsHaveAStatus(t *testing.T) {
+	a := stageFor(t)
+	for name, tt := range map[string]struct {
+		fault live.Fault
+		is    error
+	}{
+		"exempt":  {live.Fault{Kind: live.Kill, Actor: "agent"}, api.ErrForbidden},
+		"nobody":  {live.Fault{Kind: live.Kill, Actor: "nobody"}, api.ErrNotFound},
+		"invalid": {live.Fault{Kind: live.Kill}, api.ErrInvalid},
+	} {
+		if _, err := a.Backend().Inject(t.Context(), "a test", tt.fault); !errors.Is(err, tt.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := a.Backend().Command(t.Context(), actors.RootName, api.VerbKill); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("kill of the root: %v", err)
+	}
+	if _, err := a.Backend().StartDrill(t.Context(), "a test", live.Plan{}); !errors.Is(err, api.ErrInvalid) {
+		t.Errorf("an empty plan: %v", err)
+	}
+	if err := a.Backend().Command(t.Context(), actors.PathHealer, api.VerbKill); err != nil {
+		t.Errorf("kill by the verb: %v", err)
+	}
+	if status := must(a.Backend().Chaos(t.Context()))(t); len(status.Records) != 1 || status.Records[0].Actor != actors.PathHealer {
+		t.Errorf("%+v", status)
+	}
+}

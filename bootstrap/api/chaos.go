@@ -1,0 +1,48 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+)
+
+// ChaosRequest is the body of POST /api/v1/chaos: a fault, or a plan of them.
+type ChaosRequest struct {
+	live.Fault
+	// Plan is a drill; nothing of Fault stands beside it.
+	Plan *live.Plan `json:"plan,omitempty"`
+}
+
+// ChaosStopped is the answer of DELETE /api/v1/chaos.
+type ChaosStopped struct {
+	// Stopped is how many faults were ended.
+	Stopped int `json:"stopped"`
+}
+
+// inject answers 202 with the record of the fault or the status of the drill: it was begun, GET tells what comes of it.
+func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
+	var request ChaosRequest
+	var value any
+	err := decodeBody(r, &request)
+	switch {
+	case err != nil:
+	case request.Plan == nil:
+		value, err = s.backend.Inject(r.Context(), Peer(r.Context()), request.Fault)
+	case request.Fault != live.Fault{}:
+		err = fmt.Errorf("%w: body: a fault and a plan at once", errQuery)
+	default:
+		value, err = s.backend.StartDrill(r.Context(), Peer(r.Context()), *request.Plan)
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	write(w, http.StatusAccepted, value)
+}
+
+// stopChaos ends everything at once.
+func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
+	stopped, err := s.backend.StopChaos(r.Context(), Peer(r.Context()))
+	respond(w, ChaosStopped{stopped}, err)
+}

@@ -1,0 +1,156 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+	"github.com/troupe-vpp/troupe/bootstrap/drill"
+)
+
+const runLong = `Run has the actors of a running agent fail by a plan while invariants are evaluated: readiness, every service in sync, VPP read back
+equal to what is wanted. At most as many actors suffer at a time as the blast radius allows. The first violation ends all faults, and so
+does Ctrl-C. It fails (1) if an invariant was violated or the drill was stopped.
+
+The plan is a YAML file, see docs/chaos.md:
+
+  apiVersion: troupe.dev/v1alpha1
+  kind: ChaosPlan
+  every: 5s
+  faults:
+  - {fault: kill, of: service, weight: 3}
+  - {fault: suspend, actor: nat44, for: 4s}`
+
+// errStopped says that a drill ended early.
+var errStopped = errors.New("the drill was stopped")
+
+func newRunCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Drill a running agent by a plan, and see whether all invariants hold", Long: runLong, Args: cobra.NoArgs}
+	c := newControl(cmd)
+	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
+	lasts := cmd.Flags().Duration("for", 0, "how long faults are injected; replaces that of the plan")
+	seed := cmd.Flags().Uint64("seed", 0, "seed of the choices; replaces that of the plan")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		plan, err := readPlan(*file, io.in)
+		if err != nil {
+			return err
+		}
+		if cmd.Flags().Changed("for") {
+			if plan.For = live.Duration(*lasts); plan.For <= 0 {
+				return usagef("--for: must be above 0")
+			}
+		}
+		if *seed > 0 {
+			plan.Seed = *seed
+		}
+		if fields := live.Fields(plan.Check()); len(fields) > 0 {
+			return usagef("--%s", fields[0])
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		run, err := drillBy(ctx, c.client(), plan, io)
+		if err != nil {
+			return err
+		}
+		if err := c.out.print(io.out, run, func(t *columns) { runTable(t, run) }); err != nil {
+			return err
+		}
+		switch run.State {
+		case live.RunViolated:
+			return fmt.Errorf("run %d: %s", run.ID, run.Reason)
+		case live.RunStopped:
+			return fmt.Errorf("run %d: %w: %s", run.ID, errStopped, run.Reason)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// readPlan reads and checks a plan; what is wrong with it is one of usage.
+func readPlan(file string, in io.Reader) (*live.Plan, error) {
+	var data []byte
+	var err error
+	switch file {
+	case "":
+		return nil, usagef("expected --plan FILE")
+	case "-":
+		file = "standard input"
+		data, err = io.ReadAll(in)
+	default:
+		data, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read plan: %w", err)
+	}
+	plan, err := drill.Decode(data, file)
+	if err != nil {
+		return nil, &usageError{err.Error()}
+	}
+	return plan, nil
+}
+
+// drillBy starts a drill and waits for its end. When ctx ends it is stopped.
+func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams) (*live.RunStatus, error) {
+	var run live.RunStatus
+	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(to.errs, "run %d until %s, seed %d; Ctrl-C or 'troupe chaos stop' ends it\n", run.ID, clock(run.Until), run.Seed)
+	said, detached := run.State, context.WithoutCancel(ctx)
+	for stopped := false; !run.State.Over(); {
+		if ctx.Err() != nil && !stopped {
+			stopped = true
+			if err := c.Delete(detached, "chaos", nil); err != nil {
+				return nil, fmt.Errorf("stop the drill: %w", err)
+			}
+		}
+		status, err := chaosStatus(detached, c)
+		switch {
+		case err != nil:
+			return nil, err
+		case status.Run == nil || status.Run.ID != run.ID:
+			return nil, fmt.Errorf("run %d: the agent does not know of it any more", run.ID)
+		}
+		run = *status.Run
+		if run.State != said {
+			said = run.State
+			fmt.Fprintf(to.errs, "run %d %s: %d faults\n", run.ID, run.State, run.Faults)
+		}
+	}
+	return &run, nil
+}
+
+func runTable(c *columns, r *live.RunStatus) {
+	c.row("Run:", strings.TrimSpace(fmt.Sprint(r.ID, " ", r.Name)))
+	c.row("State:", r.State)
+	if r.Reason != "" {
+		c.row("Reason:", r.Reason)
+	}
+	c.row("Asked for by:", r.Who)
+	c.row("Seed:", r.Seed)
+	c.row("Began:", clock(r.Began))
+	if r.Ended.IsZero() {
+		c.row("Faults end:", clock(r.Until))
+	} else {
+		c.row("Took:", r.Ended.Sub(r.Began).Round(time.Millisecond))
+		c.row("Well again after:", r.Converged)
+	}
+	c.row("Faults:", fmt.Sprintf("%d, %d skipped", r.Faults, r.Skipped))
+	c.row("VPP:", fmt.Sprintf("%d writes, %d row reads", r.VPPWrites, r.VPPReads))
+	c.section("Invariants")
+	c.row("NAME", "STATE", "WHAT", "DETAIL")
+	for _, i := range r.Invariants {
+		c.row(i.Name, i.State, i.What, i.Detail)
+	}
+}

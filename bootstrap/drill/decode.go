@@ -1,0 +1,233 @@
+package drill
+
+//lint:file-ignore SA1019 the parser below is a type alias of go.yaml.in/yaml/v3; importing it here avoids one more direct dependency
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	yaml "sigs.k8s.io/yaml/goyaml.v3"
+
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+)
+
+// Kind is what the head of a plan must say beside config.APIVersion.
+const Kind = "ChaosPlan"
+
+// maxSize bounds a plan.
+const maxSize = 1 << 20
+
+// Decode reads a plan, YAML or JSON; source names it in errors, which are config.Errors: one for each field that does not exist, stands
+// twice, has a value of the wrong type or one that cannot be.
+func Decode(data []byte, source string) (*live.Plan, error) {
+	d := &decoder{source: source, lines: map[string]int{}}
+	plan := &live.Plan{}
+	if root := d.parse(data); root != nil {
+		d.object(root, "", d.planFields(plan))
+		isObject := root.Kind == yaml.MappingNode
+		for field, want := range map[string]string{"apiVersion": config.APIVersion, "kind": Kind} {
+			if isObject && d.lines[field] == 0 {
+				d.fail(0, field, "is missing: expected %s", want)
+			}
+		}
+		if len(d.errs) == 0 {
+			d.check(plan)
+		}
+	}
+	if len(d.errs) == 0 {
+		return plan, nil
+	}
+	slices.SortStableFunc(d.errs, func(a, b *config.FieldError) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return nil, d.errs
+}
+
+// decoder collects what is wrong.
+type decoder struct {
+	source string
+	lines  map[string]int // of every field
+	errs   config.Errors
+}
+
+func (d *decoder) fail(line int, path, format string, args ...any) {
+	d.errs = append(d.errs, &config.FieldError{Source: d.source, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// parse returns the root of the only document; nil after an error.
+func (d *decoder) parse(data []byte) *yaml.Node {
+	if len(data) > maxSize {
+		d.fail(0, "", "is larger than %d bytes", maxSize)
+		return nil
+	}
+	stream := yaml.NewDecoder(bytes.NewReader(data))
+	var root, more yaml.Node
+	switch err := stream.Decode(&root); {
+	case errors.Is(err, io.EOF):
+		d.fail(0, "", "is empty: expected apiVersion %s, kind %s", config.APIVersion, Kind)
+		return nil
+	case err != nil:
+		d.syntax(err)
+		return nil
+	}
+	switch err := stream.Decode(&more); {
+	case err == nil:
+		d.fail(more.Line, "", "has a second document: only one is expected")
+		return nil
+	case !errors.Is(err, io.EOF):
+		d.syntax(err)
+		return nil
+	}
+	return root.Content[0]
+}
+
+// syntax reports an error of the YAML parser, whose text is "yaml: line N: what".
+func (d *decoder) syntax(err error) {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if number, what, ok := strings.Cut(rest, ": "); ok {
+			if n, err := strconv.Atoi(number); err == nil {
+				text, line = what, n
+			}
+		}
+	}
+	d.fail(line, "", "is not YAML: %s", text)
+}
+
+// set reads the value of one field at a path.
+type set func(n *yaml.Node, path string)
+
+// object reads a mapping by its fields.
+func (d *decoder) object(n *yaml.Node, path string, fields map[string]set) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(n.Line, strings.TrimSuffix(path, "."), "expected an object, found %s", describe(n))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		at := path + key.Value
+		read, known := fields[key.Value]
+		switch {
+		case !known:
+			d.fail(key.Line, at, "unknown field")
+		case d.lines[at] != 0:
+			d.fail(key.Line, at, "stands twice")
+		default:
+			d.lines[at] = key.Line
+			read(value, at)
+		}
+	}
+}
+
+func (d *decoder) planFields(p *live.Plan) map[string]set {
+	return map[string]set{
+		"apiVersion": d.word(config.APIVersion), "kind": d.word(Kind), "name": d.text(&p.Name), "seed": d.seed(&p.Seed),
+		"for": d.duration(&p.For), "every": d.duration(&p.Every), "converge": d.duration(&p.Converge),
+		"blastRadius": d.number(&p.BlastRadius), "keepGoing": d.flag(&p.KeepGoing),
+		"faults": func(n *yaml.Node, path string) {
+			if n.Kind != yaml.SequenceNode {
+				d.fail(n.Line, path, "expected a list, found %s", describe(n))
+				return
+			}
+			p.Faults = make([]live.Step, len(n.Content))
+			for i, item := range n.Content {
+				at := fmt.Sprintf("%s[%d]", path, i)
+				d.lines[at] = item.Line
+				d.object(item, at+".", d.stepFields(&p.Faults[i]))
+			}
+		},
+	}
+}
+
+func (d *decoder) stepFields(s *live.Step) map[string]set {
+	return map[string]set{
+		"fault": d.text((*string)(&s.Fault.Kind)), "actor": d.text(&s.Actor), "of": d.text(&s.Of), "phase": d.text(&s.Phase),
+		"message": d.text(&s.Message), "rate": d.share(&s.Rate), "times": d.number(&s.Times), "by": d.duration(&s.By),
+		"for": d.duration(&s.For), "weight": d.number(&s.Weight), "at": d.duration(&s.At),
+	}
+}
+
+// scalar reads a scalar of one of these YAML types.
+func (d *decoder) scalar(what string, take func(text string) bool, tags ...string) set {
+	return func(n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) || !take(n.Value) {
+			d.fail(n.Line, path, "expected %s, found %s", what, describe(n))
+		}
+	}
+}
+
+func (d *decoder) word(want string) set {
+	return d.scalar(want, func(text string) bool { return text == want }, "!!str")
+}
+
+func (d *decoder) text(to *string) set {
+	return d.scalar("a string", func(text string) bool { *to = text; return text != "" }, "!!str")
+}
+
+func (d *decoder) number(to *int) set {
+	return d.scalar("a whole number above 0", func(text string) (ok bool) {
+		n, err := strconv.Atoi(text)
+		*to = n
+		return err == nil && n > 0
+	}, "!!int")
+}
+
+func (d *decoder) seed(to *uint64) set {
+	return d.scalar("a whole number above 0 and below 2^53", func(text string) (ok bool) {
+		n, err := strconv.ParseUint(text, 10, 53)
+		*to = n
+		return err == nil && n > 0
+	}, "!!int")
+}
+
+func (d *decoder) share(to *float64) set {
+	return d.scalar("a number above 0 and up to 1", func(text string) (ok bool) {
+		n, err := strconv.ParseFloat(text, 64)
+		*to = n
+		return err == nil && n > 0 && n <= 1
+	}, "!!float", "!!int")
+}
+
+func (d *decoder) flag(to *bool) set {
+	return d.scalar("true or false", func(text string) bool { *to = strings.EqualFold(text, "true"); return true }, "!!bool")
+}
+
+func (d *decoder) duration(to *live.Duration) set {
+	return d.scalar("a duration with its unit, for example 30s", func(text string) bool {
+		return to.UnmarshalText([]byte(text)) == nil && *to > 0
+	}, "!!str")
+}
+
+// check asks the plan itself, and finds the lines of what it says.
+func (d *decoder) check(plan *live.Plan) {
+	for _, e := range live.Fields(plan.Check()) {
+		line := d.lines[e.Field]
+		if entry, _, nested := strings.Cut(e.Field, "."); line == 0 && nested {
+			line = d.lines[entry]
+		}
+		d.fail(line, e.Field, "%s", e.Message)
+	}
+}
+
+// describe names what stands in a file for an error message.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias, which is not supported"
+	default:
+		return strconv.Quote(n.Value) + " (" + strings.TrimPrefix(n.Tag, "!!") + ")"
+	}
+}

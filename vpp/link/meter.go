@@ -1,0 +1,89 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Runner is a Caller with the connection behind it; *Link is one.
+type Runner interface {
+	Caller
+	// Run keeps VPP connected until ctx ends; see Link.Run.
+	Run(ctx context.Context, on func(*messages.LinkState)) error
+}
+
+// Meter is a Runner that counts what is asked of VPP through it, for whoever wants to know what something has cost. It changes nothing.
+type Meter struct {
+	Runner
+	writes, rowReads, refused atomic.Uint64
+}
+
+// Usage is what a Meter has counted since its start.
+type Usage struct {
+	// Writes counts requests that change the configuration of VPP, successful or not. Freeing sessions is none.
+	Writes uint64
+	// RowReads counts how often the rows of services were read.
+	RowReads uint64
+	// Refused counts requests that VPP answered with a return code other than 0.
+	Refused uint64
+}
+
+// NewMeter returns a meter around a connection.
+func NewMeter(r Runner) *Meter { return &Meter{Runner: r} }
+
+// Usage returns what was counted.
+func (m *Meter) Usage() Usage {
+	return Usage{Writes: m.writes.Load(), RowReads: m.rowReads.Load(), Refused: m.refused.Load()}
+}
+
+// Do satisfies Caller.
+func (m *Meter) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
+	for _, req := range reqs {
+		if changes(req.GetMessageName()) {
+			m.writes.Add(1)
+		}
+	}
+	results, err := m.Runner.Do(ctx, reqs)
+	for i := range results {
+		var refusal *RetvalError
+		if i < len(reqs) && changes(reqs[i].GetMessageName()) && errors.As(results[i].Err, &refusal) {
+			m.refused.Add(1)
+		}
+	}
+	return results, err
+}
+
+// Dump satisfies Caller.
+func (m *Meter) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
+	switch req.GetMessageName() {
+	case "nat44_lb_static_mapping_dump", "cnat_translation_dump":
+		m.rowReads.Add(1)
+	}
+	return m.Runner.Dump(ctx, req, each)
+}
+
+// changes reports whether a message changes the configuration of VPP, by the conventions of VPP's API for names.
+func changes(name string) bool {
+	for _, suffix := range []string{"_dump", "_get", "_summary"} {
+		if strings.HasSuffix(name, suffix) {
+			return false
+		}
+	}
+	for _, prefix := range []string{"show_", "want_", "get_", "control_ping", "cli_", "nat44_del_session"} {
+		if strings.HasPrefix(name, prefix) {
+			return false
+		}
+	}
+	for _, part := range []string{"_show_", "_get_", "_lookup"} {
+		if strings.Contains(name, part) {
+			return false
+		}
+	}
+	return true
+}

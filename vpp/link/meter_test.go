@@ -1,0 +1,38 @@
+package link_test
+
+import (
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// TestMeter counts as VPP does: what changes something, what reads rows, what was refused; and passes everything on.
+func TestMeter(t *testing.T) {
+	vpp := simulated(t)
+	l, _ := connected(t, vpp, link.Config{})
+	before := vpp.Counters()
+	m := link.NewMeter(l)
+	reqs := append(services(3, 2), &nat44_ed.Nat44ShowRunningConfig{}, &memclnt.ControlPing{}, &ip.IPRouteLookup{})
+	reqs = append(reqs, services(1, 2)...) // there already: refused
+	results, err := m.Do(t.Context(), reqs)
+	if err != nil || len(results) != len(reqs) || results[0].Err != nil || results[len(results)-1].Err == nil {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	rows := 0
+	for _, dump := range []api.Message{&nat44_ed.Nat44LbStaticMappingDump{}, &nat44_ed.Nat44AddressDump{}} {
+		if err := m.Dump(t.Context(), dump, func(api.Message) { rows++ }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := m.Usage(), (link.Usage{Writes: 4, RowReads: 1, Refused: 1}); got != want || rows != 3 {
+		t.Errorf("%+v and %d rows, want %+v and 3", got, rows, want)
+	}
+	if after := vpp.Counters(); after.Mutating()-before.Mutating() != m.Usage().Writes {
+		t.Errorf("VPP counted %d writes", after.Mutating()-before.Mutating())
+	}
+}
