@@ -81,7 +81,7 @@ func (b *backlog[K]) ails(unready bool) ailment {
 
 // diagnose reports the health of a renderer when it has changed. With a warning it is in sync nevertheless.
 func (r *reporter) diagnose(c *runtime.Context, a ailment, warning string, epoch uint64) {
-	if a.cause == r.cause && r.interfaces == r.last.GetInterfaces() {
+	if a.cause == r.cause && r.interfaces == r.last.GetInterfaces() && r.refusedSet == r.last.GetRefusedSet() {
 		return
 	}
 	r.cause = a.cause
@@ -92,7 +92,8 @@ func (r *reporter) diagnose(c *runtime.Context, a ailment, warning string, epoch
 	if ok {
 		reason = warning
 	}
-	if r.last == nil || r.last.GetOk() != ok || r.last.GetReason() != reason || r.last.GetInterfaces() != r.interfaces {
+	if r.last == nil || r.last.GetOk() != ok || r.last.GetReason() != reason || r.last.GetInterfaces() != r.interfaces ||
+		r.last.GetRefusedSet() != r.refusedSet {
 		r.report(c, ok, reason, epoch)
 	}
 }

@@ -64,6 +64,8 @@ type Timing struct {
 	Digest time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s. Default 1 s.
 	Backoff time.Duration
+	// Command is how long a command may take, and how long taking it back. Default 5 s.
+	Command time.Duration
 }
 
 func (t Timing) withDefaults() Timing {
@@ -77,6 +79,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Audit, time.Minute)
 	set(&t.Digest, 5*time.Second)
 	set(&t.Backoff, time.Second)
+	set(&t.Command, 5*time.Second)
 	return t
 }
 
@@ -103,6 +106,8 @@ type Deps struct {
 	SessionObserver SessionObserver
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
+	// Attachments keeps which interface is that of which pod, as it was told; nil = only as long as the process lives.
+	Attachments AttachmentStore
 	// Readiness is where the healer publishes; never nil.
 	Readiness *Readiness
 	// Lag is where introspection publishes since when changes of services wait; nil = nobody wants to know.
@@ -120,6 +125,6 @@ type Deps struct {
 	// Log is never nil.
 	Log *slog.Logger
 
-	lanes struct{ source, nodes, link lane }
+	lanes struct{ source, nodes, link, attachments lane }
 	wrap  func(kind string, b runtime.Behaviour) runtime.Behaviour // set by tests
 }

@@ -17,3 +17,43 @@ var (
 	// errNotReverted says that a command failed and that something of it could not be taken back.
 	errNotReverted = errors.New("not everything could be taken back")
 )
+
+// Errors of attaching pods.
+var (
+	errNotLoaded     = errors.New("what was attached before is being loaded")
+	errNoInterface   = errors.New("VPP has no such interface")
+	errInterfaceDown = errors.New("it is down in VPP")
+	errNotForPods    = errors.New("it cannot be that of a pod: packets are not routed from it")
+	errRolesRefused  = errors.New("VPP refused the roles")
+)
+
+// What errors of commands mean for whoever asked.
+var (
+	// ErrState is matched by errors that say that the state of VPP does not allow a command.
+	ErrState = errors.New("not in this state of VPP")
+	// ErrAway is matched by errors that say that somebody is away who is needed for a command.
+	ErrAway = errors.New("not now")
+	// ErrTooLate is matched by errors of commands whose deadline has passed.
+	ErrTooLate = errTooLate
+)
+
+// Meaning says which of ErrState, ErrAway and ErrTooLate an error of a command is; nil = none of them.
+func Meaning(err error) error {
+	for _, known := range []struct{ is, means error }{
+		{errNoInterface, ErrState},
+		{errInterfaceDown, ErrState},
+		{errNotForPods, ErrState},
+		{errNotLoaded, ErrAway},
+		{errNotConnected, ErrAway},
+		{errInterrupted, ErrAway},
+		{errTooLate, ErrTooLate},
+	} {
+		if errors.Is(err, known.is) {
+			return known.means
+		}
+	}
+	if k, _ := classify(err); k == classWait {
+		return ErrAway
+	}
+	return nil
+}

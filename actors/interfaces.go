@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -15,6 +16,7 @@ import (
 // each time something may have changed it looks again and sends the complete set if it differs.
 type interfacesActor struct {
 	reporter
+	attachments
 	deps       *Deps
 	link       *messages.LinkState
 	pods       []*messages.Pod
@@ -30,6 +32,7 @@ type interfacesActor struct {
 // discovered is the result of one look at VPP.
 type discovered struct {
 	session uint64
+	version uint64 // of the attachments
 	set     *messages.InterfaceSet
 	err     error
 }
@@ -44,7 +47,9 @@ const setBits = 40
 type interfacesTick struct{}
 
 func newInterfaces(d *Deps) runtime.Behaviour {
-	return &interfacesActor{reporter: reporter{part: "interfaces"}, deps: d, link: &messages.LinkState{}}
+	i := &interfacesActor{reporter: reporter{part: "interfaces"}, deps: d, link: &messages.LinkState{}}
+	i.prepare()
+	return i
 }
 
 // Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
@@ -55,6 +60,7 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
 	}
 	i.report(c, false, "VPP's interfaces are not known yet", 0)
+	i.load(c)
 	i.askLink(c)
 	c.Send(c.PID(PathRegistry), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
 	i.keep(c)
@@ -79,10 +85,13 @@ func forwardHints(ctx context.Context, hints <-chan struct{}, post func(any)) {
 }
 
 // Stop satisfies runtime.Behaviour.
-func (*interfacesActor) Stop(*runtime.Context) {}
+func (i *interfacesActor) Stop(c *runtime.Context) { i.release(c) }
 
 // Receive satisfies runtime.Behaviour.
 func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
+	if i.command(c, msg) {
+		return
+	}
 	switch m := msg.(type) {
 	case *messages.LinkState:
 		i.linkChanged(c, m)
@@ -144,12 +153,13 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	i.looking, i.again = true, false
 	session, post, link := i.link.GetSession(), c.Post(), i.deps.Link
 	in := interfaces.Input{
-		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.told && i.endpoints != nil,
-		Boot: i.link.GetBoot(),
+		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.told && i.endpoints != nil && i.loaded,
+		Boot: i.link.GetBoot(), Attached: i.attached(), Detached: maps.Clone(i.detached),
 	}
+	version := i.version
 	c.Go("discover", func(ctx context.Context) {
 		set, err := interfaces.Discover(ctx, link, in)
-		post(&discovered{session, set, err})
+		post(&discovered{session, version, set, err})
 	})
 }
 
@@ -162,21 +172,22 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 		i.report(c, false, m.err.Error(), 0) // the slow timer looks again
 	case m.err != nil: // no wonder
 	default:
-		i.take(c, m.set)
+		i.take(c, m.set, i.explains(m))
 	}
+	i.looked(c, m)
 	if i.again {
 		i.look(c)
 	}
 }
 
-// take adopts a set and passes it on if it says something new.
-func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet) {
+// take adopts a set and passes it on if it says something new; cause is the command that it follows from, if any.
+func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
 	set.Generation, set.Cause = i.generation, i.set.GetCause()
 	if i.set == nil || !proto.Equal(i.set, set) {
 		i.generation++
-		set.Generation = i.generation
+		set.Generation, set.Cause = i.generation, cause
 		i.set = set
-		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE})
+		record(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE, Cause: set.GetCause()})
 		i.tell(c)
 	}
 	switch {

@@ -61,7 +61,7 @@ type (
 type rendererTick struct{}
 
 func newRenderer(d *Deps) runtime.Behaviour {
-	r := &renderer{reporter: reporter{part: "nat44"}, outlet: newOutlet(d, "nat44"), ledger: newLedger(d.NAT44)}
+	r := &renderer{reporter: reporter{part: "nat44", roles: true}, outlet: newOutlet(d, "nat44"), ledger: newLedger(d.NAT44)}
 	r.enrolment = newEnrolment("nat44", r)
 	return r
 }

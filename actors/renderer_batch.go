@@ -2,6 +2,7 @@ package actors
 
 import (
 	"context"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -13,9 +14,11 @@ func (r *renderer) startBatch(c *runtime.Context) {
 	if r.globals {
 		w.ops = nat44.DiffGlobals(r.have, r.globalsWanted())
 		if r.globals = len(w.ops) > 0; !r.globals {
-			r.interfaces = r.set.GetGeneration()
+			r.interfaces, r.refusedSet, r.refusedWhy = r.set.GetGeneration(), 0, ""
 		}
 	}
+	ops, retirements := lastRetire(w.ops)
+	w.ops = ops
 	var quiet []nat44.Key
 	var removals []nat44.Op
 	for len(w.ops)+len(removals) < batchRows && len(r.queue) > 0 {
@@ -36,7 +39,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			}
 		}
 	}
-	w.ops = append(w.ops, removals...)
+	w.ops = slices.Concat(w.ops, removals, retirements)
 	r.answerAll(c, quiet)
 	if len(w.ops) == 0 {
 		if r.pending() == 0 && !r.full.IsZero() {
@@ -49,6 +52,19 @@ func (r *renderer) startBatch(c *runtime.Context) {
 	c.Go("apply", func(ctx context.Context) { post(&applied{w, nat44.Apply(ctx, caller, w.ops)}) })
 }
 
+// lastRetire sets apart what goes after the rows: roles and addresses that are not needed any more. A lone inside role is taken first, because
+// it is dangerous.
+func lastRetire(globals []nat44.Op) (ops, retirements []nat44.Op) {
+	for _, op := range globals {
+		if op.Verb == nat44.DelAddress || op.Verb == nat44.DelRoles && op.Roles != nat44.Inside {
+			retirements = append(retirements, op)
+		} else {
+			ops = append(ops, op)
+		}
+	}
+	return ops, retirements
+}
+
 // globalsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
 func (r *renderer) globalsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: r.planned.Globals(), Interfaces: map[uint32]bool{}}
@@ -56,6 +72,8 @@ func (r *renderer) globalsWanted() *nat44.Want {
 	for _, i := range r.set.GetInterfaces() {
 		if i.GetFrontend() || i.GetBackend() {
 			want.Interfaces[i.GetSwIfIndex()] = true
+		} else if i.GetDetached() {
+			want.Interfaces[i.GetSwIfIndex()] = false
 		}
 	}
 	return want
@@ -97,9 +115,18 @@ func (r *renderer) book(m *applied) (o outcome[nat44.Key]) {
 		}
 		if o.take(row, res.Op, res.Err, res.Unknown) {
 			r.have.Record(res.Op)
+		} else if res.Op.Verb == nat44.AddRoles || res.Op.Verb == nat44.DelRoles {
+			r.rolesFailed(res.Err)
 		}
 	}
 	return o
+}
+
+// rolesFailed notes that VPP refused a role; that nothing is known of it is another matter.
+func (r *renderer) rolesFailed(err error) {
+	if k, _ := classify(err); k == classRetry || k == classAbort {
+		r.refusedSet, r.refusedWhy = r.set.GetGeneration(), err.Error()
+	}
 }
 
 // journal writes down what was done and for whom.

@@ -17,13 +17,16 @@ type healthBeat struct{}
 type reporter struct {
 	part       string
 	interfaces uint64 // generation of the interface set that the next report is about; 0 = of none
+	roles      bool   // it gives interfaces their roles, so the interfaces actor is told as well
+	refusedSet uint64 // generation of the interface set whose roles VPP refused; 0 = of none
+	refusedWhy string
 	last       *messages.Health
 	cause      string // of the last diagnosis
 }
 
 // report sends the health of the part; with ok, a reason is a warning.
 func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
-	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: r.interfaces}
+	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: r.interfaces, RolesRefused: r.refusedWhy, RefusedSet: r.refusedSet}
 	r.repeat(c)
 }
 
@@ -31,6 +34,9 @@ func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint
 func (r *reporter) repeat(c *runtime.Context) {
 	if r.last != nil {
 		c.Send(c.PID(PathHealer), r.last)
+		if r.roles {
+			c.Send(c.PID(PathInterfaces), r.last)
+		}
 	}
 }
 

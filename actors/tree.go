@@ -9,6 +9,9 @@ import (
 // renderers are the names of the renderers of this agent, in the order of the tree.
 func (d *Deps) renderers() []string { return []string{"nat44"} }
 
+// roleGivers are the renderers that give interfaces their roles.
+func (*Deps) roleGivers() []string { return []string{"nat44"} }
+
 // Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
 func Tree(d *Deps) runtime.Spec {
 	d.prepare()
@@ -44,7 +47,10 @@ func Tree(d *Deps) runtime.Spec {
 // prepare completes what the bootstrap has left out.
 func (d *Deps) prepare() {
 	d.Timing = d.Timing.withDefaults()
-	d.lanes.source, d.lanes.nodes, d.lanes.link = newLane(d.Park), newLane(d.Park), newLane(d.Park)
+	if d.Attachments == nil {
+		d.Attachments = &memoryStore{}
+	}
+	d.lanes.source, d.lanes.nodes, d.lanes.link, d.lanes.attachments = newLane(d.Park), newLane(d.Park), newLane(d.Park), newLane(d.Park)
 }
 
 // actor makes the Spec of one of ours.

@@ -90,15 +90,16 @@ func (silent) Refresh() {}
 
 // world is one node with everything: a cluster in memory, a simulated VPP behind its socket, the troupe on the real dispatcher.
 type world struct {
-	t         testing.TB
-	source    *source
-	vpp       *simulator.VPP
-	deps      *Deps
-	timing    Timing
-	observer  Observer
-	system    *runtime.System
-	readiness *Readiness
-	fatal     atomic.Pointer[string]
+	t           testing.TB
+	source      *source
+	vpp         *simulator.VPP
+	deps        *Deps
+	timing      Timing
+	observer    Observer
+	attachments AttachmentStore
+	system      *runtime.System
+	readiness   *Readiness
+	fatal       atomic.Pointer[string]
 }
 
 // newWorld builds the node; nothing of the troupe runs before start.
@@ -139,7 +140,7 @@ func (w *world) startWith(from kube.Source) {
 	}}, log)
 	w.deps = &Deps{
 		NodeName: testNode, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
-		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer,
+		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer, Attachments: w.attachments,
 	}
 	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { w.fatal.Store(&reason) }})
 	w.system = system

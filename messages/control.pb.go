@@ -912,8 +912,10 @@ type Health struct {
 	Interfaces uint64 `protobuf:"varint,5,opt,name=interfaces,proto3" json:"interfaces,omitempty"`
 	// How far that what is wrong reaches; it decides whether the healer does something about it.
 	Reach Reach `protobuf:"varint,6,opt,name=reach,proto3,enum=troupe.Reach" json:"reach,omitempty"`
-	// Why VPP refused the roles of the latest interface set; "" = it did not, or they are in VPP.
-	RolesRefused  string `protobuf:"bytes,7,opt,name=roles_refused,json=rolesRefused,proto3" json:"roles_refused,omitempty"`
+	// Why VPP refused the roles of an interface set; "" = it did not, or they are in VPP.
+	RolesRefused string `protobuf:"bytes,7,opt,name=roles_refused,json=rolesRefused,proto3" json:"roles_refused,omitempty"`
+	// Generation of that set.
+	RefusedSet    uint64 `protobuf:"varint,8,opt,name=refused_set,json=refusedSet,proto3" json:"refused_set,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -995,6 +997,13 @@ func (x *Health) GetRolesRefused() string {
 		return x.RolesRefused
 	}
 	return ""
+}
+
+func (x *Health) GetRefusedSet() uint64 {
+	if x != nil {
+		return x.RefusedSet
+	}
+	return 0
 }
 
 // supervisor -> healer, journal: an actor failed.
@@ -1587,7 +1596,7 @@ const file_control_proto_rawDesc = "" +
 	"\aMissing\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04keys\x18\x03 \x03(\tR\x04keys\"\xc4\x01\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\"\xe5\x01\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1597,7 +1606,9 @@ const file_control_proto_rawDesc = "" +
 	"interfaces\x18\x05 \x01(\x04R\n" +
 	"interfaces\x12#\n" +
 	"\x05reach\x18\x06 \x01(\x0e2\r.troupe.ReachR\x05reach\x12#\n" +
-	"\rroles_refused\x18\a \x01(\tR\frolesRefused\"\xa3\x01\n" +
+	"\rroles_refused\x18\a \x01(\tR\frolesRefused\x12\x1f\n" +
+	"\vrefused_set\x18\b \x01(\x04R\n" +
+	"refusedSet\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +

@@ -623,7 +623,9 @@ type Interface struct {
 	// A local endpoint of some service is behind it.
 	Backend bool `protobuf:"varint,9,opt,name=backend,proto3" json:"backend,omitempty"`
 	// Only pods and processes of this node are behind it, as far as is known: whoever enters here is a local client.
-	Local         bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
+	Local bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
+	// It was that of a pod, and whoever attached it has taken it back: the roles it was given have to go.
+	Detached      bool `protobuf:"varint,11,opt,name=detached,proto3" json:"detached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -728,6 +730,113 @@ func (x *Interface) GetLocal() bool {
 	return false
 }
 
+func (x *Interface) GetDetached() bool {
+	if x != nil {
+		return x.Detached
+	}
+	return false
+}
+
+// Somebody who connects pods has told that this interface of VPP is that of a pod.
+type Attachment struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "namespace/name".
+	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Name of the interface in VPP.
+	Interface     string `protobuf:"bytes,2,opt,name=interface,proto3" json:"interface,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attachment) Reset() {
+	*x = Attachment{}
+	mi := &file_dataplane_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attachment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attachment) ProtoMessage() {}
+
+func (x *Attachment) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
+func (*Attachment) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Attachment) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *Attachment) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+// All that is known of it, ordered by pod.
+type Attachments struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*Attachment          `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attachments) Reset() {
+	*x = Attachments{}
+	mi := &file_dataplane_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attachments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attachments) ProtoMessage() {}
+
+func (x *Attachments) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attachments.ProtoReflect.Descriptor instead.
+func (*Attachments) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Attachments) GetItems() []*Attachment {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 // interfaces -> renderers, nodes: the interfaces of VPP and what they are for; always complete.
 type InterfaceSet struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -750,7 +859,7 @@ type InterfaceSet struct {
 
 func (x *InterfaceSet) Reset() {
 	*x = InterfaceSet{}
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +871,7 @@ func (x *InterfaceSet) String() string {
 func (*InterfaceSet) ProtoMessage() {}
 
 func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +884,7 @@ func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSet.ProtoReflect.Descriptor instead.
 func (*InterfaceSet) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InterfaceSet) GetGeneration() uint64 {
@@ -844,7 +953,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +965,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +978,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -919,7 +1028,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +1040,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +1053,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -974,7 +1083,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -986,7 +1095,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -999,7 +1108,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1068,7 +1177,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03why\x18\x05 \x01(\tR\x03why\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
-	"\x05owner\x18\x02 \x01(\tR\x05owner\"\x9c\x02\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xb8\x02\n" +
 	"\tInterface\x12\x1e\n" +
 	"\vsw_if_index\x18\x01 \x01(\rR\tswIfIndex\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12)\n" +
@@ -1080,7 +1189,14 @@ const file_dataplane_proto_rawDesc = "" +
 	"\bfrontend\x18\b \x01(\bR\bfrontend\x12\x18\n" +
 	"\abackend\x18\t \x01(\bR\abackend\x12\x14\n" +
 	"\x05local\x18\n" +
-	" \x01(\bR\x05local\"\xf6\x01\n" +
+	" \x01(\bR\x05local\x12\x1a\n" +
+	"\bdetached\x18\v \x01(\bR\bdetached\"<\n" +
+	"\n" +
+	"Attachment\x12\x10\n" +
+	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
+	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
+	"\vAttachments\x12(\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xf6\x01\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1135,7 +1251,7 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_dataplane_proto_goTypes = []any{
 	(RenderState)(0),       // 0: troupe.RenderState
 	(InterfaceKind)(0),     // 1: troupe.InterfaceKind
@@ -1146,28 +1262,31 @@ var file_dataplane_proto_goTypes = []any{
 	(*Approximation)(nil),  // 6: troupe.Approximation
 	(*Conflict)(nil),       // 7: troupe.Conflict
 	(*Interface)(nil),      // 8: troupe.Interface
-	(*InterfaceSet)(nil),   // 9: troupe.InterfaceSet
-	(*LinkState)(nil),      // 10: troupe.LinkState
-	(*LocalEndpoints)(nil), // 11: troupe.LocalEndpoints
-	(*NodeContext)(nil),    // 12: troupe.NodeContext
-	(*ServiceView)(nil),    // 13: troupe.ServiceView
-	(*Node)(nil),           // 14: troupe.Node
+	(*Attachment)(nil),     // 9: troupe.Attachment
+	(*Attachments)(nil),    // 10: troupe.Attachments
+	(*InterfaceSet)(nil),   // 11: troupe.InterfaceSet
+	(*LinkState)(nil),      // 12: troupe.LinkState
+	(*LocalEndpoints)(nil), // 13: troupe.LocalEndpoints
+	(*NodeContext)(nil),    // 14: troupe.NodeContext
+	(*ServiceView)(nil),    // 15: troupe.ServiceView
+	(*Node)(nil),           // 16: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	13, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	15, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
 	6,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
 	7,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
 	5,  // 5: troupe.RowState.locals:type_name -> troupe.RowLocal
 	1,  // 6: troupe.Interface.kind:type_name -> troupe.InterfaceKind
-	8,  // 7: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	14, // 8: troupe.NodeContext.node:type_name -> troupe.Node
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	9,  // 7: troupe.Attachments.items:type_name -> troupe.Attachment
+	8,  // 8: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
+	16, // 9: troupe.NodeContext.node:type_name -> troupe.Node
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1177,14 +1296,14 @@ func file_dataplane_proto_init() {
 	}
 	file_view_proto_init()
 	file_world_proto_init()
-	file_dataplane_proto_msgTypes[7].OneofWrappers = []any{}
+	file_dataplane_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

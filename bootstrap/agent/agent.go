@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -126,6 +127,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
 			Backoff: a.cfg.Healing.Backoff.Duration(),
 		},
+	}
+	if dir := a.cfg.DataDir; dir != "" {
+		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
 	}
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes

@@ -83,6 +83,9 @@ type Controller interface {
 	Inject(ctx context.Context, who string, fault live.Fault) (*live.Record, error)
 	StartDrill(ctx context.Context, who string, plan live.Plan) (*live.RunStatus, error)
 	StopChaos(ctx context.Context, who string) (int, error)
+	// AttachPod tells that an interface of VPP is that of the pod "namespace/name", an empty one that it has none of its own any more. It returns
+	// when VPP has the roles that follow; after an error everything is as it was, or the error says what is not. ErrConflict, ErrUnavailable.
+	AttachPod(ctx context.Context, pod, name string) (*PodInterface, error)
 }
 
 // Verb is what can be done to an actor.

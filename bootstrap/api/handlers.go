@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // plain is a resource without parameters.
@@ -152,6 +153,42 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	write(w, http.StatusAccepted, struct{}{})
+}
+
+// attachPod answers when the interface has its roles in VPP.
+func (s *Server) attachPod(w http.ResponseWriter, r *http.Request) {
+	var request PodInterfaceRequest
+	err := decodeBody(r, &request)
+	switch {
+	case err != nil:
+	case request.Interface == "" || len(request.Interface) > maxName || strings.ContainsFunc(request.Interface, unprintable):
+		err = fmt.Errorf("%w: interface: expected the name of an interface in VPP", errQuery)
+	}
+	s.podInterface(w, r, request.Interface, err)
+}
+
+// detachPod answers when VPP has the roles that follow without it.
+func (s *Server) detachPod(w http.ResponseWriter, r *http.Request) { s.podInterface(w, r, "", nil) }
+
+// maxName is the longest name of an interface in VPP, and of a namespace or pod.
+const maxName = 253
+
+// unprintable reports whether a name cannot have this character.
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+func (s *Server) podInterface(w http.ResponseWriter, r *http.Request, name string, err error) {
+	namespace, pod := r.PathValue("namespace"), r.PathValue("name")
+	for _, part := range []string{namespace, pod} {
+		if err == nil && (len(part) > maxName || strings.ContainsFunc(part, unprintable) || strings.Contains(part, "/")) {
+			err = fmt.Errorf("%w: pod: expected pods/NAMESPACE/NAME/interface", errQuery)
+		}
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	value, err := s.backend.AttachPod(r.Context(), namespace+"/"+pod, name)
+	respond(w, value, err)
 }
 
 // orEmpty returns a list that is an array in JSON even when it is empty.

@@ -37,6 +37,9 @@ func (s *Server) handler(control bool) http.Handler {
 	mux.Handle("/api/v1/chaos", methods{
 		http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 	})
+	mux.Handle("/api/v1/pods/{namespace}/{name}/interface", methods{
+		http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
+	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})

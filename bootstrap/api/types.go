@@ -312,3 +312,19 @@ type Page[T any] struct {
 type Error struct {
 	Error string `json:"error"`
 }
+
+// PodInterface is the interface of a pod in VPP, as it was told.
+type PodInterface struct {
+	// Pod is "namespace/name".
+	Pod string `json:"pod"`
+	// Interface is its name in VPP; "" = it has none.
+	Interface string `json:"interface"`
+	// Cause is the id under which the journal has the command and what followed from it.
+	Cause uint64 `json:"cause"`
+}
+
+// PodInterfaceRequest is the body of PUT /api/v1/pods/{namespace}/{name}/interface.
+type PodInterfaceRequest struct {
+	// Interface is the name of an interface in VPP, for example "tap3".
+	Interface string `json:"interface"`
+}

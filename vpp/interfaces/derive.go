@@ -13,10 +13,13 @@ import (
 // arguments, and the order of interfaces, pods and endpoints does not matter. The generation is left to the caller.
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
+	d.attach(&in)
 	set := &messages.InterfaceSet{Boot: in.Boot, Complete: in.Complete}
 	d.uplink, d.hasUplink = d.findUplink()
 	for _, i := range sorted(raw.Interfaces) {
-		set.Interfaces = append(set.Interfaces, d.describe(i))
+		one := d.describe(i)
+		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
+		set.Interfaces = append(set.Interfaces, one)
 	}
 	if d.hasUplink {
 		set.Uplink = &d.uplink
@@ -34,6 +37,28 @@ type deriver struct {
 	nodes     map[uint32]bool
 	uplink    uint32
 	hasUplink bool
+}
+
+// attach adds what somebody has told: which pods are behind which interface, and so which endpoints.
+func (d *deriver) attach(in *Input) {
+	if len(in.Attached) == 0 {
+		return
+	}
+	backing := map[string]bool{} // pods with a local endpoint
+	for _, pod := range in.Pods {
+		if slices.ContainsFunc(pod.GetAddresses(), func(a string) bool { return slices.Contains(in.LocalEndpoints, a) }) {
+			backing[pod.GetNamespace()+"/"+pod.GetName()] = true
+		}
+	}
+	for k := range d.raw.Interfaces {
+		i := &d.raw.Interfaces[k]
+		for _, pod := range in.Attached[i.Name] {
+			d.endpoints[i.Index] = d.endpoints[i.Index] || backing[pod]
+			if at, found := slices.BinarySearch(d.pods[i.Index], pod); !found {
+				d.pods[i.Index] = slices.Insert(d.pods[i.Index], at, pod)
+			}
+		}
+	}
 }
 
 // describe makes the message of one interface.

@@ -210,3 +210,29 @@ func TestDeriveInvariants(t *testing.T) {
 		}
 	})
 }
+
+// TestDeriveBelievesWhoAttachesPods: what was told counts where VPP's routes say nothing, and takes nothing away from what they say.
+func TestDeriveBelievesWhoAttachesPods(t *testing.T) {
+	raw := Raw{Interfaces: []RawInterface{
+		{Index: 1, Name: "memif0", Device: "memif", AdminUp: true, LinkUp: true},
+		{Index: 2, Name: "memif1", Device: "memif", AdminUp: true, LinkUp: true},
+		{Index: 3, Name: "memif2", Device: "memif", LinkUp: true},
+	}}
+	in := Input{
+		Pods:           []*messages.Pod{{Namespace: "a", Name: "served", Addresses: []string{"10.1.1.9"}}},
+		LocalEndpoints: []string{"10.1.1.9"},
+		Attached:       map[string][]string{"memif0": {"a/served", "a/two"}, "memif2": {"a/down"}, "gone": {"a/gone"}},
+		Detached:       map[string]bool{"memif1": true, "memif0": true},
+	}
+	set := Derive(raw, in)
+	one, two, three := set.GetInterfaces()[0], set.GetInterfaces()[1], set.GetInterfaces()[2]
+	if one.GetKind() != messages.InterfaceKind_INTERFACE_POD || !one.GetFrontend() || !one.GetBackend() || !one.GetLocal() || len(one.GetPods()) != 2 || one.GetDetached() {
+		t.Errorf("attached: %v", one)
+	}
+	if two.GetFrontend() || !two.GetDetached() {
+		t.Errorf("detached: %v", two)
+	}
+	if three.GetFrontend() || three.GetKind() != messages.InterfaceKind_INTERFACE_POD {
+		t.Errorf("attached and down: %v", three)
+	}
+}

@@ -17,6 +17,10 @@ type Input struct {
 	// NodeAddresses are the addresses of this node in Kubernetes. Where VPP routes one to an interface the processes of the node are
 	// behind it. Anything that is not an address is skipped.
 	NodeAddresses []string
+	// Attached are the pods behind interfaces that somebody has told us of, by the name of the interface; whatever VPP's routes say.
+	Attached map[string][]string
+	// Detached are the names of interfaces that were so, and are not any more.
+	Detached map[string]bool
 	// Complete says that Kubernetes has told all of this.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).

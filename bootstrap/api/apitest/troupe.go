@@ -249,6 +249,17 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 	return nil
 }
 
+// AttachPod satisfies api.Controller; its only interface is Hooks.Uplink.
+func (t *Troupe) AttachPod(_ context.Context, pod, name string) (*api.PodInterface, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if name != "" && name != t.Hooks.Uplink {
+		return nil, fmt.Errorf("interface %s: %w: VPP has no such interface", name, api.ErrConflict)
+	}
+	t.record(api.Event{Kind: "command", Object: pod, Text: name, Cause: uint64(len(t.journal) + 1)})
+	return &api.PodInterface{Pod: pod, Interface: name, Cause: uint64(len(t.journal))}, nil
+}
+
 // Actors satisfies api.Reader.
 func (t *Troupe) Actors(context.Context) ([]api.Actor, error) {
 	t.mu.Lock()

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// podFile keeps which interface is that of which pod, at a path. Readers see the old file or the new one, never half of one.
+type podFile string
+
+var _ actors.AttachmentStore = podFile("")
+
+// podsKept is the content of the file.
+type podsKept struct {
+	Version int        `json:"version"`
+	Pods    []podInVPP `json:"pods"`
+}
+
+// podInVPP is one line of it.
+type podInVPP struct {
+	Pod       string `json:"pod"`
+	Interface string `json:"interface"`
+}
+
+// podsVersion is that of the format; a file of another one is not read.
+const podsVersion = 1
+
+// Load satisfies actors.AttachmentStore. A file that cannot be read is put aside, so that it can be looked at and does not stand in the way.
+func (f podFile) Load() (*messages.Attachments, error) {
+	content, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &messages.Attachments{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load interfaces of pods: %w", err)
+	}
+	var kept podsKept
+	if err = json.Unmarshal(content, &kept); err == nil && kept.Version != podsVersion {
+		err = fmt.Errorf("version %d is not %d", kept.Version, podsVersion)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("load interfaces of pods: %s: %w", f, err), os.Rename(string(f), string(f)+".unreadable"))
+	}
+	told := &messages.Attachments{}
+	for _, p := range kept.Pods {
+		told.Items = append(told.Items, &messages.Attachment{Pod: p.Pod, Interface: p.Interface})
+	}
+	return told, nil
+}
+
+// Save satisfies actors.AttachmentStore.
+func (f podFile) Save(told *messages.Attachments) error {
+	if err := f.save(told); err != nil {
+		return fmt.Errorf("save interfaces of pods: %w", err)
+	}
+	return nil
+}
+
+func (f podFile) save(told *messages.Attachments) error {
+	kept := podsKept{Version: podsVersion, Pods: []podInVPP{}}
+	for _, a := range told.GetItems() {
+		kept.Pods = append(kept.Pods, podInVPP{Pod: a.GetPod(), Interface: a.GetInterface()})
+	}
+	content, err := json.MarshalIndent(kept, "", "  ")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(string(f))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(dir, "pods-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(append(content, '\n'))
+	if err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), string(f))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes what was done to the names in a directory last longer than the machine.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
+func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
+	var command any = &actors.AttachPod{Pod: pod, Interface: name}
+	if name == "" {
+		command = &actors.DetachPod{Pod: pod}
+	}
+	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathInterfaces, command)
+	if err != nil {
+		return nil, err
+	}
+	if result.Err == nil {
+		return &api.PodInterface{Pod: pod, Interface: name, Cause: result.Cause}, nil
+	}
+	err = fmt.Errorf("pod %s: %w", pod, result.Err)
+	switch actors.Meaning(result.Err) {
+	case actors.ErrState:
+		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
+	case actors.ErrAway:
+		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+	case actors.ErrTooLate:
+		return nil, fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return nil, err
+}
