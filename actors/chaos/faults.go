@@ -48,6 +48,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"node ID taken":  func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node sync ends": func(w *world, _ *rand.Rand) { w.nodes.broken = true },
 		// the machine
+		"agent restarts": (*world).restart,
 		"machine sleeps": func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
 	}
 }

@@ -14,7 +14,7 @@ import (
 const (
 	patience = 90 * time.Second // until everything is well again after the last fault: quarantine and back-off last 30 s
 	stillFor = 3 * time.Minute  // then nothing may happen, for longer than every period
-	tick     = 250 * time.Millisecond
+	tick     = 50 * time.Millisecond
 )
 
 // Result is what became of one seed.

@@ -1,6 +1,9 @@
 package chaos
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"strings"
 	"testing"
 
@@ -9,13 +12,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// seeds is how many are played here; troupe chaos simulate plays more.
-const seeds = 60
+var (
+	seeds        = flag.Int("seeds", 300/slow, "how many seeds are played; troupe chaos simulate plays more")
+	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
+)
 
 // TestSeeds: whatever happens, everything is well again in the end.
 func TestSeeds(t *testing.T) {
-	report, err := Campaign(t.Context(), Options{Seeds: seeds, Swarm: true})
-	if err != nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := Options{Seeds: *seeds, Swarm: true}
+	if *firstFailure {
+		o.Progress = func(r *Result) {
+			if !r.OK() {
+				cancel()
+			}
+		}
+	}
+	report, err := Campaign(ctx, o)
+	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	for _, f := range report.Failures {
@@ -23,7 +38,7 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("%d messages, slowest %v, %v", report.Steps, report.Slowest, report.Struck)
 	for name := range faultKinds() {
-		if report.Struck[name] == 0 {
+		if report.OK() && report.Struck[name] == 0 {
 			t.Errorf("never happened: %s", name)
 		}
 	}

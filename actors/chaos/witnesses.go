@@ -68,6 +68,8 @@ func (s *witnesses) changed(w *world, c virtual.RowChange) {
 	switch {
 	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
+	case c.At == s.at && !c.Added && !c.Backend.IsValid():
+		w.breach("I6: %s was removed although its service goes on", c.At)
 	case c.At == s.at && c.Added:
 		s.compare(w)
 	}
@@ -95,7 +97,7 @@ func (s *witnesses) compare(w *world) {
 // watch tries the connections through the steady service again and again (I12).
 func (s *witnesses) watch(w *world) {
 	s.try(w)
-	w.later(knock, func() { s.watch(w) })
+	w.sim.AfterFunc(knock, func() { s.watch(w) })
 }
 
 // try sends a packet on every connection, or opens it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -34,6 +35,7 @@ type world struct {
 	foreign   map[frontend]bool // rows of somebody else in VPP
 	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
 	witnesses witnesses
+	outage    time.Time // when the last fault ends
 	fatal     string
 	probes    int      // packets that were sent
 	broken    []string // violations of what must hold at any time
@@ -43,24 +45,47 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
-	w.source = &source{sim: sim, cluster: w.cluster}
-	w.nodes = newNodeSync(sim)
 	w.witnesses = stationWitnesses(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
 	w.weather = &weather{rand: sim.Rand()}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// start begins the life of an agent: a process knows nothing of the one before.
+func (w *world) start() error {
+	w.source = &source{sim: w.sim, cluster: w.cluster}
+	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
-		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: sim.Park,
+		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
 	}
-	o := sim.Options()
-	o.Go = sim.Start
+	o := w.sim.Options()
+	o.Go = w.sim.Start
 	o.Faults, o.Network = w.weather.fault, w.weather.network
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
 	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
-		return nil, fmt.Errorf("start the troupe: %w", err)
+		return fmt.Errorf("start the troupe: %w", err)
 	}
-	return w, nil
+	return nil
+}
+
+// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait.
+func (w *world) restart(r *rand.Rand) {
+	if err := w.sys.Shutdown(context.Background()); err != nil {
+		w.breach("I9: %v", err)
+	}
+	w.vpp.Disconnect("injected: the agent ended")
+	for range r.IntN(4) {
+		w.cluster.mutate(r, false)
+	}
+	w.vpp.Connect()
+	if err := w.start(); err != nil {
+		w.breach("%v", err)
+	}
 }
 
 // topology is what the CNI makes of every new VPP.
@@ -84,8 +109,13 @@ func (w *world) breach(format string, args ...any) {
 	}
 }
 
-// later does something after a virtual while, between two steps.
-func (w *world) later(d time.Duration, fn func()) { w.sim.AfterFunc(d, fn) }
+// later ends a fault, or goes on with it, after a virtual while, between two steps.
+func (w *world) later(d time.Duration, fn func()) {
+	if at := w.sim.Now().Add(d); at.After(w.outage) {
+		w.outage = at
+	}
+	w.sim.AfterFunc(d, fn)
+}
 
 // heal ends every fault.
 func (w *world) heal() error {

@@ -1,0 +1,162 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutant is a bug that somebody might make: a small change of the production code, applied by the compiler's overlay.
+type mutant struct {
+	name     string
+	file     string // below the root of the module
+	old, new string
+}
+
+// mutants are bugs that the simulation must find.
+var mutants = []mutant{
+	{
+		"a spec that got lost is not repeated", "actors/registry_specs.go",
+		"if e := r.open[key]; !e.again.After(now) {", "if e := r.open[key]; !e.again.After(now) && e.tries == 0 {",
+	},
+	{
+		"a gap of the watch is not noticed", "actors/registry.go",
+		"r.doubts >= 2 {", "r.doubts < 0 {",
+	},
+	{
+		"what is missing in a list is kept", "actors/registry.go",
+		"range r.absent(at, shown) {", "range r.absent(at, shown)[:0] {",
+	},
+	{
+		"the generations of a restarted source look old", "actors/census.go",
+		"{ return run<<markBits | generation }", "{ return generation + 0*run }",
+	},
+	{
+		"a restarted registry counts from 1 again", "actors/registry.go",
+		"r.generation = (c.Incarnation()-1)<<generationBits + 1", "r.generation = 1",
+	},
+	{
+		"an older word replaces a newer one", "actors/enrolment.go",
+		"case a != nil && m.GetGeneration() < a.generation, a == nil && e.departed(m):", "case a == nil && e.departed(m):",
+	},
+	{
+		"rows are deleted before every service has spoken", "actors/enrolment.go",
+		"return e.begun != nil && !e.begun.GetProvisional() && len(e.awaited) == 0", "return e.begun != nil",
+	},
+	{
+		"what VPP held before it was away is trusted", "actors/renderer.go",
+		"		if gone {\n			r.have = nil\n", "		if gone {\n",
+	},
+	{
+		"rows of earlier runs stay", "actors/renderer_epoch.go",
+		"leftovers = append(leftovers, k)", "_ = k",
+	},
+	{
+		"rows of others are not seen", "actors/renderer_read.go",
+		"r.claims.SetForeign(m.state.Foreign)", "r.claims.SetForeign(nil)",
+	},
+	{
+		"what VPP refused is not tried again", "actors/renderer.go",
+		"		r.retry(c.Now())\n", "",
+	},
+	{
+		"a row is made anew for every change", "vpp/nat44/diffrow.go",
+		"if ops, ok := changeLocals(have, &kept); ok {", "if ops, ok := changeLocals(have, &kept); ok && ops == nil {",
+	},
+	{
+		"the youngest service gets a contested address", "vpp/nat44/claims.go",
+		"cmp.Compare(c.created, other.created)", "cmp.Compare(other.created, c.created)",
+	},
+	{
+		"clients are let in whom a service keeps out", "actors/ledger.go",
+		"l.guard.put(key, a.view)", "l.guard.put(key, nil)",
+	},
+	{
+		"a failed child is not started again", "actors/runtime/dynamic.go",
+		"	t.retry.wait(c, delay, &retryWard{w})\n", "",
+	},
+	{
+		"a quarantine never ends", "actors/runtime/dynamic.go",
+		"		d.begin(c, m.ward)\n", "		if m.ward.trouble == nil || !m.ward.trouble.quarantined {\n			d.begin(c, m.ward)\n		}\n",
+	},
+	{
+		"a service that is wanted again is let go", "actors/registry_specs.go",
+		"if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {",
+		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
+	},
+}
+
+// TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds the package anew for every bug, which takes
+// minutes: TROUPE_MUTANTS=all does that, otherwise it is done for the first one only.
+func TestMutants(t *testing.T) {
+	if slow > 1 {
+		t.Skip("the race detector makes no difference here; run it without")
+	}
+	some := mutants
+	if os.Getenv("TROUPE_MUTANTS") != "all" {
+		some = some[:1]
+		t.Logf("1 of %d planted; TROUPE_MUTANTS=all plants them all", len(mutants))
+	}
+	for _, m := range some {
+		t.Run(m.name, func(t *testing.T) { m.mustBeCaught(t) })
+	}
+}
+
+// root is where the module is.
+const root = "../.."
+
+// failedSeed is how TestSeeds says that a seed failed.
+var failedSeed = regexp.MustCompile(`seed \d+: .*`)
+
+func (m mutant) mustBeCaught(t *testing.T) {
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "simulation.test")
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", m.overlay(t, dir), "-o", bin, "./actors/chaos")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("the bug does not compile: %v\n%s", err, out)
+	}
+	out, err := exec.CommandContext(ctx, bin, "-test.run=^(TestSingleFaults|TestSeeds)$", "-test.failfast", "-first-failure").CombinedOutput()
+	found := failedSeed.Find(out)
+	if err == nil || found == nil {
+		t.Fatalf("not found: %v\n%s", err, out)
+	}
+	t.Logf("%s", found)
+}
+
+// overlay writes the file with the bug, and what tells the compiler to take it.
+func (m mutant) overlay(t *testing.T, dir string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), m.old); n != 1 {
+		t.Fatalf("%s has %d places to plant the bug, want 1: %s", m.file, n, m.old)
+	}
+	bad := filepath.Join(dir, "bad.go")
+	if err := os.WriteFile(bad, []byte(strings.Replace(string(text), m.old, m.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {path: bad}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, replace, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}

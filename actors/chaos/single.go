@@ -1,0 +1,75 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Phases of a run with a single fault, in virtual time.
+const (
+	growUp  = 5 * time.Second // the cluster changes and comes to rest
+	settled = 8 * time.Second // then the fault strikes
+	afters  = 2 * time.Second // changes of the cluster meanwhile
+)
+
+// Faults are the names of all kinds of faults, ordered.
+func Faults() []string { return slices.Sorted(maps.Keys(faultKinds())) }
+
+// Single plays one fault of a kind on a node that is well, while the cluster goes on changing. Result.Converged is the time from the end of
+// the fault, or the last change if that is later, until all was well again.
+func Single(kind string, seed uint64) (*Result, error) {
+	fault, found := faultKinds()[kind]
+	if !found {
+		return nil, fmt.Errorf("play a single fault: there is no %q", kind)
+	}
+	w, err := newWorld(seed, nil)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Seed: seed}
+	if err = w.single(fault, result); err != nil {
+		result.Violations = append(result.Violations, err.Error())
+	}
+	if err := w.stop(); err != nil {
+		result.Violations = append(result.Violations, "I9: "+err.Error())
+	}
+	result.Violations = append(result.Violations, w.broken...)
+	result.Struck = w.weather.counts
+	return result, nil
+}
+
+func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
+	start, dice := w.sim.Now(), rand.New(rand.NewPCG(result.Seed, 3))
+	w.witnesses.watch(w)
+	for range 20 {
+		w.sim.AfterFunc(time.Duration(dice.Int64N(int64(growUp))), func() { w.cluster.mutate(dice, false) })
+	}
+	if err := w.sim.Run(start.Add(settled)); err != nil {
+		return err
+	}
+	if wrong := w.wrong(); len(wrong) > 0 {
+		result.Violations = append(wrong, "not well before the fault")
+		return nil
+	}
+	changes := w.sim.Now().Add(afters)
+	w.outage = changes
+	fault(w, dice)
+	for range 3 {
+		w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.cluster.mutate(dice, false) })
+	}
+	if err := w.sim.Run(changes); err != nil {
+		return err
+	}
+	if err := w.sim.Run(w.outage); err != nil {
+		return err
+	}
+	if err := w.heal(); err != nil { // what did not strike does not any more
+		return err
+	}
+	wrong, err := w.converge(result)
+	result.Violations = wrong
+	return err
+}
