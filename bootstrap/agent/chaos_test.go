@@ -140,6 +140,25 @@ func TestDrill(t *testing.T) {
 	}
 }
 
+// TestDrillFindsDamage: a row that somebody takes out of VPP while an agent calls itself ready ends the drill as violated.
+func TestDrillFindsDamage(t *testing.T) {
+	a := stageFor(t)
+	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
+		For: live.Duration(time.Hour), Converge: live.Duration(time.Second), Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}},
+	}))(t)
+	if retval, err := a.Simulator().ForeignRemove(frontend(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
+		t.Fatalf("%d, %v", retval, err)
+	}
+	var got *live.RunStatus
+	eventually(t, "the drill is over", func() bool {
+		got = must(a.Backend().Chaos(t.Context()))(t).Run
+		return got.State.Over()
+	})
+	if got.State != live.RunViolated || !strings.HasPrefix(got.Reason, "ready: ready, but VPP lacks 1 operations, first: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestChaosIsOff: without --enable-chaos there are no hooks, and whoever asks is told how there would be.
 func TestChaosIsOff(t *testing.T) {
 	a := run(t, everything(t))

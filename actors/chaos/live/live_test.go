@@ -64,10 +64,11 @@ func TestKill(t *testing.T) {
 				t.Errorf("%s: %+v", actor, r)
 			}
 		}
-		if n := len(th.heard.events); n != 8 {
+		entries := th.heard.journalled()
+		if n := len(entries); n != 8 {
 			t.Errorf("%d entries in the journal, want two a fault", n)
 		}
-		for _, e := range th.heard.events {
+		for _, e := range entries {
 			if e.GetKind() != "drill" || !strings.HasPrefix(e.GetObject(), "chaos/") || e.GetError() != "" {
 				t.Errorf("event %v", e)
 			}

@@ -35,6 +35,14 @@ func (h *heard) of(path string) int {
 	return h.got[path]
 }
 
+// journalled is what the journal got.
+func (h *heard) journalled() []*messages.Event {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*messages.Event(nil), h.events...)
+}
+
 func (p *player) Start(c *runtime.Context) { c.Ready() }
 func (*player) Stop(*runtime.Context)      {}
 func (p *player) Receive(c *runtime.Context, msg any) {
