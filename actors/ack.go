@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -37,12 +38,23 @@ func (l *ledger) ackRows(renderer, key string, have *nat44.State) *messages.Rend
 	}
 	l.ackLeaving(ack, key)
 	ack.Conflicts = l.claims.Conflicts(key)
-	for _, e := range a.plan.Unrendered {
-		if ack.Error == "" {
-			ack.Error = fmt.Sprintf("not rendered: %s: %s", e.GetField(), e.GetMessage())
-		}
-	}
+	ackUnrendered(ack, "not rendered", a.plan.Unrendered)
 	return ack
+}
+
+// ackUnrendered adds parts of a service that there are no means for.
+func ackUnrendered(ack *messages.RenderAck, what string, parts []*messages.ObjectError) {
+	if len(parts) == 0 {
+		return
+	}
+	ack.Unrendered = slices.Concat(ack.GetUnrendered(), parts)
+	if ack.GetError() != "" {
+		return
+	}
+	ack.Error = fmt.Sprintf("%s: %s: %s", what, parts[0].GetField(), parts[0].GetMessage())
+	if more := len(parts) - 1; more > 0 {
+		ack.Error += fmt.Sprintf(" (and %d more)", more)
+	}
 }
 
 // ackRow adds one row: in sync, pending, failed, or owned by somebody else.

@@ -3,7 +3,6 @@ package actors
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,14 +17,14 @@ import (
 // the frontend.
 type guard struct {
 	config  acl.Config
-	plans   map[string]*guarded           // services that drop something, or have something to say about it
-	keys    map[nat44.Key]map[string]bool // frontends with rules, and the services that these are of
-	leaving map[string]map[nat44.Key]bool // services with frontends of which rules may be in VPP that nobody wants any more
-	news    map[string]bool               // services whose rules changed since the last merge
-	crowded map[string]bool               // services for which there is no room: nothing is dropped for them
-	errors  map[string]string             // what was wrong with the services when they were put together
-	absent  bool                          // VPP has no ACLs: nothing is dropped for anybody
-	stale   bool                          // the rules have to be put together anew
+	plans   map[string]*guarded                // services that drop something, or have something to say about it
+	keys    map[nat44.Key]map[string]bool      // frontends with rules, and the services that these are of
+	leaving map[string]map[nat44.Key]bool      // services with frontends of which rules may be in VPP that nobody wants any more
+	news    map[string]bool                    // services whose rules changed since the last merge
+	crowded map[string]bool                    // services for which there is no room: nothing is dropped for them
+	errors  map[string][]*messages.ObjectError // what was wrong with the services when they were put together
+	absent  bool                               // VPP has no ACLs: nothing is dropped for anybody
+	stale   bool                               // the rules have to be put together anew
 	want    acl.Want
 	have    *acl.State // nil = unknown
 	acl.Standing
@@ -47,7 +46,7 @@ type guarded struct {
 func newGuard() *guard {
 	return &guard{
 		plans: map[string]*guarded{}, keys: map[nat44.Key]map[string]bool{}, leaving: map[string]map[nat44.Key]bool{},
-		news: map[string]bool{}, crowded: map[string]bool{}, errors: map[string]string{}, waiting: map[nat44.Key]bool{},
+		news: map[string]bool{}, crowded: map[string]bool{}, errors: map[string][]*messages.ObjectError{}, waiting: map[nat44.Key]bool{},
 	}
 }
 
@@ -141,7 +140,7 @@ func (g *guard) seat() (plans []*acl.ServicePlan, moved []string) {
 	plans, room := acl.Fit(plans)
 	clear(g.errors)
 	for _, e := range room.Errors {
-		g.errors[e.GetObject()] = "not guarded: " + e.GetMessage()
+		g.errors[e.GetObject()] = append(g.errors[e.GetObject()], e)
 	}
 	crowded := map[string]bool{}
 	for _, name := range room.Unguarded {
@@ -293,14 +292,8 @@ func (g *guard) ack(ack *messages.RenderAck, key string) {
 		for k := range p.frontends() {
 			waits = waits || g.guards(key) && g.Missing[k]
 		}
-		if ack.GetError() == "" {
-			ack.Error = g.errors[key]
-		}
-		for _, e := range p.Unrendered {
-			if ack.GetError() == "" {
-				ack.Error = fmt.Sprintf("not guarded: %s: %s", e.GetField(), e.GetMessage())
-			}
-		}
+		ackUnrendered(ack, "not guarded", g.errors[key])
+		ackUnrendered(ack, "not guarded", p.Unrendered)
 	}
 	waits = waits || g.news[key] && g.guards(key)
 	switch state := ack.GetState(); {

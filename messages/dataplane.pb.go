@@ -229,7 +229,10 @@ type RenderAck struct {
 	Approximations []*Approximation `protobuf:"bytes,7,rep,name=approximations,proto3" json:"approximations,omitempty"`
 	Conflicts      []*Conflict      `protobuf:"bytes,8,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// Last error; "" = none.
-	Error         string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
+	// Parts of the service that the renderer has no means for: IPv6, SCTP, what is too much for it. The source is who has none. Error names the
+	// first.
+	Unrendered    []*ObjectError `protobuf:"bytes,10,rep,name=unrendered,proto3" json:"unrendered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +328,13 @@ func (x *RenderAck) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *RenderAck) GetUnrendered() []*ObjectError {
+	if x != nil {
+		return x.Unrendered
+	}
+	return nil
 }
 
 // One row in VPP.
@@ -1145,7 +1155,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"generation\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12'\n" +
 	"\x04view\x18\x04 \x01(\v2\x13.troupe.ServiceViewR\x04view\x12\x12\n" +
-	"\x04hash\x18\x05 \x01(\x04R\x04hash\"\xc3\x02\n" +
+	"\x04hash\x18\x05 \x01(\x04R\x04hash\"\xf8\x02\n" +
 	"\tRenderAck\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1157,7 +1167,11 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x04rows\x18\x06 \x03(\v2\x10.troupe.RowStateR\x04rows\x12=\n" +
 	"\x0eapproximations\x18\a \x03(\v2\x15.troupe.ApproximationR\x0eapproximations\x12.\n" +
 	"\tconflicts\x18\b \x03(\v2\x10.troupe.ConflictR\tconflicts\x12\x14\n" +
-	"\x05error\x18\t \x01(\tR\x05error\"\xd2\x01\n" +
+	"\x05error\x18\t \x01(\tR\x05error\x123\n" +
+	"\n" +
+	"unrendered\x18\n" +
+	" \x03(\v2\x13.troupe.ObjectErrorR\n" +
+	"unrendered\"\xd2\x01\n" +
 	"\bRowState\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x10\n" +
 	"\x03vip\x18\x02 \x01(\tR\x03vip\x12\x14\n" +
@@ -1269,7 +1283,8 @@ var file_dataplane_proto_goTypes = []any{
 	(*LocalEndpoints)(nil), // 13: troupe.LocalEndpoints
 	(*NodeContext)(nil),    // 14: troupe.NodeContext
 	(*ServiceView)(nil),    // 15: troupe.ServiceView
-	(*Node)(nil),           // 16: troupe.Node
+	(*ObjectError)(nil),    // 16: troupe.ObjectError
+	(*Node)(nil),           // 17: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
 	15, // 0: troupe.Render.view:type_name -> troupe.ServiceView
@@ -1277,16 +1292,17 @@ var file_dataplane_proto_depIdxs = []int32{
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
 	6,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
 	7,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	5,  // 5: troupe.RowState.locals:type_name -> troupe.RowLocal
-	1,  // 6: troupe.Interface.kind:type_name -> troupe.InterfaceKind
-	9,  // 7: troupe.Attachments.items:type_name -> troupe.Attachment
-	8,  // 8: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	16, // 9: troupe.NodeContext.node:type_name -> troupe.Node
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	5,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
+	1,  // 7: troupe.Interface.kind:type_name -> troupe.InterfaceKind
+	9,  // 8: troupe.Attachments.items:type_name -> troupe.Attachment
+	8,  // 9: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
+	17, // 10: troupe.NodeContext.node:type_name -> troupe.Node
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }

@@ -46,12 +46,11 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 	r.Helper()
 	var all []*report
 	for key, status := range statuses {
-		var errors []string
-		for _, e := range status.GetErrors() {
-			errors = append(errors, e.GetMessage())
-		}
+		var parts []string
 		for _, ack := range status.GetRenders() {
-			errors = append(errors, ack.GetError())
+			for _, e := range ack.GetUnrendered() {
+				parts = append(parts, e.GetMessage())
+			}
 			for _, c := range ack.GetConflicts() {
 				r.Errorf("%s: %s does not get %s, %s has it: no case has a conflict", r.step, key, c.GetFrontend(), c.GetOwner())
 			}
@@ -66,7 +65,7 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 				all = append(all, one)
 			}
 		}
-		all = append(all, unrendered(status.GetView(), errors)...)
+		all = append(all, unrendered(status.GetView(), parts)...)
 	}
 	return all
 }
@@ -109,49 +108,35 @@ func approximation(a *messages.Approximation) *report {
 	return r
 }
 
-// unrendered finds out which frontends of a view the troupe says it does not serve. IPv6 and SCTP are said of the service, by naming at
-// least one of its frontends; the reason tells which were named.
-func unrendered(view *messages.ServiceView, errors []string) []*report {
+// unrendered finds out which frontends of a view the troupe says it does not serve. IPv6 and SCTP have to be said of each of them.
+func unrendered(view *messages.ServiceView, parts []string) []*report {
 	var all []*report
 	seen := map[string]bool{}
 	for _, f := range view.GetFrontends() {
-		name := service.FrontendText(f)
-		if seen[name] {
+		name, cause := service.FrontendText(f), causeOf(f)
+		if seen[name] || cause == "" {
 			continue
 		}
 		seen[name] = true
-		cause, mark := causeOf(f)
-		if cause == "" {
-			continue
-		}
-		said := func(what string) bool {
-			return slices.ContainsFunc(errors, func(e string) bool { return strings.Contains(e, what) })
-		}
-		switch {
-		case said(name):
+		if slices.ContainsFunc(parts, func(text string) bool { return strings.HasPrefix(text, "frontend "+name+" is ") }) {
 			all = append(all, &report{frontend: name, kind: notRendered, text: name + " is not rendered", reason: "not rendered: " + cause})
-		case said(mark):
-			all = append(all, &report{
-				frontend: name, kind: notRendered, text: name + " is not rendered",
-				reason: "not rendered: " + cause + " (another frontend of the service is named)",
-			})
 		}
 	}
 	return all
 }
 
-// causeOf is why NAT44 cannot serve a frontend, and the words that say so; "" where it can.
-func causeOf(f *messages.Frontend) (cause, mark string) {
+// causeOf is why NAT44 cannot serve a frontend; "" where it can.
+func causeOf(f *messages.Frontend) string {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	switch {
 	case err != nil:
-		return "", ""
+		return ""
 	case addr.Is6():
-		return "IPv6", "is IPv6 and NAT44 is IPv4 only"
+		return "IPv6"
 	case f.GetProtocol() == messages.Protocol_SCTP:
-		return "SCTP", "NAT44 translates TCP and UDP only"
+		return "SCTP"
 	default:
-		return "", ""
+		return ""
 	}
 }
 

@@ -64,6 +64,7 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	}
 	for _, r := range s.GetRenders() {
 		detail.Approximations = append(detail.Approximations, show.Approximations(r.GetApproximations())...)
+		detail.Approximations = append(detail.Approximations, show.Unrendered(detail.Wanted, r.GetUnrendered())...)
 		for _, c := range r.GetConflicts() {
 			detail.Conflicts = append(detail.Conflicts, api.Conflict{Frontend: c.GetFrontend(), Owner: c.GetOwner()})
 		}

@@ -83,7 +83,8 @@ type ServiceDetail struct {
 	// Rendered are the rows that VPP should hold.
 	Rendered []show.Row `json:"rendered"`
 	// InVPP are the rows that VPP was last seen or made to hold.
-	InVPP          []show.Row           `json:"inVPP"`
+	InVPP []show.Row `json:"inVPP"`
+	// Approximations are the same as in a plan of this node, but for the conflicts.
 	Approximations []show.Approximation `json:"approximations"`
 	// Conflicts are frontends that another service owns.
 	Conflicts []Conflict `json:"conflicts"`

@@ -56,6 +56,11 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
 	opts.NAT44 = actors.NAT44For(opts.NAT44, self)
+	for _, network := range opts.Serving.ServiceCIDRs {
+		if network.Addr().Is4() {
+			opts.NAT44.Reject = append(opts.NAT44.Reject, network)
+		}
+	}
 	b := builder{
 		opts: opts, claims: nat44.NewClaims(),
 		node: &messages.NodeContext{Node: self, Addresses: self.GetAddresses()},
@@ -122,13 +127,9 @@ func (b *builder) guard() (unguarded []string) {
 			said = plan.Unguarded
 		}
 		b.report.Approximations = append(b.report.Approximations, show.Approximations(said)...)
-		for _, u := range plan.Unrendered {
-			b.report.Approximations = append(b.report.Approximations, b.unrendered(u, "guarded"))
-		}
+		b.unrendered(plan.Unrendered)
 	}
-	for _, e := range room.Errors {
-		b.report.Approximations = append(b.report.Approximations, b.unrendered(e, "guarded"))
-	}
+	b.unrendered(room.Errors)
 	return room.Unguarded
 }
 
@@ -157,19 +158,10 @@ func (b *builder) rows(plan *nat44.ServicePlan) {
 			Why: "the frontend belongs to " + c.GetOwner() + ", which is older or has the smaller name",
 		})
 	}
-	for _, u := range plan.Unrendered {
-		b.report.Approximations = append(b.report.Approximations, b.unrendered(u, "served"))
-	}
+	b.unrendered(plan.Unrendered)
 }
 
-// unrendered turns a part of a service that the renderer has no means for into an approximation, with the frontend that its text names.
-func (b *builder) unrendered(u *messages.ObjectError, wanted string) show.Approximation {
-	a := show.Approximation{Service: u.GetObject(), Wanted: wanted, Rendered: "not " + wanted, Why: u.GetMessage()}
-	for _, f := range b.report.Frontends {
-		if f.Service == a.Service && strings.Contains(" "+u.GetMessage()+" ", " "+f.Frontend+" ") {
-			a.Frontend, a.Wanted = f.Frontend, f.Action
-			break
-		}
-	}
-	return a
+// unrendered reports what there are no means for.
+func (b *builder) unrendered(parts []*messages.ObjectError) {
+	b.report.Approximations = append(b.report.Approximations, show.Unrendered(b.report.Frontends, parts)...)
 }

@@ -1,8 +1,11 @@
 package show
 
 import (
+	"strings"
+
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
 // Frontend is one row of what Kubernetes asks of this node (messages.Frontend): packets to Frontend from these clients are treated like this.
@@ -62,7 +65,8 @@ type Row struct {
 	AffinitySeconds uint32 `json:"affinitySeconds"`
 }
 
-// Approximation is a place where a renderer cannot express exactly what Kubernetes asks for (messages.Approximation).
+// Approximation is a place where a renderer cannot express exactly what Kubernetes asks for (messages.Approximation), or anything of it
+// (messages.RenderAck.unrendered).
 type Approximation struct {
 	Service  string `json:"service"`
 	Frontend string `json:"frontend"`
@@ -138,6 +142,27 @@ func Approximations(from []*messages.Approximation) []Approximation {
 		out = append(out, Approximation{
 			Service: a.GetService(), Frontend: a.GetFrontend(), Wanted: a.GetWanted(), Rendered: a.GetRendered(), Why: a.GetWhy(),
 		})
+	}
+	return out
+}
+
+// Unrendered returns the public form of parts of services that there are no means for: each is an approximation of the frontend that its text
+// names, if it names one of these.
+func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
+	out := make([]Approximation, 0, len(parts))
+	for _, e := range parts {
+		wanted := "served"
+		if e.GetSource() == acl.Renderer {
+			wanted = "guarded"
+		}
+		a := Approximation{Service: e.GetObject(), Wanted: wanted, Rendered: "not " + wanted, Why: e.GetMessage()}
+		for _, f := range frontends {
+			if f.Service == a.Service && strings.Contains(" "+e.GetMessage()+" ", " "+f.Frontend+" ") {
+				a.Frontend, a.Wanted = f.Frontend, f.Action
+				break
+			}
+		}
+		out = append(out, a)
 	}
 	return out
 }
