@@ -9,6 +9,7 @@
 //	bootstrap/client    its client, used by `troupe get`
 //	bootstrap/metrics   the Prometheus metrics
 //	bootstrap/drill     the file of a live drill
+//	bootstrap/page      the web page, over the HTTP server's own JSON
 //
 // One file per command. A command is made by a function of its streams and added in root.go; it writes its result to standard output in
 // the format of -o and returns an error, which Main prints on standard error. Exit codes: 0 ok, 1 failed, 2 usage.

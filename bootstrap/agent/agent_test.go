@@ -3,9 +3,12 @@ package agent
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -300,5 +303,46 @@ func TestEmbeddedEtcdFails(t *testing.T) {
 	defer stop(t, a)
 	if err := ended(t, a); err == nil || !strings.Contains(err.Error(), "start embedded etcd in "+cfg.Etcd.DataDir) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPage: the agent serves its web page, and answers everything that the page asks for.
+func TestPage(t *testing.T) {
+	cfg := everything(t)
+	cfg.API.EnableChaos = true
+	a := run(t, cfg)
+	ready(t, a)
+	fetch := func(path string) (int, string) {
+		t.Helper()
+		response, err := http.Get("http://" + a.HTTPAddress() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	if code, body := fetch("/"); code != http.StatusOK || !strings.Contains(body, `<script src="/page.js">`) {
+		t.Errorf("/: %d %s", code, body)
+	}
+	if code, _ := fetch("/none"); code != http.StatusNotFound {
+		t.Errorf("/none: %d", code)
+	}
+	_, script := fetch("/page.js")
+	asked := regexp.MustCompile(`api\("([^"]+)"`).FindAllStringSubmatch(script, -1)
+	if len(asked) < 10 {
+		t.Fatalf("the page asks for %d things: %v", len(asked), asked)
+	}
+	for _, one := range asked {
+		path := strings.TrimSuffix(strings.Replace(one[1], "services/", "services/shop/web", 1), "/")
+		if strings.HasSuffix(path, "object=") {
+			path += "shop%2Fweb"
+		}
+		if code, body := fetch("/api/v1/" + path); code != http.StatusOK {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/bootstrap/page"
 )
 
 // httpServers are the two listeners: open from the start, so that an address in use is found before anything touches VPP, and served when
@@ -26,6 +27,7 @@ func (h *httpServers) address() string {
 func (a *Agent) listen() error {
 	server := api.New(backend{a}, api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
+		Page: page.Handler(),
 	}, a.log.With("part", "http"))
 	if err := server.Listen(); err != nil {
 		return err
