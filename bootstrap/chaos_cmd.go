@@ -86,8 +86,12 @@ func simulate(ctx context.Context, to streams, o chaos.Options, budget int, outp
 		return fmt.Errorf("simulate: %w", err)
 	}
 	fmt.Fprintf(to.errs, "seed %d, with %d of %d steps:\n", first.Seed, len(smallest.Plan.Steps), len(first.Plan.Steps))
-	for _, step := range smallest.Plan.Steps {
+	const most = 60
+	for _, step := range smallest.Plan.Steps[:min(most, len(smallest.Plan.Steps))] {
 		fmt.Fprintln(to.errs, " ", step)
+	}
+	if n := len(smallest.Plan.Steps) - most; n > 0 {
+		fmt.Fprintf(to.errs, "  and %d more: --seed %d --seeds 1 --trace prints all\n", n, first.Seed)
 	}
 	for _, v := range smallest.Violations {
 		fmt.Fprintln(to.errs, " ", v)

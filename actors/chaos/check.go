@@ -60,7 +60,18 @@ func (w *world) wrong() []string {
 		say("I11: gave up: %s", w.fatal)
 	}
 	wrong = append(wrong, w.wrongStatuses()...)
-	return append(wrong, w.wrongActors()...)
+	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes())
+}
+
+// wrongNodes compares what the store of node IDs was told last (I2).
+func (w *world) wrongNodes() (wrong []string) {
+	if want := []string{thisNode, otherNode}; !slices.Equal(w.nodes.nodes, want) {
+		wrong = append(wrong, fmt.Sprintf("I2: the store of node IDs knows the nodes %q, want %q", w.nodes.nodes, want))
+	}
+	if want := []string{nodeIP + "/24"}; !slices.Equal(w.nodes.published, want) {
+		wrong = append(wrong, fmt.Sprintf("I2: the store of node IDs knows the addresses %q, want %q", w.nodes.published, want))
+	}
+	return wrong
 }
 
 // backends are the ones that the one row of a frontend has to have.
@@ -125,4 +136,14 @@ func (w *world) changed(c virtual.RowChange) {
 		w.breach("I3: %s was changed although somebody else has it", c.At)
 	}
 	w.witnesses.changed(w, c)
+}
+
+// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of most messages only the latest of a key waits.
+func (w *world) bounded() {
+	const most = 20 * (serviceNames + 2)
+	for _, a := range w.sys.Snapshot() {
+		if a.HighWater > most {
+			w.breach("I10: %d messages waited for %s", a.HighWater, a.Path)
+		}
+	}
 }

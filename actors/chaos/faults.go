@@ -46,7 +46,14 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"cluster wiped":  (*world).wipe,
 		"node IDs away":  func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node ID taken":  func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) },
-		"node sync ends": func(w *world, _ *rand.Rand) { w.nodes.broken = true },
+		"node IDs wiped": func(w *world, _ *rand.Rand) { w.nodes.wipe() },
+		"node IDs slow": func(w *world, r *rand.Rand) {
+			w.nodes.slow = seconds(r, 4)
+			w.nodes.wipe()
+			w.later(seconds(r, 8), func() { w.nodes.slow = 0 })
+		},
+		"node records broken": func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) },
+		"node sync ends":      func(w *world, _ *rand.Rand) { w.nodes.broken = true },
 		// the machine
 		"agent restarts": (*world).restart,
 		"machine sleeps": func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },

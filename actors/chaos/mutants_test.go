@@ -78,6 +78,10 @@ var mutants = []mutant{
 		"l.guard.put(key, a.view)", "l.guard.put(key, nil)",
 	},
 	{
+		"ready whatever the parts say", "actors/healer.go",
+		"		report.Ready = report.Ready && part.OK\n", "",
+	},
+	{
 		"a failed child is not started again", "actors/runtime/dynamic.go",
 		"	t.retry.wait(c, delay, &retryWard{w})\n", "",
 	},

@@ -2,6 +2,9 @@ package chaos
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -13,7 +16,11 @@ type nodeSync struct {
 	sim     *runtime.Sim
 	state   *messages.ClusterState
 	version int
-	broken  bool // Run is to end with an error
+	broken  bool          // Run is to end with an error
+	slow    time.Duration // Run takes its time to tell
+
+	nodes     []string // what it was told last: the names of the nodes
+	published []string // and the addresses of this node
 }
 
 var _ actors.NodeSync = (*nodeSync)(nil)
@@ -36,15 +43,18 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 			return errBroken
 		}
 		seen = n.version
+		n.sim.Sleep(n.slow, func() bool { return ctx.Err() != nil })
 		out(n.state)
 	}
 }
 
 // SetNodes satisfies actors.NodeSync.
-func (*nodeSync) SetNodes(*messages.NodeInput) {}
+func (n *nodeSync) SetNodes(in *messages.NodeInput) {
+	n.nodes = slices.Sorted(maps.Keys(in.GetNodes()))
+}
 
 // Publish satisfies actors.NodeSync.
-func (*nodeSync) Publish([]string) {}
+func (n *nodeSync) Publish(addresses []string) { n.published = addresses }
 
 func (n *nodeSync) set(state *messages.ClusterState) {
 	n.state = state
@@ -64,4 +74,14 @@ func (n *nodeSync) lose() {
 // fence gives the ID to somebody else.
 func (n *nodeSync) fence() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: somebody else holds it"})
+}
+
+// wipe lets the store lose everything: the node gets another ID.
+func (n *nodeSync) wipe() {
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId() + 1, Connected: true})
+}
+
+// garble lets the records of the peers be unreadable; the claim of this node is not touched by that.
+func (n *nodeSync) garble() {
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: n.state.GetId(), Connected: true, Reason: "injected: a record can not be read"})
 }

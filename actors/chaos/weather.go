@@ -91,5 +91,5 @@ func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
 
 // supervises reports whether a kind of actor is a supervisor.
 func supervises(kind string) bool {
-	return kind == "root" || kind == "dataplane" || kind == "world" || kind == "services"
+	return kind == "root" || kind == "dataplane" || kind == "world" || kind == "services" || kind == "upkeep"
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
@@ -28,6 +29,7 @@ type witnesses struct {
 	years     int                                  // how often the ageing service has changed
 	reached   int                                  // the newest endpoint of it that VPP has had
 	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
+	missed    time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
 	boots     int                                  // of VPP when they were opened
 }
 
@@ -97,6 +99,8 @@ func (s *witnesses) compare(w *world) {
 // watch tries the connections through the steady service again and again (I12).
 func (s *witnesses) watch(w *world) {
 	s.try(w)
+	s.believe(w)
+	w.bounded()
 	w.sim.AfterFunc(knock, func() { s.watch(w) })
 }
 
@@ -132,5 +136,28 @@ func (s *witnesses) knock(w *world, p simulator.Packet) {
 		delete(s.open, id)
 	case !isOpen && whole:
 		s.open[id] = got
+	}
+}
+
+// believable is how long a node may call itself ready although rows are missing: until it has noticed.
+const believable = 3 * time.Second
+
+// believe compares readiness with what is in VPP (I11). Whoever is held up can not notice anything.
+func (s *witnesses) believe(w *world) {
+	rows := 0
+	for _, row := range w.rows() {
+		if s.frontends[row.At] {
+			rows++
+		}
+	}
+	held := slices.ContainsFunc(w.sys.Snapshot(), func(a runtime.ActorState) bool { return a.Held || a.Suspended })
+	switch now := w.sim.Now(); {
+	case rows == len(s.frontends) || held || !w.deps.Readiness.Load().Ready:
+		s.missed = time.Time{}
+	case s.missed.IsZero():
+		s.missed = now
+	case now.Sub(s.missed) > believable:
+		w.breach("I11: ready since %v although VPP has %d of %d rows of a service that never changed", w.deps.Readiness.Load().Since, rows, len(s.frontends))
+		s.missed = now
 	}
 }

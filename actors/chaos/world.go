@@ -121,7 +121,7 @@ func (w *world) later(d time.Duration, fn func()) {
 func (w *world) heal() error {
 	w.weather.calm()
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
-	w.nodes.broken = false
+	w.nodes.broken, w.nodes.slow = false, 0
 	w.nodes.hold()
 	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0
 	w.vpp.Resume()
