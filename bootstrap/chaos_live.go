@@ -112,8 +112,11 @@ func checkFault(cmd *cobra.Command, f *live.Fault) error {
 	return nil
 }
 
-// pollEvery is how often a command that waits asks the agent.
-const pollEvery = 100 * time.Millisecond
+// How often a command that waits asks the agent.
+const (
+	pollFault = 100 * time.Millisecond
+	pollRun   = 500 * time.Millisecond
+)
 
 // injectFault asks the agent for a fault, and waits for its outcome where that is wanted.
 func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool) (*live.Record, error) {
@@ -122,7 +125,7 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 		return nil, err
 	}
 	for wait && !record.Over() {
-		status, err := chaosStatus(ctx, c)
+		status, err := chaosStatus(ctx, c, pollFault)
 		if err != nil {
 			return nil, err
 		}
@@ -135,12 +138,12 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 	return &record, nil
 }
 
-// chaosStatus asks for the status after a while.
-func chaosStatus(ctx context.Context, c *client.Client) (*live.Status, error) {
+// chaosStatus asks for the status after a pause.
+func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*live.Status, error) {
 	select {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the outcome: %w", ctx.Err())
-	case <-time.After(pollEvery):
+	case <-time.After(pause):
 	}
 	var status live.Status
 	return &status, c.Get(ctx, "chaos", nil, &status)

@@ -115,7 +115,7 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams)
 				return nil, fmt.Errorf("stop the drill: %w", err)
 			}
 		}
-		status, err := chaosStatus(detached, c)
+		status, err := chaosStatus(detached, c, pollRun)
 		switch {
 		case err != nil:
 			return nil, err

@@ -159,6 +159,30 @@ func TestDrillFindsDamage(t *testing.T) {
 	}
 }
 
+// TestDrillWhileVPPRestarts: a new VPP is a reason to write, so nothing is held against the agent; in the end it holds everything.
+func TestDrillWhileVPPRestarts(t *testing.T) {
+	a := stageFor(t)
+	rows := a.Simulator().Rows()
+	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
+		For: live.Duration(4 * time.Second), Every: live.Duration(300 * time.Millisecond), BlastRadius: 3,
+		Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}, {Fault: live.Fault{Kind: live.Kill, Actor: "nat44"}}},
+	}))(t)
+	a.Simulator().Crash()
+	var got *live.RunStatus
+	eventually(t, "the drill is over", func() bool {
+		got = must(a.Backend().Chaos(t.Context()))(t).Run
+		return got.State.Over()
+	})
+	if got.State != live.RunPassed || got.VPPWrites == 0 || !slices.Equal(rows, a.Simulator().Rows()) {
+		t.Errorf("%+v", got)
+	}
+	for _, i := range got.Invariants {
+		if want := live.NotEvaluated; i.Name == "I5" && i.State != want {
+			t.Errorf("%+v", i)
+		}
+	}
+}
+
 // TestChaosIsOff: without --enable-chaos there are no hooks, and whoever asks is told how there would be.
 func TestChaosIsOff(t *testing.T) {
 	a := run(t, everything(t))

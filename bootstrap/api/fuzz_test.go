@@ -28,6 +28,9 @@ func FuzzHTTP(f *testing.F) {
 		"POST /api/v1/resync HTTP/1.1\r\nHost: n1\r\nContent-Length: 8\r\n\r\n{\"x\": 1}",
 		"POST /api/v1/actors/agent/world:kill HTTP/1.1\r\nHost: n1\r\n\r\n",
 		"POST /api/v1/actors/agent/dataplane/nat44:suspend HTTP/1.1\r\nHost: n1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST /api/v1/chaos HTTP/1.1\r\nHost: n1\r\nContent-Length: 41\r\n\r\n{\"fault\": \"kill\", \"actor\": \"agent/world\"}",
+		"POST /api/v1/chaos HTTP/1.1\r\nHost: n1\r\nContent-Length: 54\r\n\r\n{\"plan\": {\"faults\": [{\"fault\":\"kill\",\"of\":\"service\"}]}}",
+		"DELETE /api/v1/chaos HTTP/1.1\r\nHost: n1\r\n\r\n", "GET /api/v1/chaos HTTP/1.1\r\nHost: n1\r\n\r\n",
 		"OPTIONS /api/v1/tree HTTP/1.1\r\nHost: n1\r\n\r\n", "HEAD /readyz?verbose HTTP/1.0\r\n\r\n", "GET /api/v1/top?limit=%zz HTTP/1.1\r\nHost: n1\r\n\r\n",
 	} {
 		f.Add(raw)

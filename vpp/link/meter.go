@@ -21,7 +21,8 @@ type Runner interface {
 // Meter is a Runner that counts what is asked of VPP through it, for whoever wants to know what something has cost. It changes nothing.
 type Meter struct {
 	Runner
-	writes, rowReads, refused atomic.Uint64
+	writes, rowReads, refused, boots atomic.Uint64
+	boot                             atomic.Pointer[string] // of the latest VPP that was connected
 }
 
 // Usage is what a Meter has counted since its start.
@@ -30,8 +31,10 @@ type Usage struct {
 	Writes uint64
 	// RowReads counts how often the rows of services were read.
 	RowReads uint64
-	// Refused counts requests that VPP answered with a return code other than 0.
+	// Refused counts requests that change something and that VPP answered with a return code other than 0.
 	Refused uint64
+	// Boots counts how often another VPP was met than before, which knows nothing of what the last one held; the first one counts.
+	Boots uint64
 }
 
 // NewMeter returns a meter around a connection.
@@ -39,7 +42,19 @@ func NewMeter(r Runner) *Meter { return &Meter{Runner: r} }
 
 // Usage returns what was counted.
 func (m *Meter) Usage() Usage {
-	return Usage{Writes: m.writes.Load(), RowReads: m.rowReads.Load(), Refused: m.refused.Load()}
+	return Usage{Writes: m.writes.Load(), RowReads: m.rowReads.Load(), Refused: m.refused.Load(), Boots: m.boots.Load()}
+}
+
+// Run satisfies Runner.
+func (m *Meter) Run(ctx context.Context, on func(*messages.LinkState)) error {
+	return m.Runner.Run(ctx, func(s *messages.LinkState) {
+		if boot := s.GetBoot(); s.GetUp() {
+			if last := m.boot.Swap(&boot); last == nil || *last != boot {
+				m.boots.Add(1)
+			}
+		}
+		on(s)
+	})
 }
 
 // Do satisfies Caller.

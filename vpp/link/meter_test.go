@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"context"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -8,6 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -34,5 +36,37 @@ func TestMeter(t *testing.T) {
 	}
 	if after := vpp.Counters(); after.Mutating()-before.Mutating() != m.Usage().Writes {
 		t.Errorf("VPP counted %d writes", after.Mutating()-before.Mutating())
+	}
+}
+
+// states is a connection that has these states, one after the other.
+type states struct {
+	link.Runner
+	all []*messages.LinkState
+}
+
+func (s *states) Run(_ context.Context, on func(*messages.LinkState)) error {
+	for _, one := range s.all {
+		on(one)
+	}
+	return nil
+}
+
+// TestMeterCountsBoots: a VPP that comes back is the same one, another one is not.
+func TestMeterCountsBoots(t *testing.T) {
+	said := 0
+	m := link.NewMeter(&states{all: []*messages.LinkState{
+		{}, {Up: true, Boot: "a"}, {Boot: "a"}, {Up: true, Boot: "a"}, {Up: true, Boot: "b"}, {Boot: "c"}, {Up: true, Boot: "b"},
+	}})
+	for run, want := range []uint64{2, 4} { // the second run begins with a again
+		if err := m.Run(t.Context(), func(*messages.LinkState) { said++ }); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Usage().Boots; got != want {
+			t.Errorf("run %d: %d boots, want %d", run, got, want)
+		}
+	}
+	if said != 14 {
+		t.Errorf("%d states passed on", said)
 	}
 }

@@ -11,6 +11,7 @@ import (
 // How a fault is watched.
 const (
 	lookEvery   = 20 * time.Millisecond
+	idleShare   = 10 // a look is followed by a pause of so many times its length
 	pardonEvery = time.Second
 	askFor      = 2 * time.Second
 	readFor     = 10 * time.Second
@@ -71,6 +72,7 @@ func (l *Live) watch(a *active) (v verdict) {
 			deadline = now.Add(l.cfg.Recovery)
 		}
 		problem := l.unwell(a)
+		look.Reset(max(lookEvery, idleShare*time.Since(now))) // with ten thousand services a look has its price
 		switch {
 		case problem != "" && now.After(deadline):
 			return verdict{state: StateNotWell, problem: problem, writes: l.writes(a), reads: l.reads(a)}

@@ -57,6 +57,7 @@ type judge struct {
 	generations map[string]uint64
 	suspended   map[string]time.Time // since when an actor waits for its supervisor
 	found       map[string]Invariant // by name, what was found so far
+	services    int                  // faults of service actors
 }
 
 // Bounds of what is normal.
@@ -143,7 +144,7 @@ func (j *judge) take(s *sample) {
 
 // takeUsage evaluates what VPP was asked for. When the cluster has changed there are reasons.
 func (j *judge) takeUsage(s *sample) {
-	const changed = "the cluster changed meanwhile"
+	const changed = "the cluster, or VPP itself, changed meanwhile"
 	switch refused := s.usage.Refused - j.first.usage.Refused; {
 	case s.changes != j.first.changes && refused > 0:
 		j.say("I3", NotEvaluated, changed)
@@ -192,6 +193,9 @@ func rootOf(s *sample) *runtime.ActorState {
 	}
 	return nil
 }
+
+// among takes note of a fault of a service actor while others suffered as well: where nothing was written at all, it has cost nothing.
+func (j *judge) among() { j.services++ }
 
 // alone takes the record of a fault that hit one service actor while nobody else suffered: it must have cost nothing.
 func (j *judge) alone(r *Record, changed bool) {
@@ -274,6 +278,9 @@ func (j *judge) final(s *sample) {
 		j.say("I8", Violated, "%s", strings.Join(problems[:min(len(problems), 3)], "; "))
 	}
 	check("I9", s.goroutines <= j.first.goroutines+mostGoroutines, "%d goroutines, %d at the beginning", s.goroutines, j.first.goroutines)
+	if _, judged := j.found["I4"]; !judged && j.services > 0 && s.changes == j.first.changes && s.usage.Writes == j.first.usage.Writes {
+		j.say("I4", Held, "")
+	}
 	for _, one := range j.verdicts() {
 		if one.State == Pending {
 			j.say(one.Name, Held, "")

@@ -167,3 +167,23 @@ func TestWell(t *testing.T) {
 		}
 	}
 }
+
+// TestAmong: of faults of services among others nothing can be told, unless nothing was written at all.
+func TestAmong(t *testing.T) {
+	for _, tt := range []struct {
+		writes, changes uint64
+		services        int
+		want            Holds
+	}{{0, 0, 3, Held}, {0, 0, 0, NotEvaluated}, {2, 0, 3, NotEvaluated}, {0, 1, 3, NotEvaluated}} {
+		j := newJudge(calm(0))
+		for range tt.services {
+			j.among()
+		}
+		last := calm(1)
+		last.usage.Writes, last.changes = tt.writes, tt.changes
+		j.final(last)
+		if got := j.verdicts()[4]; got.Name != "I4" || got.State != tt.want {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+}

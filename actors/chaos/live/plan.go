@@ -48,7 +48,7 @@ type Step struct {
 	Of string `json:"of,omitempty"`
 	// Weight is how often the step is chosen, compared with the others; 0 = 1. With At it means nothing.
 	Weight int `json:"weight,omitempty"`
-	// At has the step happen once, that long after the start; 0 = at random times.
+	// At has the step happen once, that long after the start, or as soon as the blast radius has room; 0 = at random times.
 	At Duration `json:"at,omitempty"`
 }
 

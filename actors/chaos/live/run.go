@@ -179,10 +179,10 @@ func (l *Live) goesOn(r *run) bool {
 	}
 }
 
-// strike injects what is due.
+// strike injects what is due, as far as the blast radius has room; what has a time comes first.
 func (l *Live) strike(r *run, now time.Time) {
 	for i := range r.plan.Faults {
-		if s := &r.plan.Faults[i]; s.At > 0 && !r.at[i] && now.Sub(r.Began) >= time.Duration(s.At) {
+		if s := &r.plan.Faults[i]; s.At > 0 && !r.at[i] && now.Sub(r.Began) >= time.Duration(s.At) && l.room(r) {
 			r.at[i] = true
 			l.hit(r, s)
 		}
@@ -254,7 +254,7 @@ func (l *Live) look(r *run, now time.Time) {
 	l.publish(r, s)
 }
 
-// judgeRecords has the faults judged that hit one service actor alone: those of a run with a blast radius of one.
+// judgeRecords has the faults judged that hit service actors: alone in a run with a blast radius of one.
 func (l *Live) judgeRecords(r *run, s *sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -265,7 +265,10 @@ func (l *Live) judgeRecords(r *run, s *sample) {
 		case record == nil:
 		case !record.Over():
 			open = append(open, id)
-		case r.plan.BlastRadius == 1 && isService(record.Actor):
+		case !isService(record.Actor):
+		case r.plan.BlastRadius > 1:
+			r.judge.among()
+		default:
 			r.judge.alone(record, s.changes != r.judge.first.changes)
 		}
 	}

@@ -17,7 +17,7 @@ type World interface {
 	Diff(ctx context.Context) ([]string, error)
 	// Usage is what VPP was asked for so far, without what Diff asks.
 	Usage() link.Usage
-	// Changes counts what the source has said was changed, so that what happens for a reason is told from what happens without.
+	// Changes counts reasons to change VPP: what the source has said was changed, and other VPPs than before.
 	Changes() uint64
 }
 
