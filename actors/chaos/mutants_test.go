@@ -128,7 +128,7 @@ func (m mutant) mustBeCaught(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the bug does not compile: %v\n%s", err, out)
 	}
-	out, err := exec.CommandContext(ctx, bin, "-test.run=^(TestSingleFaults|TestSeeds)$", "-test.failfast", "-first-failure").CombinedOutput()
+	out, err := exec.CommandContext(ctx, bin, "-test.run=^(TestSingleFaults|TestSeeds)$", "-test.failfast", "-first-failure", "-seeds=300").CombinedOutput()
 	found := failedSeed.Find(out)
 	if err == nil || found == nil {
 		t.Fatalf("not found: %v\n%s", err, out)
