@@ -18,12 +18,7 @@ func (l *ledger) ack(renderer, key string, have *nat44.State) *messages.RenderAc
 // ackRows describes what became of the rows of a service.
 func (l *ledger) ackRows(renderer, key string, have *nat44.State) *messages.RenderAck {
 	a := l.accounts[key]
-	ack := &messages.RenderAck{
-		Key: key, Generation: a.generation, Hash: a.hash, Renderer: renderer, State: messages.RenderState_RENDER_IN_SYNC,
-	}
-	if have == nil {
-		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
-	}
+	ack := a.ack(renderer, key, have != nil)
 	left := l.left(key)
 	if a.plan == nil {
 		if have != nil && left {
@@ -63,7 +58,7 @@ func (l *ledger) ackRow(ack *messages.RenderAck, key string, row *nat44.Row, hav
 		ack.Rows = append(ack.Rows, row.State(false, errContested))
 		return
 	}
-	dirty := l.dirty[row.Key]
+	_, dirty := l.dirty[row.Key]
 	var err error
 	if failed := l.failed[row.Key]; failed != nil {
 		err = failed.err

@@ -24,6 +24,7 @@ const (
 	causeFailed     = "refused by VPP"
 	causeWork       = "being programmed"
 	causeSettings   = "settings and interfaces are being programmed"
+	causeUnswept    = "routes of earlier runs are being removed"
 	causeInSync     = "in sync"
 	causeMirror     = "the services are those of the local mirror" // only a warning
 )

@@ -28,7 +28,7 @@ func (*audit) Stop(*runtime.Context) {}
 // Receive satisfies runtime.Behaviour.
 func (a *audit) Receive(c *runtime.Context, msg any) {
 	if _, ok := msg.(*auditTick); ok {
-		c.Send(c.PID(PathRenderer("nat44")), &messages.Verify{Reason: reasonAudit})
+		a.deps.tellRenderers(c, &messages.Verify{Reason: reasonAudit})
 		c.After(a.deps.Timing.Audit, &auditTick{})
 	}
 }

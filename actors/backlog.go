@@ -20,7 +20,8 @@ type thing interface {
 type backlog[K thing] struct {
 	noun    string // what the things are, for people
 	order   func(a, b K) int
-	claimed func(K) bool          // somebody wants it
+	claimed func(K) bool          // somebody wants it to be in VPP
+	users   func(K) []string      // services with a claim on it, ordered
 	dirty   map[K]bool            // may not be as wanted; true = it stands in the queue
 	queue   []K                   // to be looked at next; those that became clean meanwhile are still in it
 	failed  map[K]*failure        // refused by VPP
@@ -35,10 +36,48 @@ type failure struct {
 	until time.Time // not tried again before
 }
 
-func newBacklog[K thing](noun string, order func(a, b K) int, claimed func(K) bool) backlog[K] {
+func newBacklog[K thing](noun string, order func(a, b K) int, claimed func(K) bool, users func(K) []string) backlog[K] {
 	return backlog[K]{
-		noun: noun, order: order, claimed: claimed, dirty: map[K]bool{}, failed: map[K]*failure{}, leaving: map[string]map[K]bool{},
+		noun: noun, order: order, claimed: claimed, users: users, dirty: map[K]bool{}, failed: map[K]*failure{},
+		leaving: map[string]map[K]bool{},
 	}
+}
+
+// exchange changes what a service claims, and has everything looked at of which something else is wanted now. It returns the services
+// whose standing that changes: the service itself and those with a claim on the same things.
+func (b *backlog[K]) exchange(service string, before []K, change func() (changed []K)) []string {
+	others := map[string]bool{service: true}
+	for _, k := range before {
+		b.affected(k, others)
+	}
+	for _, k := range change() {
+		b.touch(k)
+		b.affected(k, others)
+	}
+	b.leave(service, before)
+	return sortedKeys(others)
+}
+
+// affected adds the services that have a claim on something.
+func (b *backlog[K]) affected(k K, services map[string]bool) {
+	for _, name := range b.users(k) {
+		services[name] = true
+	}
+}
+
+// concerned lists the services with a claim on one of the things, and those that are leaving.
+func (b *backlog[K]) concerned(things []K) []string {
+	if len(things)+len(b.leaving) == 0 {
+		return nil
+	}
+	services := map[string]bool{}
+	for _, k := range things {
+		b.affected(k, services)
+	}
+	for name := range b.leaving {
+		services[name] = true
+	}
+	return sortedKeys(services)
 }
 
 // touch has something looked at, and forgets that it failed: something else is wanted now.
@@ -133,6 +172,20 @@ func (b *backlog[K]) retry(now time.Time) {
 	slices.SortFunc(due, b.order)
 	for _, k := range due {
 		b.list(k)
+	}
+}
+
+// book sorts what has been in a batch: refused, as wanted, or to be looked at again.
+func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool, now time.Time, backoff time.Duration) {
+	for _, k := range batch {
+		switch err := refused[k]; {
+		case err != nil:
+			b.fail(k, err, now, backoff)
+		case asWanted(k):
+			b.clean(k)
+		default:
+			b.list(k)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // cluster is what an API server knows. Sources watch it.
@@ -23,14 +25,19 @@ type cluster struct {
 	services map[string]*messages.Service
 	slices   map[string]*messages.EndpointSlice
 	node     *messages.Node
+	peer     *messages.Node
 	watchers map[*watcher]bool
 }
 
 func newCluster() *cluster {
 	return &cluster{
-		services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, node: testNodeObject(),
+		services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, node: testNodeObject(), peer: peerNode("192.168.16.2"),
 		watchers: map[*watcher]bool{},
 	}
+}
+
+func peerNode(address string) *messages.Node {
+	return &messages.Node{Name: "n2", Uid: "u2", Zone: "b", Addresses: []string{address}, PodCidrs: []string{"10.1.2.0/24"}}
 }
 
 // change changes the cluster and tells the sources.
@@ -54,7 +61,7 @@ func poke(c chan struct{}) {
 func (k *cluster) objects() *normalize.Objects {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all := &normalize.Objects{Nodes: []*messages.Node{k.node}}
+	all := &normalize.Objects{Nodes: []*messages.Node{k.node, k.peer}}
 	for _, key := range sortedKeys(k.services) {
 		all.Services = append(all.Services, k.services[key])
 	}
@@ -129,16 +136,19 @@ func (k *cluster) mutate(r *rand.Rand) {
 			node.Zone = []string{"a", "b"}[r.IntN(2)]
 			node.Addresses = [][]string{{"192.168.16.1"}, {"172.30.1.1", "192.168.16.1"}, {"172.30.1.2"}}[r.IntN(3)]
 			node.PodCidrs = [][]string{{"10.1.1.0/24"}, {"10.1.0.0/16"}}[r.IntN(2)]
-			k.node = node
+			k.node, k.peer = node, peerNode([]string{"192.168.16.2", "203.0.113.2"}[r.IntN(2)])
 		}
 	})
 }
+
+// externalAddresses are few; among them one that may be that of a host, one that nodes have at times, and one that the peer has at times.
+var externalAddresses = []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "192.168.16.50", "172.30.1.1"}
 
 func randomService(r *rand.Rand, name string, n int) *messages.Service {
 	s := testService(name, fmt.Sprint("10.96.0.", 10+n))
 	s.Namespace, s.Created = "ns", int64(r.IntN(3))
 	if r.IntN(2) == 0 {
-		s.ExternalIps = []string{fmt.Sprint("203.0.113.", r.IntN(3))}
+		s.ExternalIps = []string{externalAddresses[r.IntN(len(externalAddresses))]}
 	}
 	if r.IntN(3) == 0 {
 		s.Type = messages.ServiceType_NODE_PORT
@@ -169,31 +179,84 @@ func randomSlice(r *rand.Rand, name, service string) *messages.EndpointSlice {
 	return s
 }
 
-// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
-// that was created first, then to the smaller key, and none where somebody else has one. The rules are about the frontends that nobody else
-// owns.
-func (k *cluster) reference(config nat44.Config, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
+// views resolves every service by itself.
+func (k *cluster) views(d *Deps) []*messages.ServiceView {
 	snapshot := kube.Collect(testNode, k.objects(), nil)
 	node := snapshot.GetNode().GetSelf()
 	addresses := slices.Clone(node.GetAddresses())
-	if uplink := "192.168.16.1"; !slices.Contains(addresses, uplink) {
-		addresses = append(addresses, uplink)
+	if !slices.Contains(addresses, uplinkAddress) {
+		addresses = append(addresses, uplinkAddress)
 	}
+	var views []*messages.ServiceView
+	for _, in := range snapshot.GetServices() {
+		if in.GetService() != nil {
+			views = append(views, service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, d.Serving))
+		}
+	}
+	return views
+}
+
+// uplinkAddress is what the uplink of the simulated VPP has.
+const uplinkAddress = "192.168.16.1"
+
+// refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of which something is refused or, else,
+// dropped, and external addresses of which something is refused and nothing dropped. Nothing for addresses of nodes, and what may be the
+// address of a host gives way to it.
+func (k *cluster) refusals(d *Deps) map[netip.Prefix]routes.Route {
+	want := map[netip.Prefix]routes.Route{}
+	for _, network := range d.Serving.ServiceCIDRs {
+		want[network] = routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+	}
+	type wishes struct{ reject, drop, external bool }
+	all := map[string]wishes{}
+	for _, view := range k.views(d) {
+		for _, f := range view.GetFrontends() {
+			if f.GetScope() != messages.Scope_SCOPE_CLUSTER && f.GetScope() != messages.Scope_SCOPE_EXTERNAL {
+				continue
+			}
+			w := all[f.GetAddress()]
+			w.reject = w.reject || f.GetAction() == messages.Action_ACTION_REJECT
+			w.drop = w.drop || f.GetAction() == messages.Action_ACTION_DROP
+			w.external = f.GetScope() == messages.Scope_SCOPE_EXTERNAL // in these clusters an address is either
+			all[f.GetAddress()] = w
+		}
+	}
+	k.mu.Lock()
+	hosts := slices.Concat([]string{uplinkAddress}, k.node.GetAddresses(), k.peer.GetAddresses())
+	k.mu.Unlock()
+	uplink := netip.MustParsePrefix(uplinkAddress + "/24")
+	for address, w := range all {
+		addr := netip.MustParseAddr(address)
+		route := routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+		switch {
+		case slices.Contains(hosts, address), !w.reject && !w.drop, w.external && w.drop:
+			continue
+		case !w.reject:
+			route.Kind = routes.Drop
+		case w.external && uplink.Contains(addr):
+			route.Rank = routes.Yielding
+		}
+		want[netip.PrefixFrom(addr, 32)] = route
+	}
+	return want
+}
+
+// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
+// that was created first, then to the smaller key, and none where somebody else has one. The rules are about the frontends that nobody else
+// owns.
+func (k *cluster) reference(d *Deps, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
 		created int64
 		key     string
 	}
 	owners, rows := map[nat44.Key]owner{}, map[nat44.Key]nat44.Row{}
 	rules := map[string][]acl.Rule{}
+	config := d.NAT44
 	config.Guarded = true
-	for _, in := range snapshot.GetServices() {
-		if in.GetService() == nil {
-			continue
-		}
-		view := service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, service.Config{})
-		rules[in.GetKey()] = acl.Plan(view, acl.Config{}).Rules
+	for _, view := range k.views(d) {
+		rules[view.GetKey()] = acl.Plan(view, acl.Config{}).Rules
 		for _, row := range nat44.Plan(view, config).Rows {
-			mine, other := owner{in.GetService().GetCreated(), in.GetKey()}, owners[row.Key]
+			mine, other := owner{view.GetCreated(), view.GetKey()}, owners[row.Key]
 			taken := other.key != "" && (other.created < mine.created || other.created == mine.created && other.key < mine.key)
 			if !taken && !foreign[row.Key] {
 				owners[row.Key], rows[row.Key] = mine, row

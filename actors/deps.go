@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
@@ -104,6 +105,8 @@ type Deps struct {
 	SessionStats SessionStats
 	// SessionObserver counts NAT sessions; nil = nobody does.
 	SessionObserver SessionObserver
+	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs.
+	Routes routes.Config
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
 	// Attachments keeps which interface is that of which pod, as it was told; nil = only as long as the process lives.

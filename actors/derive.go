@@ -20,6 +20,15 @@ func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	return &messages.NodeContext{Node: self, Addresses: addresses}
 }
 
+// hostAddresses are the addresses of all nodes, ordered.
+func hostAddresses(in *messages.NodeInput) []string {
+	lists := map[string][]string{"": in.GetSelf().GetAddresses()}
+	for name, node := range in.GetNodes() {
+		lists[name] = node.GetAddresses()
+	}
+	return union(lists)
+}
+
 // localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices without a service have none.
 func localEndpoints(in *messages.ServiceInput, node string) []string {
 	if in.GetService() == nil {

@@ -20,6 +20,17 @@ type customer struct {
 	acked            *messages.RenderAck   // last one sent
 }
 
+// ack is the answer to a service of which everything is in VPP; known says whether VPP is known at all.
+func (a *customer) ack(renderer, key string, known bool) *messages.RenderAck {
+	ack := &messages.RenderAck{
+		Key: key, Generation: a.generation, Hash: a.hash, Renderer: renderer, State: messages.RenderState_RENDER_IN_SYNC,
+	}
+	if !known {
+		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
+	}
+	return ack
+}
+
 // bookkeeper is what an enrolment needs of the renderer that it belongs to.
 type bookkeeper interface {
 	// customer is a service that the renderer knows; nil = it does not.

@@ -40,7 +40,7 @@ type healthTick struct{}
 
 // expected are the parts without which the node is not ready.
 func (d *Deps) expected() []string {
-	parts := []string{"link", "interfaces", "nat44", "watch", "registry"}
+	parts := append([]string{"link", "interfaces", "watch", "registry"}, d.renderers()...)
 	if d.NodeSync != nil {
 		parts = append(parts, "nodes")
 	}

@@ -25,7 +25,7 @@ func TestHealerIsReadyWhenEverybodyIs(t *testing.T) {
 			s.tell(&messages.Health{Part: part, Ok: true})
 		}
 		report := s.deps.Readiness.Load()
-		if !report.Ready || report.Reasons() != "" || len(report.Parts) != 6 {
+		if !report.Ready || report.Reasons() != "" || len(report.Parts) != 7 {
 			t.Errorf("report %+v", report)
 		}
 		s.tell(&messages.Health{Part: "nat44", Reason: "3 rows refused", Epoch: 7})

@@ -53,7 +53,7 @@ func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options),
 		h.deps = &Deps{
 			NodeName: testNode, Source: h.cluster.source(), Link: h.wire, Readiness: &Readiness{},
 			NAT44: nat44.Config{Node: testNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
-			NodeSync: &agreeable{},
+			NodeSync: &agreeable{}, Serving: testServing(),
 		}
 		h.sim = runtime.NewSim(runtime.SimOptions{Seed: seed, Bubble: true, MessageCost: 200 * time.Microsecond, StepLimit: 3_000_000})
 		o := h.sim.Options()

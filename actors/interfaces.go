@@ -206,7 +206,8 @@ func (i *interfacesActor) tell(c *runtime.Context) {
 	if i.set == nil {
 		return
 	}
-	for _, path := range []string{PathRenderer("nat44"), PathNodes, PathRegistry, PathIntrospect} {
+	i.deps.tellRenderers(c, i.set)
+	for _, path := range []string{PathNodes, PathRegistry, PathIntrospect} {
 		c.Send(c.PID(path), i.set)
 	}
 }

@@ -27,7 +27,10 @@ func newLedger(config nat44.Config) *ledger {
 		_, found := claims.Owner(k)
 		return found
 	}
-	return &ledger{backlog: newBacklog("rows", nat44.Key.Compare, claimed), accounts: map[string]*account{}, claims: claims, planned: config, guard: newGuard()}
+	return &ledger{
+		backlog: newBacklog("rows", nat44.Key.Compare, claimed, claims.Services), accounts: map[string]*account{}, claims: claims, planned: config,
+		guard: newGuard(),
+	}
 }
 
 // customer is a service that has an account; nil = it has none.
@@ -58,35 +61,26 @@ func (l *ledger) put(key string, generation, hash uint64, view *messages.Service
 
 // plan translates one view into rows and claims them.
 func (l *ledger) plan(key string, a *account) []string {
-	others := map[string]bool{key: true}
-	before := l.claims.Of(key)
-	for _, k := range before {
-		l.affected(k, others)
-	}
-	var changed []nat44.Key
-	l.guard.put(key, a.view)
-	if a.view == nil {
-		a.plan = nil
-		changed = l.claims.Remove(key)
-	} else {
-		config := l.planned
-		config.Guarded = l.guard.guards(key)
-		a.plan = nat44.Plan(a.view, config)
-		changed = l.claims.Set(key, a.view.GetCreated(), a.plan.Rows)
-	}
-	for _, k := range changed {
-		l.touch(k)
-		l.affected(k, others)
-	}
-	l.leave(key, before)
-	return sortedKeys(others)
+	return l.exchange(key, l.claims.Of(key), func() []nat44.Key {
+		l.guard.put(key, a.view)
+		changed := l.claim(key, a)
+		for _, k := range changed {
+			l.guard.touch(k) // whether a rule counts depends on who owns the row
+		}
+		return changed
+	})
 }
 
-// affected adds the services that have a claim on a row.
-func (l *ledger) affected(k nat44.Key, services map[string]bool) {
-	for _, name := range l.claims.Services(k) {
-		services[name] = true
+// claim claims the rows of a service and returns those that are changed by it.
+func (l *ledger) claim(key string, a *account) []nat44.Key {
+	if a.view == nil {
+		a.plan = nil
+		return l.claims.Remove(key)
 	}
+	config := l.planned
+	config.Guarded = l.guard.guards(key)
+	a.plan = nat44.Plan(a.view, config)
+	return l.claims.Set(key, a.view.GetCreated(), a.plan.Rows)
 }
 
 // replan translates everything anew, because the settings changed.

@@ -83,7 +83,8 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 }
 
 func (l *linkActor) tell(c *runtime.Context) {
-	for _, path := range []string{PathInterfaces, PathRenderer("nat44"), PathSessions, PathIntrospect} {
+	l.deps.tellRenderers(c, l.state)
+	for _, path := range []string{PathInterfaces, PathSessions, PathIntrospect} {
 		c.Send(c.PID(path), l.state)
 	}
 }

@@ -70,7 +70,7 @@ func (w *world) keptUp() {
 				warned++
 			}
 		}
-		return warned == 2
+		return warned == 3 // the registry and both renderers
 	})
 	if w.readiness.Load().Ready {
 		w.t.Error("ready without a source")
@@ -135,7 +135,7 @@ func TestDeathsWhileTheMirrorServesWriteNothing(t *testing.T) {
 	w.startWith(m)
 	w.keptUp()
 	for _, path := range []string{
-		PathRegistry, PathRenderer("nat44"), PathWatch, PathService("default/web"), PathInterfaces, PathServices, PathHealer, PathNodes,
+		PathRegistry, PathRenderer("nat44"), PathRenderer("routes"), PathWatch, PathService("default/web"), PathInterfaces, PathServices, PathHealer, PathNodes,
 	} {
 		w.unwritten(func() {
 			w.kill(path)

@@ -16,6 +16,7 @@ type outlet struct {
 	deps    *Deps
 	object  string // the renderer, in journal and metrics
 	link    *messages.LinkState
+	boot    string    // of the last VPP that was there
 	verify  string    // why a read of VPP is wanted although we believe to know it; "" = it is not
 	retell  bool      // after that read, every service is told where it stands, whether it has been told or not
 	damaged bool      // what was read was not what we knew; until it is repaired we are not ready
@@ -40,8 +41,10 @@ func (o *outlet) linkChanged(m *messages.LinkState) (lost, reborn bool) {
 	if lost {
 		o.delayed, o.refused, o.refusal = time.Time{}, nil, 0
 	}
-	reborn = m.GetUp() && m.GetBoot() != o.link.GetBoot()
 	o.link = m
+	if reborn = m.GetUp() && m.GetBoot() != o.boot; reborn {
+		o.boot = m.GetBoot()
+	}
 	return lost, reborn
 }
 

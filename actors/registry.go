@@ -31,6 +31,7 @@ type registry struct {
 	vpp        []string // VPP addresses of this node, "ip/len"
 	looked     bool     // VPP's interfaces are known, so vpp is what it is
 	context    *messages.NodeContext
+	hosts      []string // addresses of all nodes; shared with messages
 	renderers  map[string]standing
 	epochs     map[string]uint64   // of renderers; shared with specs, so it is replaced and not modified
 	doubts     int                 // digests in a row that differed
@@ -67,9 +68,7 @@ func (r *registry) Start(c *runtime.Context) {
 	r.report(c, false, "no complete snapshot yet", 0)
 	r.pull(c)
 	r.askInterfaces(c)
-	for _, renderer := range r.deps.renderers() {
-		c.Send(c.PID(PathRenderer(renderer)), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
-	}
+	r.deps.tellRenderers(c, &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
 	r.keep(c)
 	c.After(r.deps.Timing.Retry, &registryTick{})
 	c.After(r.deps.Timing.Audit, &rollCall{})
@@ -257,9 +256,17 @@ func sameInput(a, b *messages.ServiceInput) bool {
 
 // nodeChanged takes what Kubernetes says of the nodes.
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput, run uint64) {
-	if at := mark(run, in.GetGeneration()); at > r.nodeAt {
-		r.node, r.nodeAt = in, at
-		r.updateContext(c)
+	at := mark(run, in.GetGeneration())
+	if at <= r.nodeAt {
+		return
+	}
+	r.node, r.nodeAt = in, at
+	hosts := hostAddresses(in)
+	news := !slices.Equal(r.hosts, hosts)
+	r.hosts = hosts
+	if before := r.context; !r.updateContext(c) && news && before != nil {
+		r.generation++
+		r.beginAll(c)
 	}
 }
 
@@ -279,14 +286,14 @@ func (r *registry) interfacesChanged(c *runtime.Context, set *messages.Interface
 	r.tellEndpoints(c)
 }
 
-// updateContext tells every service when something of the node changed that serving depends on.
-func (r *registry) updateContext(c *runtime.Context) {
+// updateContext tells every service when something of the node changed that serving depends on, and reports whether it did.
+func (r *registry) updateContext(c *runtime.Context) bool {
 	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
-		return // a restarted registry must not give out less than its predecessor knew
+		return false // a restarted registry must not give out less than its predecessor knew
 	}
 	next := nodeContext(r.node.GetSelf(), r.vpp)
 	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
-		return
+		return false
 	}
 	r.generation++
 	next.Generation = r.generation
@@ -295,6 +302,7 @@ func (r *registry) updateContext(c *runtime.Context) {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
 	}
 	r.beginAll(c)
+	return true
 }
 
 // keys are the services whose actors must exist: also those that are gone and have not retired yet.

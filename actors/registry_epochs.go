@@ -46,7 +46,7 @@ func (r *registry) begin(c *runtime.Context, renderer string) {
 	s.begun = r.generation
 	r.renderers[renderer] = s
 	c.Send(c.PID(PathRenderer(renderer)), &messages.Begin{
-		Epoch: s.epoch, Keys: keys, Node: r.context, Generation: s.begun, Provisional: !r.complete,
+		Epoch: s.epoch, Keys: keys, Node: r.context, Generation: s.begun, Provisional: !r.complete, NodeAddresses: r.hosts,
 	})
 	if !s.anew {
 		return

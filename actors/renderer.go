@@ -139,7 +139,7 @@ func (r *renderer) adopt(c *runtime.Context, key string, generation, hash uint64
 	names := r.put(key, generation, hash, view)
 	if r.have != nil && r.work == nil {
 		for _, k := range r.claims.Of(key) {
-			if r.dirty[k] && len(nat44.DiffRow(r.held(k), r.wanted(k))) == 0 {
+			if r.dirty[k] && r.asWanted(k) {
 				r.clean(k)
 			}
 		}
@@ -154,17 +154,7 @@ func (r *renderer) standing(key string) *messages.RenderAck { return r.ack(r.nam
 
 // answerAll tells every service with a claim on one of the rows where it stands, and those that are leaving.
 func (r *renderer) answerAll(c *runtime.Context, keys []nat44.Key) {
-	if len(keys)+len(r.leaving) == 0 {
-		return
-	}
-	services := map[string]bool{}
-	for _, k := range keys {
-		r.affected(k, services)
-	}
-	for name := range r.leaving {
-		services[name] = true
-	}
-	for _, name := range sortedKeys(services) {
+	for _, name := range r.concerned(keys) {
 		r.answer(c, name)
 	}
 }
@@ -207,6 +197,9 @@ func (r *renderer) held(k nat44.Key) *nat44.Row {
 	}
 	return nil
 }
+
+// asWanted reports whether VPP holds a row as it is wanted. What VPP holds must be known.
+func (r *renderer) asWanted(k nat44.Key) bool { return len(nat44.DiffRow(r.held(k), r.wanted(k))) == 0 }
 
 // tick repeats and retries.
 func (r *renderer) tick(c *runtime.Context) {

@@ -86,17 +86,8 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 	if m.session != r.link.GetSession() || r.have == nil {
 		return // VPP was away meanwhile, everything is read again
 	}
-	o := r.book(m)
-	for _, k := range m.keys {
-		switch err := o.refused[k]; {
-		case err != nil:
-			r.fail(k, err, c.Now(), r.deps.Timing.Backoff)
-		case len(nat44.DiffRow(r.held(k), r.wanted(k))) == 0:
-			r.clean(k)
-		default:
-			r.list(k)
-		}
-	}
+	o := r.noteResults(m)
+	r.book(m.keys, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff)
 	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
 	}
@@ -105,8 +96,8 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 	r.answerAll(c, m.keys)
 }
 
-// book enters what VPP has done into what it holds.
-func (r *renderer) book(m *applied) (o outcome[nat44.Key]) {
+// noteResults enters what VPP has done into what it holds.
+func (r *renderer) noteResults(m *applied) (o outcome[nat44.Key]) {
 	for i := range m.results {
 		res := &m.results[i]
 		var row *nat44.Key

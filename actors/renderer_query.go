@@ -83,7 +83,7 @@ func (r *renderer) diff(c *runtime.Context) {
 }
 
 func compareWithVPP(ctx context.Context, caller link.Caller, want *nat44.Want, guard *acl.Want, sweep bool) *DiffPage {
-	state, err := nat44.Read(ctx, caller, want.Reject...)
+	state, err := nat44.Read(ctx, caller)
 	if err != nil {
 		return &DiffPage{Err: err}
 	}

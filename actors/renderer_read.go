@@ -13,11 +13,11 @@ import (
 func (r *renderer) startRead(c *runtime.Context) {
 	w := &work{session: r.link.GetSession(), began: c.Now(), reason: r.reading(r.have != nil)}
 	r.work = w
-	post, caller, reject := c.Post(), r.deps.Link, r.planned.Reject
+	post, caller := c.Post(), r.deps.Link
 	guard := r.have == nil || r.guard.needed() // others may change lists, and who has none of ours needs none
 	c.Go("read", func(ctx context.Context) {
 		m := &readDone{work: w}
-		if m.state, m.err = nat44.Read(ctx, caller, reject...); m.err == nil && guard {
+		if m.state, m.err = nat44.Read(ctx, caller); m.err == nil && guard {
 			m.lists = readLists(ctx, caller)
 			m.err = m.lists.err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-const nat = "nat44"
+const nat, refusing = "nat44", "routes"
 
 // withRenderer plays a renderer that is connected to VPP, whose interfaces are known; the services "a/a" and "b/b" have extras.
 func withRenderer(t *testing.T, play func(s *stage)) {

@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -36,6 +37,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "nobody" where it is neither dropped nor
 //	                     translated
+//	routes FILE          it holds these routes of ours (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
 //	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an owner, as having lost none
 func TestStories(t *testing.T) {
@@ -98,6 +100,7 @@ func (s *story) run(command string, args []string) {
 		"rows":     {1, func(args []string) { s.state(args[0], s.heldRows) }},
 		"lists":    {1, func(args []string) { s.state(args[0], s.heldLists) }},
 		"packet":   {4, func(args []string) { s.packet(args[0], args[1], args[2], args[3]) }},
+		"routes":   {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
 		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict": {-1, s.conflict},
 	}
@@ -218,6 +221,23 @@ func (s *story) heldLists() string {
 	}
 	slices.Sort(lines)
 	return strings.Join(append(lines, ""), "\n")
+}
+
+// heldRoutes are the routes of ours, with the names of their sources.
+func (s *story) heldRoutes() string {
+	state, err := routes.Read(s.Context(), s.world.deps.Link)
+	if err != nil {
+		return err.Error()
+	}
+	sources, lines := map[uint8]routes.Rank{}, []string{}
+	for rank, id := range state.Sources {
+		sources[id] = rank
+	}
+	for place, kind := range state.Routes {
+		lines = append(lines, fmt.Sprintf("%s %s %s\n", place.Prefix, sources[place.Source], kind))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
 }
 
 // state compares VPP with a file.

@@ -31,10 +31,12 @@ func goneSpec(generation uint64) *messages.ServiceSpec {
 // word is the last Render that the renderer was sent.
 func (s *stage) word() *messages.Render { return latest[*messages.Render](s, PathRenderer("nat44")) }
 
-// answerWord answers the last Render.
+// answerWord lets every renderer answer its last Render.
 func (s *stage) answerWord(state messages.RenderState) {
-	w := s.word()
-	s.tell(&messages.RenderAck{Key: webKey, Generation: w.GetGeneration(), Hash: w.GetHash(), Renderer: "nat44", State: state})
+	for _, renderer := range Renderers() {
+		w := latest[*messages.Render](s, PathRenderer(renderer))
+		s.tell(&messages.RenderAck{Key: webKey, Generation: w.GetGeneration(), Hash: w.GetHash(), Renderer: renderer, State: state})
+	}
 }
 
 func TestServiceAsksUntilItIsAnswered(t *testing.T) {
@@ -211,11 +213,11 @@ func TestServicePublishesEveryAnswer(t *testing.T) {
 		for range 2 { // the second one is the same: introspection may have missed the first
 			s.answerWord(messages.RenderState_RENDER_IN_SYNC)
 		}
-		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 3 {
-			t.Errorf("published %d times, want the spec and two answers", n)
+		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 1+2*len(Renderers()) {
+			t.Errorf("published %d times, want the spec and two answers of each renderer", n)
 		}
 		s.tell(&messages.Resync{Sibling: "introspect"})
-		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 4 {
+		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 2+2*len(Renderers()) {
 			t.Errorf("published %d times, want once more for a new introspection", n)
 		}
 	})

@@ -63,13 +63,14 @@ func (s *stage) cast(services []string) runtime.Spec {
 	parts := map[string]func() runtime.Behaviour{
 		PathJournal: newJournal, PathIntrospect: func() runtime.Behaviour { return newIntrospect(s.deps) },
 		PathHealer: func() runtime.Behaviour { return &healer{deps: s.deps} }, PathLink: func() runtime.Behaviour { return newLink(s.deps) },
-		PathInterfaces:        func() runtime.Behaviour { return newInterfaces(s.deps) },
-		PathRenderer("nat44"): func() runtime.Behaviour { return newRenderer(s.deps) },
-		PathAudit:             func() runtime.Behaviour { return newAudit(s.deps) },
-		PathSessions:          func() runtime.Behaviour { return newSessionKeeper(s.deps) },
-		PathRegistry:          func() runtime.Behaviour { return newRegistry(s.deps) },
-		PathNodes:             func() runtime.Behaviour { return newNodes(s.deps) },
-		PathWatch:             func() runtime.Behaviour { return newWatch(s.deps) },
+		PathInterfaces:         func() runtime.Behaviour { return newInterfaces(s.deps) },
+		PathRenderer("nat44"):  func() runtime.Behaviour { return newRenderer(s.deps) },
+		PathRenderer("routes"): func() runtime.Behaviour { return newRefuser(s.deps) },
+		PathAudit:              func() runtime.Behaviour { return newAudit(s.deps) },
+		PathSessions:           func() runtime.Behaviour { return newSessionKeeper(s.deps) },
+		PathRegistry:           func() runtime.Behaviour { return newRegistry(s.deps) },
+		PathNodes:              func() runtime.Behaviour { return newNodes(s.deps) },
+		PathWatch:              func() runtime.Behaviour { return newWatch(s.deps) },
 	}
 	child := func(path string) runtime.Child {
 		spec := runtime.Spec{Kind: "extra", New: func() runtime.Behaviour { return &extra{s, path} }}
@@ -96,7 +97,8 @@ func (s *stage) cast(services []string) runtime.Spec {
 	}
 	return runtime.Ordered("root", []runtime.Child{
 		child(PathJournal), child(PathIntrospect), child(PathHealer),
-		group("dataplane", child(PathLink), child(PathInterfaces), child(PathRenderer("nat44")), child(PathAudit), group("upkeep", child(PathSessions))),
+		group("dataplane", child(PathLink), child(PathInterfaces), child(PathRenderer("nat44")), child(PathRenderer("routes")), child(PathAudit),
+			group("upkeep", child(PathSessions))),
 		group("world", child(PathRegistry), child(PathNodes), servicesChild, child(PathWatch)),
 	}, runtime.Policy{})
 }

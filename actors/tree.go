@@ -6,8 +6,18 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// renderers are the names of the renderers of this agent, in the order of the tree.
-func (d *Deps) renderers() []string { return []string{"nat44"} }
+// Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.
+func Renderers() []string { return []string{"nat44", "routes"} }
+
+// renderers are those of this agent.
+func (*Deps) renderers() []string { return Renderers() }
+
+// tellRenderers sends the same to every renderer.
+func (d *Deps) tellRenderers(c *runtime.Context, msg any) {
+	for _, name := range d.renderers() {
+		c.Send(c.PID(PathRenderer(name)), msg)
+	}
+}
 
 // roleGivers are the renderers that give interfaces their roles.
 func (*Deps) roleGivers() []string { return []string{"nat44"} }
@@ -19,6 +29,7 @@ func Tree(d *Deps) runtime.Spec {
 		{Name: "link", Spec: d.actor("link", func() runtime.Behaviour { return newLink(d) }), Reaction: runtime.ReactRestart},
 		{Name: "interfaces", Spec: d.actor("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
 		{Name: "nat44", Spec: d.actor("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
+		{Name: "routes", Spec: d.actor("routes", func() runtime.Behaviour { return newRefuser(d) }), Reaction: runtime.ReactResync},
 		{Name: "audit", Spec: d.actor("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
 		{Name: "upkeep", Spec: runtime.Ordered("upkeep", []runtime.Child{
 			{Name: "sessions", Spec: d.actor("sessions", func() runtime.Behaviour { return newSessionKeeper(d) }), Reaction: runtime.ReactNone},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
 // witness compares a running troupe and its VPP with what they should be. It asks VPP itself and computes everything from scratch.
@@ -36,7 +38,7 @@ func (w *witness) wrong() string {
 	if err != nil {
 		return err.Error()
 	}
-	want, rules := w.cluster.reference(w.deps.NAT44, w.foreign)
+	want, rules := w.cluster.reference(w.deps, w.foreign)
 	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
@@ -58,7 +60,7 @@ func (w *witness) wrong() string {
 	if reason := w.fatal.Load(); reason != nil {
 		wrong = append(wrong, "fatal: "+*reason)
 	}
-	return strings.Join(slices.Concat(wrong, w.wrongLists(rules), w.wrongStatuses(), w.wrongActors()), "\n")
+	return strings.Join(slices.Concat(wrong, w.wrongRoutes(), w.wrongLists(rules), w.wrongStatuses(), w.wrongActors()), "\n")
 }
 
 // wrongLists compares what VPP drops, and where, with the rules.
@@ -85,6 +87,34 @@ func (w *witness) wrongLists(rules []acl.Rule) (wrong []string) {
 	return wrong
 }
 
+// wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a route beneath a better one of others.
+func (w *witness) wrongRoutes() (wrong []string) {
+	want := w.cluster.refusals(w.deps)
+	state, err := routes.Read(context.Background(), w.vpp, slices.Collect(maps.Keys(want))...)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	held := map[netip.Prefix]routes.Route{}
+	for place, kind := range state.Routes {
+		rank := map[uint8]routes.Rank{state.Sources[routes.Firm]: routes.Firm, state.Sources[routes.Yielding]: routes.Yielding}[place.Source]
+		if _, twice := held[place.Prefix]; twice || rank == 0 {
+			wrong = append(wrong, fmt.Sprintf("VPP holds %s twice, or of a source that is not in use", place.Prefix))
+		}
+		held[place.Prefix] = routes.Route{Kind: kind, Rank: rank}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(want), comparePrefixes) {
+		if got := held[p]; got != want[p] && state.Beneath[p] == "" {
+			wrong = append(wrong, fmt.Sprintf("route %s is %q, want %q", p, got, want[p]))
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(held), comparePrefixes) {
+		if _, wanted := want[p]; !wanted {
+			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which nobody wants", p))
+		}
+	}
+	return wrong
+}
+
 // wrongStatuses compares what introspection shows with who exists.
 func (w *witness) wrongStatuses() (wrong []string) {
 	answer, err := w.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{})
@@ -99,8 +129,8 @@ func (w *witness) wrongStatuses() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("%s is shown as %v: %s", s.GetKey(), r.GetState(), r.GetError()))
 			}
 		}
-		if len(s.GetRenders()) != 1 {
-			wrong = append(wrong, s.GetKey()+" is shown without its renderer")
+		if len(s.GetRenders()) != len(Renderers()) {
+			wrong = append(wrong, s.GetKey()+" is shown without one of its renderers")
 		}
 	}
 	if want := w.cluster.existing(); !slices.Equal(shown, want) {
@@ -112,7 +142,7 @@ func (w *witness) wrongStatuses() (wrong []string) {
 // wrongActors finds actors that are left over, missing, or not able to work.
 func (w *witness) wrongActors() (wrong []string) {
 	want := []string{
-		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathHealer, PathIntrospect, PathJournal,
+		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathRenderer(refusing), PathHealer, PathIntrospect, PathJournal,
 		"agent/dataplane/upkeep", PathSessions,
 		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
 	}

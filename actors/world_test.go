@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -22,6 +24,11 @@ import (
 
 // patience is how long a test waits for something that should happen at once. No test asserts on time.
 const patience = 30 * time.Second
+
+// testServing are the settings of a cluster with one service network.
+func testServing() service.Config {
+	return service.Config{ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
+}
 
 // source is a cluster in memory, with the semantics of the real sources: first a snapshot, then changes, a snapshot on Refresh.
 type source struct {
@@ -140,7 +147,7 @@ func (w *world) startWith(from kube.Source) {
 	}}, log)
 	w.deps = &Deps{
 		NodeName: testNode, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
-		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer, Attachments: w.attachments,
+		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer, Attachments: w.attachments, Serving: testServing(),
 	}
 	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { w.fatal.Store(&reason) }})
 	w.system = system
@@ -212,7 +219,7 @@ func (w *world) inSync() bool {
 		return false
 	}
 	for _, s := range statuses {
-		if _, ok := want[s.GetKey()]; !ok || len(s.GetRenders()) == 0 {
+		if _, ok := want[s.GetKey()]; !ok || len(s.GetRenders()) != len(Renderers()) {
 			return false
 		}
 		for _, r := range s.GetRenders() {

@@ -715,7 +715,9 @@ type Begin struct {
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The source has not spoken yet; these are the services of the local mirror. They are programmed, but the barrier stays closed, and the
 	// first list that is not provisional has all of them speak once more.
-	Provisional   bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
+	Provisional bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
+	// Addresses of all nodes of the cluster, ordered: no renderer may make one of them unreachable, whatever a service says.
+	NodeAddresses []string `protobuf:"bytes,6,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,6 +785,13 @@ func (x *Begin) GetProvisional() bool {
 		return x.Provisional
 	}
 	return false
+}
+
+func (x *Begin) GetNodeAddresses() []string {
+	if x != nil {
+		return x.NodeAddresses
+	}
+	return nil
 }
 
 // registry -> service: render again for this epoch of this renderer.
@@ -1581,7 +1590,7 @@ const file_control_proto_rawDesc = "" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05begun\x18\x03 \x01(\x04R\x05begun\x12\x1a\n" +
-	"\bservices\x18\x04 \x01(\x04R\bservices\"\x9c\x01\n" +
+	"\bservices\x18\x04 \x01(\x04R\bservices\"\xc3\x01\n" +
 	"\x05Begin\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
@@ -1589,7 +1598,8 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x12 \n" +
-	"\vprovisional\x18\x05 \x01(\bR\vprovisional\":\n" +
+	"\vprovisional\x18\x05 \x01(\bR\vprovisional\x12%\n" +
+	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\":\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"O\n" +

@@ -166,7 +166,7 @@ func (r *run) checkUnsynced(o *outcome) {
 	})
 	time.Sleep(5 * timing.Retry) // nothing happens: there is nothing to wait for
 	if n := r.mutating() - before.Mutating(); n != 0 {
-		r.Errorf("%d messages changed VPP before everything was listed, want 0: %+v", n, r.link.take())
+		r.Errorf("%d messages changed VPP before everything was listed, want 0: %+v\n%s", n, r.link.take(), r.vpp.Counters().String())
 	}
 	r.judge(r.compareRows(o.Expect, r.rows()), nil)
 	if len(o.Packets)+len(o.UDPFlows)+len(o.HealthChecks) > 0 || o.Metrics != nil || len(r.file.Steps) > 0 {
@@ -177,7 +177,7 @@ func (r *run) checkUnsynced(o *outcome) {
 // checkWrites compares the rows that were written with those that may be: what is in touched, and what really changed.
 func (r *run) checkWrites(o *outcome, after map[string]row) {
 	r.Helper()
-	writes := r.link.take()
+	writes, routed := r.link.take(), r.link.takeRoutes()
 	for _, frontend := range written(writes) {
 		if r.before[frontend].text == after[frontend].text {
 			r.Errorf("%s: %s was written and is as before", r.step, frontend)
@@ -190,8 +190,13 @@ func (r *run) checkWrites(o *outcome, after map[string]row) {
 		return
 	}
 	r.tally.count("touched lists", 1)
-	if n := r.mutating() - r.mutations; r.built == 0 && r.step != "start" && n != uint64(len(writes)) {
-		r.Errorf("%s: %d messages changed VPP, %d of them rows, want no others", r.step, n, len(writes))
+	for _, addr := range routed {
+		if !slices.ContainsFunc(*o.Touched, func(frontend string) bool { return hostOf(frontend) == addr.String() }) {
+			r.Errorf("%s: the route of %s was written, only those of %v may", r.step, addr, *o.Touched)
+		}
+	}
+	if n := r.mutating() - r.mutations; r.built == 0 && r.step != "start" && n != uint64(len(writes)+len(routed)) {
+		r.Errorf("%s: %d messages changed VPP, %d of them rows and %d routes, want no others", r.step, n, len(writes), len(routed))
 	}
 }
 

@@ -62,31 +62,17 @@ func (d deviation) String() string {
 // reasonOptional is why a packet that only the nftables proxy treats this way may be treated otherwise.
 const reasonOptional = "not obligatory (level nftables): a service network is unreachable where nothing is served"
 
-// Known deviations that the troupe does not report service by service; docs/semantics.md has them. They are counted like reported ones.
-const (
-	knownMasquerade = "known: a client outside the cluster keeps its address on a cluster IP, so the answer of a remote endpoint goes past this node"
-	knownReceive    = "known: an address that once had a row keeps VPP's receive entry, which stands before the unreachable route"
-)
+// knownMasquerade is a deviation that the troupe does not report service by service; docs/semantics.md has it. It is counted like a reported
+// one.
+const knownMasquerade = "known: a client outside the cluster keeps its address on a cluster IP, so the answer of a remote endpoint goes past this node"
 
 // known returns the known deviation that a difference is, "" if it is none.
 func known(d deviation) string {
-	switch {
-	case d.clusterIP && d.aspect == aspectMasquerade && d.from == "remote" && d.got == "source kept" && strings.HasPrefix(d.detail, "the answer goes past this node"):
+	if d.clusterIP && d.aspect == aspectMasquerade && d.from == "remote" && d.got == "source kept" &&
+		strings.HasPrefix(d.detail, "the answer goes past this node") {
 		return knownMasquerade
-	case d.aspect == aspectAction && d.want == reject && d.got == drop && strings.Contains(d.detail, " local (route "+hostOf(d.frontend)+"/32)"):
-		return knownReceive
 	}
 	return ""
-}
-
-// had reports whether an address had a row before the step. A receive entry refuses UDP exactly as Kubernetes asks.
-func (r *run) had(host string) bool {
-	for vip := range r.before {
-		if hostOf(vip) == host {
-			return true
-		}
-	}
-	return false
 }
 
 // hostOf is the address of "ip:port/PROTO".
@@ -98,7 +84,6 @@ func hostOf(frontend string) string {
 // judge finds the report that allows each deviation; one that none allows fails the test, and so does a report without a deviation.
 func (r *run) judge(found []deviation, reports []*report) {
 	r.Helper()
-	received := map[string]bool{} // addresses whose refusal is not what the report says
 	for _, d := range found {
 		excused := false
 		for _, one := range reports {
@@ -111,9 +96,6 @@ func (r *run) judge(found []deviation, reports []*report) {
 		case excused:
 		case known(d) != "":
 			r.tally.excuse(known(d), r, d)
-			if known(d) == knownReceive {
-				received[hostOf(d.frontend)] = true
-			}
 		case d.optional && d.aspect == aspectAction && d.got != forward && d.want != forward:
 			r.tally.excuse(reasonOptional, r, d)
 		default:
@@ -122,11 +104,7 @@ func (r *run) judge(found []deviation, reports []*report) {
 		}
 	}
 	for _, one := range reports {
-		switch {
-		case one.real:
-		case received[hostOf(one.frontend)] || strings.HasSuffix(one.frontend, "/UDP") && r.had(hostOf(one.frontend)):
-			r.tally.excuse(knownReceive, r, deviation{frontend: one.frontend})
-		default:
+		if !one.real {
 			r.tally.falseReport(r, one)
 			r.Errorf("%s: false report, everything is as Kubernetes asks: %s", r.step, one.text)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -36,11 +37,12 @@ func (w write) String() string {
 	return text
 }
 
-// overheard is the connection of one troupe to VPP, with a list of what it wrote. VPP itself counts by message only, not by row.
+// overheard is the connection of one troupe to VPP, with lists of what it wrote. VPP itself counts by message only, not by row.
 type overheard struct {
 	*link.Link
 	mu     sync.Mutex
 	writes []write
+	routes []netip.Addr
 }
 
 // Do satisfies link.Caller.
@@ -49,6 +51,9 @@ func (o *overheard) Do(ctx context.Context, requests []api.Message) ([]link.Resu
 	for _, request := range requests {
 		if w, ok := writeOf(request); ok {
 			o.writes = append(o.writes, w)
+		}
+		if m, ok := request.(*ip.IPRouteAddDelV2); ok && m.Route.Prefix.Len == 32 {
+			o.routes = append(o.routes, netip.AddrFrom4(m.Route.Prefix.Address.Un.GetIP4()))
 		}
 	}
 	o.mu.Unlock()
@@ -61,6 +66,15 @@ func (o *overheard) take() []write {
 	defer o.mu.Unlock()
 	taken := o.writes
 	o.writes = nil
+	return taken
+}
+
+// takeRoutes returns the addresses whose routes were written since the last call, once for each message.
+func (o *overheard) takeRoutes() []netip.Addr {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := o.routes
+	o.routes = nil
 	return taken
 }
 

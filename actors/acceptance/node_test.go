@@ -91,12 +91,7 @@ func (n *node) startWith(from kube.Source) {
 		default:
 		}
 	}}, log)}
-	nat := nat44.Config{Node: n.name, Pads: true}
-	for _, network := range n.serving.ServiceCIDRs {
-		if network.Addr().Is4() {
-			nat.Reject = append(nat.Reject, network)
-		}
-	}
+	nat := nat44.Config{Node: n.name, Pads: true, Unreachable: true}
 	deps := &actors.Deps{
 		NodeName: n.name, Source: from, Serving: n.serving, Link: n.link, InterfaceEvents: hints, NAT44: nat,
 		HealthChecks: n.checkups.servers, Readiness: n.readiness, Log: log, Timing: timing,
@@ -158,7 +153,7 @@ func (n *node) barrier() {
 	for _, key := range slices.Sorted(maps.Keys(n.source.services())) {
 		paths = append(paths, actors.PathService(key))
 	}
-	for _, path := range append(paths, actors.PathRenderer("nat44"), actors.PathIntrospect) {
+	for _, path := range append(paths, actors.PathRenderer("nat44"), actors.PathRenderer("routes"), actors.PathIntrospect) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_, _ = n.system.Inspect(ctx, path) // an actor that is not there yet has seen nothing; unsettled waits for it
 		cancel()
@@ -200,15 +195,19 @@ func (n *node) unsettled() string {
 func (n *node) differs() string {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	answer, err := n.system.Ask(ctx, actors.PathRenderer("nat44"), &actors.DiffQuery{})
-	if err != nil {
-		return err.Error()
+	var operations []string
+	for _, renderer := range actors.Renderers() {
+		answer, err := n.system.Ask(ctx, actors.PathRenderer(renderer), &actors.DiffQuery{})
+		if err != nil {
+			return err.Error()
+		}
+		page := answer.(*actors.DiffPage)
+		if page.Err != nil {
+			return page.Err.Error()
+		}
+		operations = append(operations, page.Operations...)
 	}
-	page := answer.(*actors.DiffPage)
-	if page.Err != nil {
-		return page.Err.Error()
-	}
-	return strings.Join(page.Operations, "; ")
+	return strings.Join(operations, "; ")
 }
 
 // unfinished says what is missing until VPP serves the view of this hash.
@@ -218,7 +217,7 @@ func unfinished(status *messages.ServiceStatus, want uint64) string {
 		return "not known"
 	case service.Hash(status.GetView()) != want:
 		return "serves something else than its input says"
-	case len(status.GetRenders()) == 0:
+	case len(status.GetRenders()) != len(actors.Renderers()):
 		return "not rendered"
 	}
 	for _, ack := range status.GetRenders() {

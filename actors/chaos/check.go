@@ -101,8 +101,8 @@ func (w *world) wrongStatuses() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("I2: %s is shown as %v by %s: %s", s.GetKey(), r.GetState(), r.GetRenderer(), r.GetError()))
 			}
 		}
-		if len(s.GetRenders()) == 0 {
-			wrong = append(wrong, fmt.Sprintf("I2: %s is shown without renderers", s.GetKey()))
+		if len(s.GetRenders()) != len(actors.Renderers()) {
+			wrong = append(wrong, fmt.Sprintf("I2: %s is shown with %d renderers", s.GetKey(), len(s.GetRenders())))
 		}
 	}
 	if want := w.cluster.keys(); !slices.Equal(shown, want) {

@@ -128,7 +128,7 @@ func (w *world) still() (wrong []string, err error) {
 		return nil, err
 	}
 	if n := w.vpp.Writes - writes; n > 0 {
-		wrong = append(wrong, fmt.Sprintf("I1: %d changes of VPP while nothing changed", n))
+		wrong = append(append(wrong, fmt.Sprintf("I1: %d changes of VPP while nothing changed", n)), w.journal()...)
 	}
 	if report := w.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
 		wrong = append(wrong, "I1: readiness flapped while nothing changed: "+report.Reasons())

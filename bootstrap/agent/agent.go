@@ -101,7 +101,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	rendering, err := nat44Config(a.cfg)
+	rendering, err := a.cfg.NAT44.Renderer(a.cfg.NodeName)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
 	if a.cfg.CleanupOnExit {
 		quiet := cfg
-		a.onClose("rows in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
+		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
 	}
 	cfg.OnEvent = func() { hint(hints) }
 	return link.New(cfg, a.log.With("part", "link"))

@@ -151,37 +151,47 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 	if err != nil {
 		return nil, err
 	}
-	sync := api.RendererSync{Renderer: "nat44"}
-	for _, p := range b.readiness.Load().Parts {
-		if p.Name == sync.Renderer {
-			sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
+	resync := &api.Resync{}
+	for _, renderer := range actors.Renderers() {
+		sync := api.RendererSync{Renderer: renderer}
+		for _, p := range b.readiness.Load().Parts {
+			if p.Name == sync.Renderer {
+				sync.Epoch, sync.InSync, sync.Reason = p.Epoch, p.OK, p.Reason
+			}
 		}
-	}
-	for _, v := range world.Verified {
-		if v.GetRenderer() == sync.Renderer {
-			sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
+		for _, v := range world.Verified {
+			if v.GetRenderer() == sync.Renderer {
+				sync.Differences, sync.Operations, sync.Error = v.GetDifferences(), v.GetOperations(), v.GetError()
+			}
 		}
+		resync.Renderers = append(resync.Renderers, sync)
 	}
-	return &api.Resync{Renderers: []api.RendererSync{sync}}, nil
+	return resync, nil
 }
 
 // Diff satisfies api.Reader. It reads VPP, so it has the whole patience of the request.
 func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
-	page, err := askFor[*actors.DiffPage](ctx, b.Agent, actors.PathRenderer("nat44"), &actors.DiffQuery{})
-	if err != nil {
-		return nil, err
+	all := &api.Diff{}
+	for _, renderer := range actors.Renderers() {
+		page, err := askFor[*actors.DiffPage](ctx, b.Agent, actors.PathRenderer(renderer), &actors.DiffQuery{})
+		if err != nil {
+			return nil, err
+		}
+		diff := api.RendererDiff{Renderer: renderer, Operations: list(page.Operations)}
+		if page.Err != nil {
+			diff.Error = page.Err.Error()
+		}
+		all.Renderers = append(all.Renderers, diff)
 	}
-	diff := api.RendererDiff{Renderer: "nat44", Operations: list(page.Operations)}
-	if page.Err != nil {
-		diff.Error = page.Err.Error()
-	}
-	return &api.Diff{Renderers: []api.RendererDiff{diff}}, nil
+	return all, nil
 }
 
 // StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
-	b.system.Send(b.system.PID(actors.PathRenderer("nat44")), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
+	for _, renderer := range actors.Renderers() {
+		b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
+	}
 	return nil
 }
 

@@ -115,7 +115,7 @@ func stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceNotServed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) == 0 {
+	if len(s.GetRenders()) < len(actors.Renderers()) { // one has not answered to this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {

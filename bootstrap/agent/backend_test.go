@@ -16,13 +16,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// status makes a status with one acknowledgement; change may alter both.
+// status makes a status with an acknowledgement of each renderer; change may alter it and the one of nat44.
 func status(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
 	ack := &messages.RenderAck{Key: "shop/web", Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC, Rows: []*messages.RowState{
 		{Vip: "10.96.0.1:80/TCP", InSync: true}, {Vip: "10.96.0.1:443/TCP", InSync: true},
 	}}
+	routes := &messages.RenderAck{Key: "shop/web", Renderer: "routes", State: messages.RenderState_RENDER_IN_SYNC}
 	s := &messages.ServiceStatus{
-		Key: "shop/web", Generation: 7, Renders: []*messages.RenderAck{ack}, View: &messages.ServiceView{Key: "shop/web", Frontends: []*messages.Frontend{
+		Key: "shop/web", Generation: 7, Renders: []*messages.RenderAck{ack, routes}, View: &messages.ServiceView{Key: "shop/web", Frontends: []*messages.Frontend{
 			{Address: "10.96.0.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}, {Address: "10.1.1.2", Port: 8080}}},
 			{Address: "10.96.0.1", Port: 443, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8443}}},
 			{Address: "203.0.113.1", Port: 80, Backends: []*messages.Backend{{Address: "10.1.1.1", Port: 8080}}},
@@ -43,8 +44,9 @@ func TestServiceLine(t *testing.T) {
 		rows   int
 		err    string
 	}{
-		"in sync":  {state: api.ServiceInSync, rows: 2},
-		"not told": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = nil }, state: api.ServicePending},
+		"in sync":                       {state: api.ServiceInSync, rows: 2},
+		"not told":                      {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = nil }, state: api.ServicePending},
+		"one renderer has not answered": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) { s.Renders = s.Renders[1:] }, state: api.ServicePending},
 		"one pending": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
 			ack.State, ack.Rows[1].InSync = messages.RenderState_RENDER_PENDING, false
 		}, state: api.ServicePending, rows: 1},
@@ -52,7 +54,7 @@ func TestServiceLine(t *testing.T) {
 			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, "10.96.0.1:80/TCP: VPP said no"
 		}, state: api.ServiceFailed, rows: 2, err: "10.96.0.1:80/TCP: VPP said no"},
 		"failed in one renderer of two": {change: func(s *messages.ServiceStatus, _ *messages.RenderAck) {
-			s.Renders = append(s.Renders, &messages.RenderAck{Renderer: "cnat", State: messages.RenderState_RENDER_FAILED, Error: "no"})
+			s.Renders[1].State, s.Renders[1].Error = messages.RenderState_RENDER_FAILED, "no"
 		}, state: api.ServiceFailed, rows: 2, err: "no"},
 		"contested": {change: func(_ *messages.ServiceStatus, ack *messages.RenderAck) {
 			ack.Conflicts = []*messages.Conflict{{Frontend: "203.0.113.1:80/TCP", Owner: "shop/old"}}

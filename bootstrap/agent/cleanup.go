@@ -9,10 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cleanUp takes our rows, the hairpin address, the interface roles and the access lists out of VPP (--cleanup-on-exit). It runs when the actors are gone, over
-// a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
+// cleanUp takes our rows, the hairpin address, the interface roles, the access lists and our routes out of VPP (--cleanup-on-exit). It runs
+// when the actors are gone, over a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
 func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	up, done := make(chan struct{}, 1), make(chan error, 1)
@@ -33,10 +34,14 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	case <-ctx.Done():
 		return fmt.Errorf("no connection to VPP: %w", ctx.Err())
 	}
-	rows, err := removeRows(ctx, vpp)
-	lists, err2 := removeLists(ctx, vpp) // behind the rows that rely on them
-	a.log.Info("cleaned up", "operations", rows+lists)
-	return errors.Join(err, err2)
+	operations := 0
+	var errs []error
+	for _, remove := range []func(context.Context, link.Caller) (int, error){removeRows, removeLists, removeRoutes} { // lists behind the rows that rely on them
+		n, err := remove(ctx, vpp)
+		operations, errs = operations+n, append(errs, err)
+	}
+	a.log.Info("cleaned up", "operations", operations)
+	return errors.Join(errs...)
 }
 
 // removeRows takes everything out of NAT44 that is ours.
@@ -66,6 +71,26 @@ func removeLists(ctx context.Context, vpp link.Caller) (operations int, err erro
 		err = errors.Join(err, result.Err)
 	}
 	return len(ops), err
+}
+
+// removeRoutes takes our routes out of VPP. Sources cannot be given back; they are used again.
+func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err error) {
+	for { // a route beneath another one of ours is only seen when that has gone
+		state, err := routes.Read(ctx, vpp)
+		if errors.Is(err, routes.ErrUnsupported) {
+			return operations, nil
+		}
+		if err != nil {
+			return operations, err
+		}
+		results := routes.Apply(ctx, vpp, routes.Diff(state, nil, true))
+		for _, result := range results {
+			err = errors.Join(err, result.Err)
+		}
+		if operations += len(results); len(results) == 0 || err != nil {
+			return operations, err
+		}
+	}
 }
 
 // nothing is what VPP should hold of us when we are gone. Rows of others stay; so do forwarding and timeouts, which hurt nobody.

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
@@ -93,13 +94,23 @@ func (m *machine) agent(change func(cfg *config.Agent)) *Agent {
 	return run(m.T, cfg)
 }
 
-// unchanged waits until an agent finds nothing to do, and has done nothing.
-func (m *machine) unchanged(a *Agent, rows []string) {
+// unchanged waits until an agent finds nothing to do, but what it leaves undone until the source speaks, and has done nothing.
+func (m *machine) unchanged(a *Agent, rows []string, undone ...string) {
 	m.Helper()
 	for range 2 {
 		diff, err := a.Backend().Diff(m.Context())
-		if err != nil || len(diff.Renderers[0].Operations) > 0 || diff.Renderers[0].Error != "" {
-			m.Errorf("diff %+v, %v", diff, err)
+		if err != nil || len(diff.Renderers) != len(actors.Renderers()) {
+			m.Fatalf("diff %+v, %v", diff, err)
+		}
+		var operations []string
+		for _, renderer := range diff.Renderers {
+			operations = append(operations, renderer.Operations...)
+			if renderer.Error != "" {
+				m.Errorf("diff %+v", renderer)
+			}
+		}
+		if !slices.Equal(operations, undone) {
+			m.Errorf("operations %q are left, want %q", operations, undone)
 		}
 	}
 	if writes := m.vpp.Counters().Mutating() - m.wrote; writes != 0 {
@@ -128,10 +139,10 @@ func (m *machine) fromMirror(a *Agent) {
 		warned := 0
 		for _, p := range a.Backend().Readiness().Parts {
 			if p.OK && p.Reason == "the services are those of the local mirror" {
-				warned++ // nat44 and registry; the node is not ready, but it keeps up
+				warned++ // both renderers and the registry; the node is not ready, but it keeps up
 			}
 		}
-		return warned == 2 && !a.Backend().Readiness().Ready
+		return warned == 3 && !a.Backend().Readiness().Ready
 	})
 }
 
@@ -194,7 +205,7 @@ func TestStartFromTheMirror(t *testing.T) {
 		}
 		a := m.agent(nil)
 		m.fromMirror(a)
-		m.unchanged(a, rows)
+		m.unchanged(a, rows, "add reject route 10.96.40.1/32") // that a service has no endpoints, only the source can say
 		eventually(t, "the node ID is held again", func() bool {
 			id, claim := m.id(a)
 			return id == 2 && claim == "held"

@@ -12,7 +12,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -35,24 +34,6 @@ func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 		return nil, nil, fmt.Errorf("connect to Kubernetes: %w", err)
 	}
 	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName}, log), client, nil
-}
-
-// nat44Config takes the settings of the IPv4 renderer out of the configuration.
-func nat44Config(cfg *config.Agent) (nat44.Config, error) {
-	out, err := cfg.NAT44.Renderer(cfg.NodeName)
-	if err != nil {
-		return nat44.Config{}, err
-	}
-	serving, err := cfg.Services.Serving()
-	if err != nil {
-		return nat44.Config{}, err
-	}
-	for _, network := range serving.ServiceCIDRs {
-		if network.Addr().Is4() {
-			out.Reject = append(out.Reject, network)
-		}
-	}
-	return out, nil
 }
 
 // vppSocket is where VPP is reached; a simulated one is started first.

@@ -90,7 +90,7 @@ func Marshal(a *Agent, comments bool) string {
 func inline(value any) string {
 	switch v := value.(type) {
 	case string:
-		if v != "" && !strings.ContainsAny(v, "#,[]{}&*!|>'\"%@` \t\n\\") && !strings.HasPrefix(v, "-") && !ambiguous(v) {
+		if v != "" && !strings.ContainsAny(v, "#,[]{}&*!?|>'\"%@` \t\n\\") && !strings.HasPrefix(v, "-") && !ambiguous(v) {
 			return v
 		}
 	case Duration:

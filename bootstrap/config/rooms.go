@@ -25,11 +25,11 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
-// Renderer returns the settings of the nat44 renderer on the node of this name. TwiceNAT is the invalid address where loopbackIP is empty.
-// It fails only where Validate does.
+// Renderer returns the settings of the nat44 renderer on the node of this name, whose neighbour refuses by routes what has no row. TwiceNAT
+// is the invalid address where loopbackIP is empty. It fails only where Validate does.
 func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	cfg := nat44.Config{
-		Node: node, Pads: true, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
+		Node: node, Pads: true, Unreachable: true, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
 		Timeouts: nat44.Timeouts{
 			UDP: n.Timeouts.UDP.seconds(), TCPEstablished: n.Timeouts.TCPEstablished.seconds(),
 			TCPTransitory: n.Timeouts.TCPTransitory.seconds(), ICMP: n.Timeouts.ICMP.seconds(),

@@ -122,7 +122,7 @@ func TestServiceRow(t *testing.T) {
 		for _, inSync := range rows {
 			ack.Rows = append(ack.Rows, &messages.RowState{InSync: inSync})
 		}
-		return []*messages.RenderAck{ack}
+		return []*messages.RenderAck{ack, {State: messages.RenderState_RENDER_IN_SYNC}}
 	}
 	view := &messages.ServiceView{Frontends: []*messages.Frontend{
 		{Address: "10.96.0.1", Port: 80, Protocol: messages.Protocol_TCP, From: messages.ClientClass_FROM_LOCAL},

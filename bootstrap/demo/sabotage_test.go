@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
@@ -53,6 +55,26 @@ func exec(t *testing.T, vpp *simulator.VPP, req api.Message) {
 	if err != nil || len(replies) != 1 {
 		t.Fatalf("%s: %v, %v", req.GetMessageName(), replies, err)
 	}
+}
+
+// unroute takes a route of the agent out of VPP.
+func unroute(t *testing.T, vpp *simulator.VPP, prefix string) {
+	t.Helper()
+	sources, err := vpp.Exec(&fib.FibSourceDump{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wire, err := ip_types.ParsePrefix(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		if d, ok := source.(*fib.FibSourceDetails); ok && d.Src.Name == "troupe" {
+			exec(t, vpp, &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: wire, Src: d.Src.ID}})
+			return
+		}
+	}
+	t.Fatalf("%s: the agent has no source of routes", prefix)
 }
 
 func remove(t *testing.T, vpp *simulator.VPP, vip string) {
@@ -135,11 +157,10 @@ var sabotages = map[string]sabotage{
 		},
 		[]string{"from pod 10.1.1.7 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 3", "from outside 192.0.2.77 to 203.0.113.10:80/TCP: want forward, got forward: only 1 of 2"},
 	},
-	"the service network is not refused": {
+	"a service without endpoints is not refused": {
 		func(t *testing.T, vpp *simulator.VPP) {
-			if err := vpp.DelRoute(0, netip.MustParsePrefix("10.96.0.0/16")); err != nil {
-				t.Fatal(err)
-			}
+			unroute(t, vpp, "10.96.0.0/16")
+			unroute(t, vpp, "10.96.40.1/32")
 		},
 		[]string{"from pod 10.1.1.7 to 10.96.40.1:80/TCP: want reject, got none"},
 	},

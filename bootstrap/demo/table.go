@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -26,7 +27,7 @@ func serviceRow(s *messages.ServiceStatus) ServiceRow {
 		}
 	}
 	row.Backends = len(backends)
-	if len(s.GetRenders()) == 0 {
+	if len(s.GetRenders()) < len(actors.Renderers()) {
 		row.State = statePending
 	}
 	for _, r := range s.GetRenders() {

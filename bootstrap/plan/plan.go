@@ -56,11 +56,6 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
 	opts.NAT44 = actors.NAT44For(opts.NAT44, self)
-	for _, network := range opts.Serving.ServiceCIDRs {
-		if network.Addr().Is4() {
-			opts.NAT44.Reject = append(opts.NAT44.Reject, network)
-		}
-	}
 	b := builder{
 		opts: opts, claims: nat44.NewClaims(),
 		node: &messages.NodeContext{Node: self, Addresses: self.GetAddresses()},

@@ -29,6 +29,7 @@ type wanted struct {
 	drops   []string            // what may be dropped, as text
 	ranged  map[string]bool     // keys of rows with source ranges
 	outside map[string][]string // endpoints for clients outside, by key
+	refused map[string]string   // what is refused or dropped of an address, by the key of its route
 }
 
 // want plans for the present manifests.
@@ -46,7 +47,7 @@ func (w *world) want() wanted {
 	if err != nil || len(problems) > 0 {
 		w.Fatal(err, problems)
 	}
-	out := wanted{rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, outside: map[string][]string{}}
+	out := wanted{rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, outside: map[string][]string{}, refused: map[string]string{}}
 	owners := map[string]string{}
 	for i := range report.Rows {
 		key := keyOfVIP(report.Rows[i].VIP)
@@ -56,6 +57,10 @@ func (w *world) want() wanted {
 		key := keyOfVIP(f.Frontend)
 		if owners[key] == f.Service && f.From != "local" {
 			out.outside[key], out.ranged[key] = f.Endpoints, len(f.AllowSources) > 0
+		}
+		if f.Action != "forward" && f.Scope != "nodeport" {
+			address, _, _ := strings.Cut(f.Frontend, ":")
+			out.refused[routeTo(address+"/32")] += fmt.Sprintln(f.Service, f.Scope, f.Action)
 		}
 		if len(f.AllowSources) > 0 || f.Action == "drop" {
 			out.guarded[key] = true
@@ -98,6 +103,11 @@ func (w *world) changed() {
 			if change.b.rows[key] != row {
 				w.touched[key] = true
 				w.lists = w.lists || change.a.guarded[key] // it may have another owner
+			}
+		}
+		for key, text := range change.a.refused {
+			if change.b.refused[key] != text {
+				w.touched[key] = true
 			}
 		}
 	}

@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
 // written is one change that VPP was asked for.
 type written struct {
-	key  string // "address:port/protocol" of a row, "" where it is about something else
+	key  string // "address:port/protocol" of a row, that of a route, "" where it is about something else
 	what string
 }
 
@@ -84,9 +85,14 @@ func keyOf(req api.Message) string {
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
 	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
+	case *ip.IPRouteAddDelV2:
+		return routeTo(m.Route.Prefix.String())
 	}
 	return ""
 }
+
+// routeTo is the key of a route.
+func routeTo(prefix string) string { return "route " + prefix }
 
 // keyOfRow is the key of a row as the simulated VPP describes it.
 func keyOfRow(row string) string {

@@ -3,7 +3,6 @@ package contract
 import (
 	"errors"
 	"net/netip"
-	"slices"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -55,20 +54,6 @@ var resyncCases = []contractCase{
 				t.Errorf("row %s is read as %+v", k, state.Rows[k])
 			}
 		}
-	}},
-	{"resync/unreachable service network, once, and never in place of a route of others", func(t *testing.T, v *rig) {
-		want := service(t, v, wanted(t, "10.96.0.1:80/TCP", 1))
-		ours, theirs := netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("10.112.0.0/12")
-		index := pod(t, v)
-		v.expect(t, ok, route(t, theirs.String(), via(index, [4]byte{10, 0, 0, 254})))
-		want.Reject = []netip.Prefix{ours, theirs}
-		if got := verbs(v.settle(t, want)); !slices.Contains(got, "add-unreachable-route") {
-			t.Errorf("operations %v", got)
-		}
-		check(t, "operations of the second time", nil, verbs(v.settle(t, want)))
-		leads(t, v, "10.96.0.99/32", ours.String(), unreachable, none)
-		leads(t, v, "10.112.0.99/32", theirs.String(), normal, index)
-		check(t, "routes", map[netip.Prefix]bool{ours: true, theirs: false}, v.read(t, want.Reject...).Reject)
 	}},
 	{"resync/every change of a row", func(t *testing.T, v *rig) {
 		web := "10.96.0.1:80/TCP"

@@ -23,19 +23,19 @@ type Config struct {
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
-	// Reject are IPv4 networks of which every address and port without a row is refused by an unreachable route: the service CIDRs. They
-	// are made by the agent and stay when it goes. Must be masked.
-	Reject []netip.Prefix
 	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not accept: clients from outside its source ranges,
 	// and those of a class whose action is to drop. Then a row may serve the others as if it were for them alone.
 	Guarded bool
+	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
+	// says about frontends without one.
+	Unreachable bool
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
 	IPv6Elsewhere bool
 }
 
 // Globals returns the part of the configuration that is not about single services.
 func (c Config) Globals() Globals {
-	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT, Reject: c.Reject}
+	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT}
 }
 
 // Equal reports whether both plan the same.

@@ -44,7 +44,7 @@ func prepare(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: AddPool, Addr: addr})
 		}
 	}
-	return slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want), addRejects(have, want))
+	return slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
 }
 
 // outputs makes interfaces output interfaces of NAT, or ends that. What is one cannot have another role and the other way round.

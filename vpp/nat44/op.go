@@ -20,8 +20,6 @@ const (
 	AddAddress
 	// AddRoles gives Op.Interface the roles Op.Roles, outside first.
 	AddRoles
-	// AddReject makes Op.Prefix unreachable where no row is.
-	AddReject
 	// AddRow creates Op.Row.
 	AddRow
 	// AddLocal adds Op.Local to the row Op.Key.
@@ -45,7 +43,7 @@ const (
 // verbs are the names of the operations in texts and metrics.
 var verbs = [...]string{
 	Enable: "enable", Forwarding: "enable-forwarding", SetTimeouts: "set-timeouts",
-	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddReject: "add-unreachable-route", AddRow: "add-row", AddLocal: "add-local",
+	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddRow: "add-row", AddLocal: "add-local",
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
 	AddPool: "add-nat-address", DelPool: "delete-nat-address", AddOutput: "add-output-interface", DelOutput: "delete-output-interface",
 }
@@ -105,8 +103,6 @@ type Op struct {
 	Roles Roles
 	// Addr is an address of a pool.
 	Addr netip.Addr
-	// Prefix is an IPv4 network.
-	Prefix netip.Prefix
 	// Sessions per worker.
 	Sessions uint32
 	// Timeouts to be set, every field.
@@ -165,8 +161,6 @@ func (op Op) Describe() string {
 		return fmt.Sprintf("add roles %s to interface %d", op.Roles, op.Interface)
 	case DelRoles:
 		return fmt.Sprintf("delete roles %s from interface %d", op.Roles, op.Interface)
-	case AddReject:
-		return fmt.Sprintf("add unreachable route %s", op.Prefix)
 	case AddRow, DelRow:
 		if op.Row != nil && op.Row.Kind != Balanced {
 			return op.describeMapping()

@@ -26,7 +26,7 @@ type ServicePlan struct {
 // Plan returns the rows of one service, as seen from this node. It is pure: the same view and configuration give the same plan. The
 // view must be as kube/service makes it, ordered by address, port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
-	p := planner{cfg: cfg, plan: &ServicePlan{Service: view.GetKey()}}
+	p := planner{cfg: cfg, view: view, plan: &ServicePlan{Service: view.GetKey()}}
 	frontends := view.GetFrontends()
 	for len(frontends) > 0 {
 		n := 1
@@ -47,6 +47,7 @@ func sameKey(a, b *messages.Frontend) bool {
 // planner collects the plan of one service.
 type planner struct {
 	cfg  Config
+	view *messages.ServiceView
 	plan *ServicePlan
 	// name is the text of the frontend at hand.
 	name string
@@ -65,7 +66,7 @@ func (p *planner) frontend(rules []*messages.Frontend) {
 	rule := deciding(open)
 	switch rule.GetAction() {
 	case messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP:
-		p.refused(key, rule.GetAction())
+		p.refused(key, rule)
 	default:
 		p.forward(key, rule)
 	}

@@ -13,14 +13,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads the state of the plugin from VPP. It asks for nothing but the running configuration while the plugin is not enabled; the
-// routes of the networks in reject are looked up in any case. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate
-// requests: what somebody else changes between them may be seen in part.
-func Read(ctx context.Context, c link.Caller, reject ...netip.Prefix) (*State, error) {
+// Read reads the state of the plugin from VPP. It asks for nothing but the running configuration while the plugin is not enabled. An error
+// wraps what the link reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate requests:
+// what somebody else changes between them may be seen in part.
+func Read(ctx context.Context, c link.Caller) (*State, error) {
 	state := NewState()
-	if err := readRejects(ctx, c, state, reject); err != nil {
-		return nil, err
-	}
 	if err := readConfig(ctx, c, state); err != nil || !state.Enabled {
 		return state, err
 	}

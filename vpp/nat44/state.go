@@ -44,8 +44,6 @@ type Globals struct {
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
-	// Reject are the networks that an unreachable route refuses where no row is.
-	Reject []netip.Prefix
 	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that are known to be ours from earlier and have to go.
 	Pool, RetiredPool []netip.Addr
 	// Retired are twice-NAT addresses that are known to be ours from earlier and have to go. Others in the pool are left alone,
@@ -82,8 +80,6 @@ type State struct {
 	Roles map[uint32]Roles
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
-	// Reject holds the networks that were asked about and have a route of their own: true where it is the unreachable one.
-	Reject map[netip.Prefix]bool
 	// Rows are ours, by key.
 	Rows map[Key]Row
 	// Foreign are the keys that mappings of others occupy, with a description: LB, static and identity mappings without our tag.
@@ -94,7 +90,7 @@ type State struct {
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Reject: map[netip.Prefix]bool{},
+		Rows: map[Key]Row{}, Foreign: map[Key]string{},
 	}
 }
 
@@ -102,7 +98,7 @@ func NewState() *State {
 func (s *State) Clone() *State {
 	c := *s
 	c.TwiceNAT, c.Pool = slices.Clone(s.TwiceNAT), slices.Clone(s.Pool)
-	c.Roles, c.Output, c.Reject = maps.Clone(s.Roles), maps.Clone(s.Output), maps.Clone(s.Reject)
+	c.Roles, c.Output = maps.Clone(s.Roles), maps.Clone(s.Output)
 	c.Rows, c.Foreign = maps.Clone(s.Rows), maps.Clone(s.Foreign)
 	return &c
 }
@@ -113,7 +109,6 @@ func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Enable:
 		fresh := NewState()
-		fresh.Reject = s.Reject // routes are not the plugin's
 		fresh.Enabled, fresh.Sessions, fresh.Timeouts = true, op.Sessions, vppTimeouts()
 		if fresh.Sessions == 0 {
 			fresh.Sessions = vppSessions
@@ -145,8 +140,6 @@ func (s *State) Record(op Op) {
 		if s.Roles[op.Interface] &^= op.Roles; s.Roles[op.Interface] == 0 {
 			delete(s.Roles, op.Interface)
 		}
-	case AddReject:
-		s.Reject[op.Prefix] = true
 	case AddRow:
 		row := *op.Row
 		row.FormerHash = "" // VPP does not know

@@ -42,8 +42,6 @@ func Messages(op Op) []api.Message {
 		return []api.Message{&nat44_ed.Nat44EdAddDelOutputInterface{
 			IsAdd: op.Verb == AddOutput, SwIfIndex: interface_types.InterfaceIndex(op.Interface),
 		}}
-	case AddReject:
-		return []api.Message{rejectMessage(op.Prefix)}
 	case AddRow, DelRow:
 		return []api.Message{rowMessage(op)}
 	case AddLocal, DelLocal:

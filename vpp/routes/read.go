@@ -26,6 +26,9 @@ func Read(ctx context.Context, c link.Caller, prefixes ...netip.Prefix) (*State,
 	state := NewState()
 	state.Sources = found.current
 	for _, id := range found.all {
+		if !state.knows(id) {
+			state.Older = append(state.Older, id)
+		}
 		for _, ip6 := range [...]bool{false, true} {
 			if err := readRoutes(ctx, c, state, id, ip6); err != nil {
 				return nil, err

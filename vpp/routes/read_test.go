@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 	m.set(neighbour, fromNeighbour, toNormal)
 
 	want := NewState()
-	want.Sources = map[Rank]uint8{Firm: firm, Yielding: yielding}
+	want.Sources, want.Older = map[Rank]uint8{Firm: firm, Yielding: yielding}, []uint8{old, again}
 	want.Routes = map[Place]Kind{
 		{network, firm}: Reject, {network6, firm}: Drop, {odd, firm}: 0, {vip, again}: Reject, {pfx("10.96.0.2/32"), old}: Reject,
 		{lb, yielding}: Reject,

@@ -19,6 +19,8 @@ type Place struct {
 type State struct {
 	// Sources are the ids of our sources; ranks that are not registered are not in it.
 	Sources map[Rank]uint8
+	// Older are the ids of other sources of ours, ordered: what they hold is moved.
+	Older []uint8
 	// Routes are ours, those of older sources of ours included. The kind is 0 for a path that no route of ours has.
 	Routes map[Place]Kind
 	// Beneath are prefixes for which somebody else has a better route, with the name of its source. Of these VPP tells nothing about
@@ -33,7 +35,7 @@ func NewState() *State {
 
 // Clone returns a copy that shares nothing.
 func (s *State) Clone() *State {
-	return &State{Sources: maps.Clone(s.Sources), Routes: maps.Clone(s.Routes), Beneath: maps.Clone(s.Beneath)}
+	return &State{Sources: maps.Clone(s.Sources), Older: slices.Clone(s.Older), Routes: maps.Clone(s.Routes), Beneath: maps.Clone(s.Beneath)}
 }
 
 // Prefixes returns what the next Read should ask about: everything wanted and everything that is held. A nil State holds nothing.
@@ -48,6 +50,28 @@ func (s *State) Prefixes(want Want) []netip.Prefix {
 		}
 	}
 	return all
+}
+
+// Only returns a state that knows of these prefixes only, so that Diff can be asked about them at a price that does not depend on how many
+// others there are. Sources are shared with s, and nothing may be recorded in it.
+func (s *State) Only(prefixes ...netip.Prefix) *State {
+	part := &State{Sources: s.Sources, Older: s.Older, Routes: make(map[Place]Kind, len(prefixes))}
+	for _, prefix := range prefixes {
+		for _, id := range s.Sources {
+			part.copy(s, Place{prefix, id})
+		}
+		for _, id := range s.Older {
+			part.copy(s, Place{prefix, id})
+		}
+	}
+	return part
+}
+
+// copy enters what another state knows of a place.
+func (s *State) copy(from *State, place Place) {
+	if kind, held := from.Routes[place]; held {
+		s.Routes[place] = kind
+	}
 }
 
 // Inherit takes over from the state before, which must be of the same start of VPP, what a read cannot tell: the routes of ours beneath

@@ -1,0 +1,61 @@
+package nat44
+
+import (
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Why what Kubernetes asks for is not exactly what an unreachable route does. Every one is about a whole address.
+const (
+	refusedByRoute = "reject: host unreachable"
+
+	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
+	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node or a neighbour has it: TCP clients fail at once, UDP clients only time out"
+	whyOneRoute    = "another port of the address is to be refused, and the unreachable route answers for all of them"
+)
+
+// refused enters a frontend whose clients should be refused or ignored and that has no row.
+func (p *planner) refused(key Key, rule *messages.Frontend) {
+	reject := rule.GetAction() == messages.Action_ACTION_REJECT
+	if reject {
+		p.plan.Rejects = append(p.plan.Rejects, key)
+	} else {
+		p.plan.Drops = append(p.plan.Drops, key)
+	}
+	scope := rule.GetScope()
+	routed := p.cfg.Unreachable
+	switch {
+	case reject && routed && scope == messages.Scope_SCOPE_CLUSTER:
+		p.approximate("reject: connection refused", refusedByRoute, whyUnreachable)
+	case reject && routed && scope == messages.Scope_SCOPE_EXTERNAL && !p.leaving(rule.GetAddress()):
+		p.approximate("reject: connection refused", refusedByRoute, whyOutside)
+	case reject:
+		p.approximate("reject: connection refused", noRow, whyReject)
+	case p.cfg.Guarded: // an access list drops it before anything else sees it, exactly as asked
+	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
+		p.approximate("drop", refusedByRoute, whyOneRoute)
+	case routed && scope == messages.Scope_SCOPE_CLUSTER: // dropped by a route, exactly as asked
+	default:
+		p.approximate("drop", noRow, whyDrop)
+	}
+}
+
+// refusing reports whether the service wants clients of another port of a cluster IP to be refused.
+func (p *planner) refusing(address string) bool {
+	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
+		return f.GetAddress() == address && f.GetAction() == messages.Action_ACTION_REJECT && f.GetScope() == messages.Scope_SCOPE_CLUSTER
+	})
+}
+
+// leaving reports whether an external address is left to the network, because another node may serve a port of it that this one does not.
+func (p *planner) leaving(address string) bool {
+	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
+		if f.GetAddress() != address || f.GetScope() != messages.Scope_SCOPE_EXTERNAL {
+			return false
+		}
+		proto := f.GetProtocol()
+		rendered := proto == messages.Protocol_TCP || proto == messages.Protocol_UDP
+		return f.GetAction() == messages.Action_ACTION_DROP || f.GetAction() == messages.Action_ACTION_FORWARD && !rendered
+	})
+}

@@ -1,0 +1,59 @@
+package nat44
+
+import (
+	"testing"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// TestRefusalIsReportedAsItIs says what a client sees instead of what Kubernetes asks for.
+func TestRefusalIsReportedAsItIs(t *testing.T) {
+	const cluster, external, nodePort = messages.Scope_SCOPE_CLUSTER, messages.Scope_SCOPE_EXTERNAL, messages.Scope_SCOPE_NODEPORT
+	const reject, drop, forward = messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP, messages.Action_ACTION_FORWARD
+	for name, tc := range map[string]struct {
+		scope  messages.Scope
+		action messages.Action
+		// other is the action of another port of the address.
+		other messages.Action
+		// routed is what is reported with unreachable routes, plain without them.
+		routed, plain string
+	}{
+		"reject of a cluster IP":                 {cluster, reject, forward, "reject: host unreachable", noRow},
+		"reject of an external address":          {external, reject, forward, "reject: host unreachable", noRow},
+		"reject of an external one with a drop":  {external, reject, drop, noRow, noRow},
+		"reject of a node port":                  {nodePort, reject, forward, noRow, noRow},
+		"drop of a cluster IP":                   {cluster, drop, forward, "", noRow},
+		"drop of a cluster IP with a reject":     {cluster, drop, reject, "reject: host unreachable", noRow},
+		"drop of an external address":            {external, drop, forward, noRow, noRow},
+		"drop of an external one with a reject":  {external, drop, reject, noRow, noRow},
+		"drop of a node port":                    {nodePort, drop, forward, noRow, noRow},
+		"forward is not affected by any route":   {cluster, forward, forward, "", ""},
+		"forward beside a reject is neither":     {cluster, forward, reject, "", ""},
+		"forward to an external address, either": {external, forward, forward, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rule := func(port uint32, action messages.Action) *messages.Frontend {
+				f := frontend("10.96.0.10", port, messages.Protocol_TCP)
+				if action == forward {
+					f = frontend("10.96.0.10", port, messages.Protocol_TCP, "10.1.1.2:8080*")
+				}
+				f.Scope, f.Action = tc.scope, action
+				return f
+			}
+			view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{rule(80, tc.action), rule(81, tc.other)}}
+			for _, routed := range []bool{true, false} {
+				cfg, want := testConfig, tc.plain
+				if cfg.Unreachable = routed; routed {
+					want = tc.routed
+				}
+				got := ""
+				for _, a := range Plan(view, cfg).Approximations {
+					if a.GetFrontend() == "10.96.0.10:80/TCP" {
+						got = a.GetRendered()
+					}
+				}
+				check(t, "rendered", want, got)
+			}
+		})
+	}
+}
