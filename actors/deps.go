@@ -107,6 +107,8 @@ type Deps struct {
 	SessionObserver SessionObserver
 	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs.
 	Routes routes.Config
+	// External keeps and reads external configuration; nil = there is none.
+	External External
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
 	// Attachments keeps which interface is that of which pod, as it was told; nil = only as long as the process lives.
@@ -128,6 +130,6 @@ type Deps struct {
 	// Log is never nil.
 	Log *slog.Logger
 
-	lanes struct{ source, nodes, link, attachments lane }
+	lanes struct{ source, nodes, link, attachments, external lane }
 	wrap  func(kind string, b runtime.Behaviour) runtime.Behaviour // set by tests
 }

@@ -18,6 +18,7 @@
 //	|  |- nodes               node sync through etcd
 //	|  |- services            spawner only
 //	|  |  |- default~web ...  one actor per service: input -> view -> renderers
+//	|  |- external            external configuration in layers, for the nat44 renderer
 //	|  |- watch               the Kubernetes source; started last
 //
 // # The flow

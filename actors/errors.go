@@ -14,13 +14,17 @@ var (
 	errTooLate = errors.New("not done in time")
 	// errInterrupted answers a command whose actor went down; what it has done may or may not last.
 	errInterrupted = errors.New("interrupted by a restart")
+	// errExternalRefused says that entries of external configuration cannot be had.
+	errExternalRefused = errors.New("refused")
 	// errNotReverted says that a command failed and that something of it could not be taken back.
 	errNotReverted = errors.New("not everything could be taken back")
 )
 
+// errNotLoaded answers commands while what earlier ones have left is still being read.
+var errNotLoaded = errors.New("what was told before is being loaded")
+
 // Errors of attaching pods.
 var (
-	errNotLoaded     = errors.New("what was attached before is being loaded")
 	errNoInterface   = errors.New("VPP has no such interface")
 	errInterfaceDown = errors.New("it is down in VPP")
 	errNotForPods    = errors.New("it cannot be that of a pod: packets are not routed from it")
@@ -43,6 +47,7 @@ func Meaning(err error) error {
 		{errNoInterface, ErrState},
 		{errInterfaceDown, ErrState},
 		{errNotForPods, ErrState},
+		{errExternalRefused, ErrState},
 		{errNotLoaded, ErrAway},
 		{errNotConnected, ErrAway},
 		{errInterrupted, ErrAway},

@@ -48,7 +48,7 @@ func (d *Deps) expected() []string {
 }
 
 // advisory are the parts that only have something to say: without them the node is as ready as with them.
-func (*Deps) advisory() []string { return []string{"sessions"} }
+func (*Deps) advisory() []string { return []string{"sessions", "external"} }
 
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {

@@ -42,7 +42,7 @@ func (*agreeable) SetNodes(*messages.NodeInput) {}
 func (*agreeable) Publish([]string)             {}
 
 // blocking are the functions of Context.Go that wait for something; the others are steps of the simulation.
-var blocking = map[string]bool{"source": true, "link": true, "nodesync": true, "interface-events": true}
+var blocking = map[string]bool{"external": true, "source": true, "link": true, "nodesync": true, "interface-events": true}
 
 // inHouse builds a house and plays in it; with may change what it is built of.
 func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options), play func(h *house)) {

@@ -12,6 +12,7 @@ const (
 	PathInterfaces = "agent/dataplane/interfaces"
 	PathDataplane  = "agent/dataplane"
 	PathAudit      = "agent/dataplane/audit"
+	PathExternal   = "agent/world/external"
 	PathSessions   = "agent/dataplane/upkeep/sessions"
 	PathRegistry   = "agent/world/registry"
 	PathNodes      = "agent/world/nodes"

@@ -31,6 +31,7 @@ type renderer struct {
 	have     *nat44.State // nil = unknown
 	globals  bool         // settings and interface roles must be looked at
 	hairpins []netip.Addr // addresses of ours that were in use before
+	outside  exterior     // external configuration
 	work     *work        // under way
 }
 
@@ -106,6 +107,8 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.verify, r.retell = m.GetReason(), true
 	case *messages.Resync:
 		r.resync(c, m)
+	case *externalWants:
+		r.adoptExternal(c, m)
 	case *readDone:
 		r.read(c, m)
 	case *applied:
@@ -132,6 +135,7 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 	}
 	r.pump(c)
 	r.health(c)
+	r.tellExternal(c)
 }
 
 // adopt changes what a service wants. Rows that VPP is known to hold as they are wanted now need no work, and the answer says so.
@@ -205,6 +209,8 @@ func (r *renderer) asWanted(k nat44.Key) bool { return len(nat44.DiffRow(r.held(
 func (r *renderer) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
 	r.remind(c)
+	r.inquire(c)
+	r.outside.stale = true
 	if len(r.failed) > 0 {
 		r.retry(c.Now())
 	}

@@ -26,7 +26,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			want := r.wanted(k)
 			ops := nat44.DiffRow(r.held(k), want)
 			switch {
-			case len(ops) == 0:
+			case len(ops) == 0 || want == nil && r.spares(k):
 				r.clean(k)
 				quiet = append(quiet, k)
 			case want != nil && r.guard.holds(k):
@@ -70,18 +70,19 @@ func (r *renderer) globalsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: r.planned.Globals(), Interfaces: map[uint32]bool{}}
 	want.Retired = r.hairpins
 	for _, i := range r.set.GetInterfaces() {
-		if i.GetFrontend() || i.GetBackend() {
+		if needed(i) {
 			want.Interfaces[i.GetSwIfIndex()] = true
 		} else if i.GetDetached() {
 			want.Interfaces[i.GetSwIfIndex()] = false
 		}
 	}
+	r.outside.settings(want, r.set)
 	return want
 }
 
 // applied books the results of a batch.
 func (r *renderer) applied(c *runtime.Context, m *applied) {
-	r.work = nil
+	r.work, r.outside.stale = nil, true
 	r.journal(c, m)
 	if m.session != r.link.GetSession() || r.have == nil {
 		return // VPP was away meanwhile, everything is read again

@@ -38,7 +38,7 @@ func (r *renderer) sweep(c *runtime.Context) {
 	r.swept, r.globals = true, true
 	var leftovers []nat44.Key
 	for k := range r.have.Rows {
-		if r.wanted(k) == nil {
+		if r.wanted(k) == nil && !r.spares(k) {
 			leftovers = append(leftovers, k)
 		}
 	}

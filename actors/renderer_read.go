@@ -27,7 +27,7 @@ func (r *renderer) startRead(c *runtime.Context) {
 
 // read adopts what VPP holds and puts every row that may differ on the list.
 func (r *renderer) read(c *runtime.Context, m *readDone) {
-	r.work = nil
+	r.work, r.outside.stale = nil, true
 	if m.session != r.link.GetSession() {
 		return
 	}
@@ -76,7 +76,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 func (r *renderer) compare() (differences int, settled []nat44.Key) {
 	keys := make([]nat44.Key, 0, len(r.have.Rows))
 	for k := range r.have.Rows {
-		if row, ok := r.claims.Row(k); !ok && r.passed() || ok && len(nat44.DiffRow(r.held(k), &row)) > 0 {
+		if row, ok := r.claims.Row(k); !ok && r.passed() && !r.spares(k) || ok && len(nat44.DiffRow(r.held(k), &row)) > 0 {
 			keys = append(keys, k)
 		}
 	}

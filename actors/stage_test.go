@@ -69,6 +69,7 @@ func (s *stage) cast(services []string) runtime.Spec {
 		PathAudit:              func() runtime.Behaviour { return newAudit(s.deps) },
 		PathSessions:           func() runtime.Behaviour { return newSessionKeeper(s.deps) },
 		PathRegistry:           func() runtime.Behaviour { return newRegistry(s.deps) },
+		PathExternal:           func() runtime.Behaviour { return newExternal(s.deps) },
 		PathNodes:              func() runtime.Behaviour { return newNodes(s.deps) },
 		PathWatch:              func() runtime.Behaviour { return newWatch(s.deps) },
 	}
@@ -99,7 +100,7 @@ func (s *stage) cast(services []string) runtime.Spec {
 		child(PathJournal), child(PathIntrospect), child(PathHealer),
 		group("dataplane", child(PathLink), child(PathInterfaces), child(PathRenderer("nat44")), child(PathRenderer("routes")), child(PathAudit),
 			group("upkeep", child(PathSessions))),
-		group("world", child(PathRegistry), child(PathNodes), servicesChild, child(PathWatch)),
+		group("world", child(PathRegistry), child(PathNodes), servicesChild, child(PathWatch), child(PathExternal)),
 	}, runtime.Policy{})
 }
 

@@ -44,6 +44,8 @@ func Tree(d *Deps) runtime.Spec {
 		{Name: "nodes", Spec: d.actor("nodes", func() runtime.Behaviour { return newNodes(d) }), Reaction: runtime.ReactNone},
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
 		{Name: "watch", Spec: d.actor("watch", func() runtime.Behaviour { return newWatch(d) }), Reaction: runtime.ReactResync},
+		// Nobody comes behind it, because its failures concern nobody.
+		{Name: "external", Spec: d.actor("external", func() runtime.Behaviour { return newExternal(d) }), Reaction: runtime.ReactNone},
 	}, workers())
 	// The first three only listen; they come up before anybody has something to tell them.
 	return runtime.Ordered("root", []runtime.Child{
@@ -61,7 +63,9 @@ func (d *Deps) prepare() {
 	if d.Attachments == nil {
 		d.Attachments = &memoryStore{}
 	}
-	d.lanes.source, d.lanes.nodes, d.lanes.link, d.lanes.attachments = newLane(d.Park), newLane(d.Park), newLane(d.Park), newLane(d.Park)
+	for _, l := range []*lane{&d.lanes.source, &d.lanes.nodes, &d.lanes.link, &d.lanes.attachments, &d.lanes.external} {
+		*l = newLane(d.Park)
+	}
 }
 
 // actor makes the Spec of one of ours.

@@ -47,7 +47,8 @@ func (w *witness) wrong() string {
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), nat44.Key.Compare) {
-		if _, wanted := want[k]; !wanted {
+		row := state.Rows[k]
+		if _, wanted := want[k]; !wanted && (w.deps.External == nil || !nat44.External(row.Tag)) {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
 		}
 	}
@@ -143,7 +144,7 @@ func (w *witness) wrongStatuses() (wrong []string) {
 func (w *witness) wrongActors() (wrong []string) {
 	want := []string{
 		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathRenderer(refusing), PathHealer, PathIntrospect, PathJournal,
-		"agent/dataplane/upkeep", PathSessions,
+		"agent/dataplane/upkeep", PathSessions, PathExternal,
 		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
 	}
 	for _, key := range w.cluster.existing() {

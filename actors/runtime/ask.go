@@ -45,7 +45,10 @@ func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	if box == nil {
 		return nil, fmt.Errorf("ask %s: %w", path, ErrNoActor)
 	}
-	if _, ok := ctx.Deadline(); !ok {
+	patience := askTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		patience = time.Until(deadline)
+	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, askTimeout)
 		defer cancel()
@@ -55,7 +58,7 @@ func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	defer s.proto.ProcessRegistry.Remove(pid)
 	box.PostUserMessage(&actor.MessageEnvelope{Message: msg, Sender: pid})
 	if r, ok := s.options.Scheduler.(runner); ok {
-		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, askTimeout); !done {
+		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, patience); !done {
 			return nil, box.busy(cmp.Or(err, context.DeadlineExceeded))
 		}
 	}

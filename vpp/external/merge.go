@@ -41,6 +41,8 @@ type Entry struct {
 	Owner string
 	// Why says why not; "" = this layer has it.
 	Why string
+	// Shadowed says that the owner has an entry of the same name, so that this one waits below it; otherwise the two contradict each other.
+	Shadowed bool
 
 	mapping *Mapping
 	address netip.Addr
@@ -137,7 +139,7 @@ func (m *merger) layer(l *Layer) {
 func (m *merger) enter(e *Entry) bool {
 	m.entries = append(m.entries, e)
 	if owner := m.owners[e.Name]; owner != "" {
-		e.Owner, e.Why = owner, owner+" ranks higher"
+		e.Owner, e.Why, e.Shadowed = owner, owner+" ranks higher", true
 		return false
 	}
 	m.owners[e.Name] = e.Source
