@@ -20,7 +20,7 @@ func newLookCommands(io streams) []*cobra.Command {
 	get := group("get", "Look into a running agent",
 		newGetServices(io), newGetService(io), newGetInterfaces(io), newGetNodes(io), newGetActors(io, "actors"), newGetTree(io),
 		newGetEvents(io, "events"), newGetDiff(io, "diff"), newGetResync(io))
-	return []*cobra.Command{get, newGetActors(io, "actors"), newGetEvents(io, "events"), newGetDiff(io, "diff"), newTraceCommand(io)}
+	return []*cobra.Command{get, newExplainCommand(io), newGetActors(io, "actors"), newGetEvents(io, "events"), newGetDiff(io, "diff"), newTraceCommand(io)}
 }
 
 // look is what every command that asks an agent has: where the agent is, and the format of the answer.
