@@ -31,7 +31,7 @@ func (r *run) checkPackets(packets []casePacket, expect []caseRow) []deviation {
 		r.tally.count("packets of the file", 1)
 		found = append(found, r.probe(src, to, verdict{
 			action: p.Action, endpoints: p.Endpoints, masquerade: p.Masquerade, exact: true, optional: p.Level == "nftables", from: r.from(src),
-			guarded: p.Action == drop, clusterIP: slices.ContainsFunc(rowsOf(expect, p.Dst), caseRow.isClusterIP), probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
+			guarded: p.Action == drop, probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
 		})...)
 	}
 	return found
@@ -103,7 +103,7 @@ func after(p netip.Prefix) netip.Addr {
 // wanted is what a row asks for a client.
 func (r *run) wanted(row caseRow, src netip.Addr) verdict {
 	v := verdict{
-		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src), clusterIP: row.isClusterIP(),
+		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src),
 		probe: fmt.Sprintf("%s %s > %s", r.class(src), src, row.Frontend),
 	}
 	if row.AllowSources != nil {

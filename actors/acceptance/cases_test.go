@@ -244,8 +244,6 @@ func (r *run) compareRows(expect []caseRow, rows map[string]row) []deviation {
 	return found
 }
 
-func (r caseRow) isClusterIP() bool { return r.Kind == "clusterIP" }
-
 // rowsOf are the expected rows of one frontend.
 func rowsOf(expect []caseRow, frontend string) []caseRow {
 	var all []caseRow

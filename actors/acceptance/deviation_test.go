@@ -41,8 +41,6 @@ type deviation struct {
 	guarded bool
 	// optional says that only one kind of proxy does what is wanted.
 	optional bool
-	// clusterIP says that the frontend is one.
-	clusterIP bool
 	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else a generated one.
 	probe string
 }
@@ -61,19 +59,6 @@ func (d deviation) String() string {
 
 // reasonOptional is why a packet that only the nftables proxy treats this way may be treated otherwise.
 const reasonOptional = "not obligatory (level nftables): a service network is unreachable where nothing is served"
-
-// knownMasquerade is a deviation that the troupe does not report service by service; docs/semantics.md has it. It is counted like a reported
-// one.
-const knownMasquerade = "known: a client outside the cluster keeps its address on a cluster IP, so the answer of a remote endpoint goes past this node"
-
-// known returns the known deviation that a difference is, "" if it is none.
-func known(d deviation) string {
-	if d.clusterIP && d.aspect == aspectMasquerade && d.from == "remote" && d.got == "source kept" &&
-		strings.HasPrefix(d.detail, "the answer goes past this node") {
-		return knownMasquerade
-	}
-	return ""
-}
 
 // hostOf is the address of "ip:port/PROTO".
 func hostOf(frontend string) string {
@@ -94,8 +79,6 @@ func (r *run) judge(found []deviation, reports []*report) {
 		}
 		switch {
 		case excused:
-		case known(d) != "":
-			r.tally.excuse(known(d), r, d)
 		case d.optional && d.aspect == aspectAction && d.got != forward && d.want != forward:
 			r.tally.excuse(reasonOptional, r, d)
 		default:

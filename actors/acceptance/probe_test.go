@@ -54,10 +54,8 @@ type verdict struct {
 	affinity uint32
 	guarded  bool // dropped because of source ranges
 	optional bool
-	// clusterIP says that the frontend is one.
-	clusterIP bool
-	from      string
-	probe     string
+	from     string
+	probe    string
 }
 
 // seen is what became of one connection.
@@ -132,7 +130,7 @@ type findings struct {
 func (f *findings) add(a aspect, wanted, got, detail string) {
 	d := deviation{
 		frontend: f.to.frontend, from: f.want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: f.want.guarded,
-		optional: f.want.optional, clusterIP: f.want.clusterIP, probe: f.want.probe,
+		optional: f.want.optional, probe: f.want.probe,
 	}
 	if !slices.ContainsFunc(f.found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {
 		f.found = append(f.found, d)

@@ -136,6 +136,9 @@ func (p *planner) forward(key Key, rule *messages.Frontend) {
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT(len(locals), weight)
+	} else if p.chosen.elsewhere && slices.Contains(rule.GetMasqueradeFrom(), "remote") {
+		p.approximate("the source of clients outside the cluster replaced",
+			"source kept: the answer of an endpoint on another node may go past this node", whyOneSource)
 	}
 	if row.Affinity > 0 {
 		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
@@ -149,7 +152,8 @@ func (p *planner) forward(key Key, rule *messages.Frontend) {
 }
 
 // masquerade reports whether the source of every client has to be replaced. It depends on the rule alone: if it depended on where the
-// endpoints are, the first one elsewhere and the last one would replace the row and end its connections.
+// endpoints are, the first one elsewhere and the last one would replace the row and end its connections. Where only clients outside the
+// cluster have to be masqueraded (a cluster IP), nobody is: pods must keep their addresses, and hardly anybody outside uses cluster IPs.
 func masquerade(rule *messages.Frontend) bool {
 	from := rule.GetMasqueradeFrom()
 	return slices.Contains(from, "pod") && slices.Contains(from, "remote")

@@ -86,6 +86,17 @@ func TestPlan(t *testing.T) {
 		{
 			"cluster IP",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), masqueraded("node", "remote"))},
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n" +
+				"~ 10.96.0.1:80/TCP: the source of clients outside the cluster replaced -> source kept: the answer of an endpoint on another node may go past this node\n",
+		},
+		{
+			"cluster IP, all endpoints here",
+			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("node", "remote"))},
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
+		},
+		{
+			"cluster IP, nobody to be masqueraded",
+			[]*messages.Frontend{cluster("10.1.1.3:8080*", "10.1.2.3:8080")},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
 		{

@@ -18,6 +18,7 @@ const (
 	whyLocal     = "NAT44 has one row per address, port and protocol; the rule for clients outside this node decides"
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
+	whyOneSource = "NAT44 replaces the source for every client of a row or for none, and pods have to keep theirs"
 	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
 )
 
