@@ -142,7 +142,7 @@ func (p *planner) forward(key Key, rule *messages.Frontend) {
 	}
 	if row.Affinity > 0 {
 		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
-			"a client stays with its endpoint per frontend", whyAffinity)
+			"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
 	}
 	row.Tag = Tag{Hash: ServiceHash(p.plan.Service), Affinity: row.Affinity, Weight: weight}.String()
 	if name := rule.GetPortName(); name != "" {

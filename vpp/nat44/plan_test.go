@@ -172,7 +172,7 @@ func TestPlan(t *testing.T) {
 			"affinity",
 			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), func(f *messages.Frontend) { f.AffinitySeconds = 10800 })},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat affinity=10800 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend\n",
+				"~ 10.96.0.1:80/TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend, until any endpoint goes\n",
 		},
 		{
 			"protocols",
