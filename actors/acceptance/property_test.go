@@ -47,12 +47,12 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 				t.Errorf("rows (-from scratch +after the changes):\n%s", diff)
 			}
 
-			before := n.mutating()
+			before, counters := n.mutating(), n.vpp.Counters().String()
 			n.stop()
 			n.start()
 			n.settled()
 			if written := n.mutating() - before; written != 0 {
-				t.Errorf("another run wrote %d messages, want 0: %+v", written, n.link.take())
+				t.Errorf("another run wrote %d messages, want 0: %+v\nbefore\n%s\nafter\n%s", written, n.link.take(), counters, n.vpp.Counters())
 			}
 			if diff := cmp.Diff(got, n.texts()); diff != "" {
 				t.Errorf("rows (-before +after another run):\n%s", diff)
