@@ -14,6 +14,9 @@
 // A seed decides everything: same seed, same trace, on every machine. Whoever changes the order of maps, uses the clock of the machine or
 // the global random source in an actor finds that out here.
 //
+// The tests play the same plans, faults and model on the dispatcher of production as well (TestOnDispatcher): real goroutines, the real connection to the
+// simulated VPP, a clock that runs fast. That is for the race detector and for what is left over; nothing of it is repeatable but the plan.
+//
 // Values belong to the goroutine that runs the seed; Campaign runs several of them side by side and they share nothing. Run returns when all
 // actors and their functions have ended.
 package chaos

@@ -24,7 +24,9 @@ const (
 
 // world is one node with everything around it.
 type world struct {
-	sim       *runtime.Sim
+	sim       *runtime.Sim // nil on the real dispatcher
+	now       func() time.Time
+	later     func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
 	cluster   *cluster
 	source    *source
 	nodes     *nodeSync
@@ -44,7 +46,8 @@ type world struct {
 // newWorld builds the node and starts the troupe.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
-	w := &world{sim: sim, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.later = w.virtually
 	w.witnesses = stationWitnesses(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
 	w.weather = &weather{rand: sim.Rand()}
@@ -90,27 +93,32 @@ func (w *world) restart(r *rand.Rand) {
 
 // topology is what the CNI makes of every new VPP.
 func (w *world) topology(v *simulator.VPP) {
+	if err := connectPods(v); err != nil {
+		w.breach("build the topology: %v", err)
+	}
+}
+
+// connectPods connects the node to its network and to its pods.
+func connectPods(v *simulator.VPP) error {
 	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
 	for i := range podsPerNode + 1 { // the last one is for a witness
 		_, e := v.AddPod(fmt.Sprint("pod", i), podIP(1, i))
 		err = errors.Join(err, e)
 	}
-	if err != nil {
-		w.breach("build the topology: %v", err)
-	}
+	return err
 }
 
 // breach notes that something does not hold that always must.
 func (w *world) breach(format string, args ...any) {
 	const most = 20
 	if len(w.broken) < most {
-		w.broken = append(w.broken, w.sim.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+		w.broken = append(w.broken, w.now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 	}
 }
 
-// later ends a fault, or goes on with it, after a virtual while, between two steps.
-func (w *world) later(d time.Duration, fn func()) {
+// virtually is later in a simulation.
+func (w *world) virtually(d time.Duration, fn func()) {
 	if at := w.sim.Now().Add(d); at.After(w.outage) {
 		w.outage = at
 	}

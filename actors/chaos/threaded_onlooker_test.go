@@ -1,0 +1,58 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// onlook asks everything that can be asked from outside, as the HTTP server does, until ctx ends, and reads every answer to its ends. It returns how
+// many questions were answered.
+func (w *threaded) onlook(ctx context.Context) (answered int) {
+	for ctx.Err() == nil {
+		sys := w.asked.Load()
+		states := sys.Snapshot()
+		if len(states) == 0 { // it ends
+			pause(ctx, time.Millisecond)
+			continue
+		}
+		victim := states[rand.IntN(len(states))].Path
+		if box, found := sys.Mailbox(victim); found {
+			w.read(box.Pending())
+			w.read(box.Failures())
+		}
+		_, _ = sys.Inspect(ctx, victim) // it may be gone, or busy
+		for _, question := range []struct {
+			path string
+			text any
+		}{
+			{actors.PathIntrospect, &actors.StatusQuery{}},
+			{actors.PathIntrospect, &actors.WorldQuery{}},
+			{actors.PathJournal, &actors.EventsQuery{Limit: 100}},
+			{actors.PathRenderer("nat44"), &actors.DiffQuery{}},
+			{actors.PathRenderer("nat44"), &actors.RowsQuery{Service: serviceKey(rand.IntN(serviceNames))}},
+		} {
+			answer, err := sys.Ask(ctx, question.path, question.text)
+			switch {
+			case err == nil:
+				w.read(answer)
+				answered++
+			case !errors.Is(err, runtime.ErrBusy) && !errors.Is(err, runtime.ErrNoActor):
+				w.Errorf("ask %s: %v", question.path, err)
+			}
+		}
+		pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+	}
+	return answered
+}
+
+func (w *threaded) read(answer any) {
+	if _, err := json.Marshal(answer); err != nil {
+		w.Errorf("%T: %v", answer, err)
+	}
+}

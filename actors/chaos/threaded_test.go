@@ -1,0 +1,178 @@
+package chaos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors"
+)
+
+// How long things may take, by a wall clock.
+const (
+	wallPatience   = time.Minute            // until everything is well again; it takes a few seconds, mostly of quarantine
+	wallStill      = 500 * time.Millisecond // then nothing may be written for so long
+	wallTroubles   = troubles / speed
+	threadedWorlds = 8 // that share a processor, and nothing else
+	threadedPlans  = 3 // so many times what the simulation does to a world
+)
+
+var (
+	roundsFor = flag.Duration("for", wallTroubles, "for how long rounds of worlds with threads are begun; CI plays a minute with the race detector")
+	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = another one each time")
+)
+
+// TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and time that only runs faster; it is for the race detector, and
+// for what a simulation on one goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as well.
+func TestOnDispatcher(t *testing.T) {
+	seed := cmp.Or(*firstSeed, rand.Uint64N(1_000_000))
+	t.Logf("seeds from %d; repeat with -run TestOnDispatcher -seed %d", seed, seed)
+	total := tally{struck: Counts{}}
+	for began := time.Now(); total.worlds == 0 || time.Since(began) < *roundsFor && !t.Failed(); {
+		before := goleak.IgnoreCurrent()
+		tallies := make([]tally, threadedWorlds)
+		var worlds sync.WaitGroup
+		for i := range tallies {
+			w := newThreaded(t, seed+uint64(i))
+			worlds.Go(func() { tallies[i] = w.play() })
+		}
+		worlds.Wait()
+		seed += threadedWorlds
+		for _, one := range tallies {
+			total.add(one)
+		}
+		if err := goleak.Find(before); err != nil {
+			t.Errorf("I9: %v", err)
+		}
+	}
+	t.Logf("%d worlds, %d messages of those alive in the end, %d questions answered, %d changes of VPP, struck %v", total.worlds, total.handled,
+		total.answered, total.writes, total.struck)
+}
+
+// tally is what happened in worlds with threads.
+type tally struct {
+	worlds, answered int
+	handled, writes  uint64
+	struck           Counts
+}
+
+func (t *tally) add(o tally) {
+	t.worlds += o.worlds
+	t.answered += o.answered
+	t.handled += o.handled
+	t.writes += o.writes
+	for name, n := range o.struck {
+		t.struck[name] += n
+	}
+}
+
+// play is the life of one world: troubles, quiet, a look at everything, and the end.
+func (w *threaded) play() tally {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	answered := make(chan int)
+	go func() { answered <- w.onlook(ctx) }()
+	w.trouble()
+	cancel()
+	out := tally{worlds: 1, answered: <-answered, writes: w.sim.Counters().Mutating()}
+	for _, a := range w.sys.Snapshot() {
+		out.handled += a.Handled
+	}
+	w.stop()
+	out.struck = w.sky.counts
+	return out
+}
+
+// trouble carries out the plan. Some worlds end in the middle of it, the others have to be well in the end.
+func (w *threaded) trouble() {
+	w.Helper()
+	start := w.clock.Now()
+	for n := range uint64(threadedPlans) {
+		w.schedule(start, NewPlan(w.seed+n<<32, true))
+	}
+	w.later(0, w.knock)
+	const abrupt = 4 // one in so many
+	if w.seed%abrupt == 0 {
+		w.until(start.Add(time.Duration(rand.New(rand.NewPCG(w.seed, 4)).Int64N(int64(troubles)))))
+		return
+	}
+	w.until(start.Add(troubles))
+	w.calm()
+	w.later(0, w.knock)
+	w.converge()
+	for _, b := range w.broken {
+		w.Error(b)
+	}
+}
+
+// schedule puts a plan of the simulation on the plan.
+func (w *threaded) schedule(start time.Time, plan Plan) {
+	faults := w.faults()
+	for _, step := range plan.Steps {
+		w.at(start.Add(step.At), func() {
+			dice := rand.New(rand.NewPCG(step.Dice, 0))
+			switch step.What {
+			case change:
+				w.cluster.mutate(dice, plan.Hot)
+			case age:
+				w.witnesses.grow(w.cluster)
+			default:
+				if w.mortal > 0 && step.What == "rows put by another" {
+					return
+				}
+				w.sky.note(Counts{step.What: 1})
+				faults[step.What](dice)
+			}
+		})
+	}
+}
+
+// converge waits until all is well and stays so, and nobody writes any more. What was well may have to be put right again: a message that the weather
+// has made late tells of a service that is gone.
+func (w *threaded) converge() {
+	w.Helper()
+	deadline := time.Now().Add(wallPatience)
+	for {
+		writes := w.sim.Counters().Mutating()
+		wrong := w.amiss()
+		if len(wrong) == 0 {
+			w.until(w.clock.Now().Add(wallStill * speed))
+			if wrong = w.amiss(); len(wrong) == 0 && w.sim.Counters().Mutating() == writes {
+				break
+			}
+		}
+		if time.Now().After(deadline) {
+			w.Errorf("not well after %s, or VPP is written to for ever:\n%s", wallPatience, strings.Join(append(wrong, w.journal()...), "\n"))
+			return
+		}
+		w.until(w.clock.Now().Add(tick))
+	}
+	for _, wrong := range w.wrongPackets() {
+		w.Error(wrong)
+	}
+	w.agrees()
+}
+
+// agrees has the renderer read VPP and say what it would change.
+func (w *threaded) agrees() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), wallPatience)
+	defer cancel()
+	answer, err := w.sys.Ask(ctx, actors.PathRenderer("nat44"), &actors.DiffQuery{})
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	if page := answer.(*actors.DiffPage); page.Err != nil || len(page.Operations) > 0 {
+		w.Error(errors.Join(page.Err, fmt.Errorf("I1: it would change %q", page.Operations)))
+	}
+}

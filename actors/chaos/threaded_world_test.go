@@ -1,0 +1,254 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
+)
+
+// threaded is a world on the dispatcher of production, with the real connection to a simulated VPP behind its socket. Its world, with the cluster, the
+// weather and what it knows of VPP, belongs to the goroutine of the test, the driver.
+type threaded struct {
+	*testing.T
+	*world
+	seed   uint64
+	clock  *swift
+	sky    *sky
+	sim    *simulator.VPP
+	source *threadedSource
+	nodes  *threadedNodes
+	plan   []event // what will happen, ordered by time
+	life   uint64  // incarnation of VPP, when the driver looked last
+	mortal int     // faults that VPP may die of at any time
+	socket string
+	fatal  atomic.Pointer[string]
+	asked  atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
+	empty  runtime.Census
+}
+
+// event is something that the driver will do.
+type event struct {
+	at time.Time
+	do func()
+}
+
+// newThreaded builds the node and starts the troupe.
+func newThreaded(t *testing.T, seed uint64) *threaded {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "threads") // a short name: it holds a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &threaded{T: t, seed: seed, clock: newSwift(), sky: &sky{counts: Counts{}}}
+	w.world = &world{
+		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{},
+		weather: &weather{rand: rand.New(rand.NewPCG(seed, 3))},
+	}
+	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
+	w.witnesses = stationWitnesses(w.cluster)
+	w.sky.show(w.weather)
+	w.sim = simulator.New(simulator.Options{
+		AutoRestart: true, RestartDelay: 20 * time.Millisecond,
+		OnBoot: func(v *simulator.VPP) {
+			if err := connectPods(v); err != nil && v.Alive() {
+				t.Errorf("build the topology: %v", err)
+			}
+		},
+	})
+	w.socket = filepath.Join(dir, "vpp")
+	if err := w.sim.Listen(w.socket); err != nil {
+		t.Fatal(err)
+	}
+	w.vpp = &virtual.Stream{VPP: w.sim} // to read rows only
+	w.start()
+	return w
+}
+
+// Error reports what is wrong with this world. It does not end the goroutine.
+func (w *threaded) Error(args ...any) {
+	w.Helper()
+	w.T.Errorf("seed %d: %s", w.seed, fmt.Sprintln(args...))
+}
+
+// Errorf is Error with a format.
+func (w *threaded) Errorf(format string, args ...any) {
+	w.Helper()
+	w.Error(fmt.Sprintf(format, args...))
+}
+
+// start starts the troupe as the agent does. A new agent knows nothing of the one before.
+func (w *threaded) start() {
+	w.Helper()
+	w.source, w.nodes = newThreadedSource(), newThreadedNodes()
+	w.deliver()
+	hints := make(chan struct{}, 1)
+	w.deps = &actors.Deps{
+		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &actors.Readiness{}, InterfaceEvents: hints,
+		NAT44: nat44.Config{Node: thisNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
+		Link: link.New(link.Config{
+			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
+			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },
+		}, slog.New(slog.DiscardHandler)),
+	}
+	w.sys = runtime.NewSystem(runtime.Options{
+		Clock: w.clock, Faults: w.sky.fault, Network: w.sky.network, Seed: w.seed,
+		OnFatal: func(reason string) { w.fatal.Store(&reason) },
+	})
+	w.empty = w.sys.Census()
+	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
+		w.Error(err)
+	}
+	w.asked.Store(w.sys)
+}
+
+// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait.
+func (w *threaded) restart(r *rand.Rand) {
+	w.end()
+	for range r.IntN(4) {
+		w.cluster.mutate(r, false)
+	}
+	w.start()
+}
+
+// deliver has the source say how the cluster is now.
+func (w *threaded) deliver() {
+	objects, version := w.cluster.objects(), w.cluster.version
+	w.source.set(func(s *threadedSource) { s.objects, s.version = objects, version })
+}
+
+// at puts something on the plan.
+func (w *threaded) at(at time.Time, do func()) {
+	i := len(w.plan)
+	for i > 0 && w.plan[i-1].at.After(at) {
+		i--
+	}
+	w.plan = slices.Insert(w.plan, i, event{at, do})
+}
+
+// until works through the plan.
+func (w *threaded) until(end time.Time) {
+	for {
+		next := end
+		if len(w.plan) > 0 && w.plan[0].at.Before(end) {
+			next = w.plan[0].at
+		}
+		if wait := next.Sub(w.clock.Now()) / speed; wait > 0 {
+			time.Sleep(wait)
+		}
+		w.look()
+		if next == end {
+			return
+		}
+		do := w.plan[0].do
+		w.plan = w.plan[1:]
+		version := w.cluster.version
+		do()
+		w.sky.show(w.weather)
+		if w.cluster.version != version {
+			w.deliver()
+		}
+	}
+}
+
+// look notes what VPP has lived through: another one has no rows of anybody.
+func (w *threaded) look() {
+	w.vpp.Reads = int(w.sim.Counters().Of("nat44_lb_static_mapping_dump"))
+	if life := w.sim.Incarnation(); life != w.life {
+		w.life = life
+		clear(w.foreign)
+		clear(w.stolen)
+		clear(w.witnesses.open)
+	}
+}
+
+// knock tries the connections through the steady service, again and again. What happens while VPP dies says nothing.
+func (w *threaded) knock() {
+	broken := len(w.broken)
+	w.witnesses.try(w.world)
+	if w.look(); len(w.witnesses.open) == 0 {
+		w.broken = w.broken[:broken]
+	}
+	w.later(knock, w.knock)
+}
+
+// calm ends every fault, and those that would have ended later.
+func (w *threaded) calm() {
+	w.plan = nil
+	w.weather.calm()
+	w.sky.show(w.weather)
+	w.source.set(func(s *threadedSource) { s.sourceFaults = sourceFaults{} })
+	w.nodes.hold()
+	w.sim.ClearFaults()
+	w.sim.Resume()
+	_ = w.sim.FreezeMappings(false) // it may be down
+	w.mortal = 0
+	for _, a := range w.sys.Snapshot() {
+		if box, found := w.sys.Mailbox(a.Path); found {
+			box.Release()
+		}
+	}
+	w.deliver()
+}
+
+// end ends the troupe and finds what it leaves behind.
+func (w *threaded) end() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), wallPatience)
+	defer cancel()
+	if err := w.sys.Shutdown(ctx); err != nil {
+		w.Errorf("I9: %v", err)
+	}
+	left, deadline := w.sys.Census(), time.Now().Add(5*time.Second)
+	for left != w.empty && time.Now().Before(deadline) { // somebody still waits for the answer of an actor that is gone
+		time.Sleep(time.Millisecond)
+		left = w.sys.Census()
+	}
+	if left != w.empty {
+		w.Errorf("I9: left over: %+v, before the first actor %+v", left, w.empty)
+	}
+}
+
+// stop ends everything.
+func (w *threaded) stop() {
+	w.Helper()
+	w.end()
+	if err := w.sim.Close(); err != nil {
+		w.Error(err)
+	}
+	// Messages that the weather has made late are still under way.
+	deadline := time.Now().Add(15 * time.Second / speed)
+	for w.clock.left() != 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if n := w.clock.left(); n != 0 {
+		w.Errorf("I9: %d timers are left over", n)
+	}
+}
+
+// amiss is everything that is not as it should be.
+func (w *threaded) amiss() []string {
+	w.look()
+	if reason := w.fatal.Load(); reason != nil {
+		w.world.fatal = *reason
+	}
+	if !w.sim.Alive() {
+		return []string{"VPP is down"}
+	}
+	w.world.nodes = w.nodes.heard()
+	return w.wrong()
+}
