@@ -55,7 +55,7 @@ func (a *Agent) startChaos() {
 	}
 }
 
-// heardChanges counts what the source says was changed.
+// heardChanges counts reasons to change VPP: what the source says was changed, and commands. Without chaos nobody counts.
 func (s *stage) heardChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)
