@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // ailment is what keeps a renderer from being in sync: words that do not change while it goes on, and the details, which are only looked for
@@ -11,6 +12,7 @@ import (
 type ailment struct {
 	cause   string
 	details func() string // nil: the cause says it all
+	reach   messages.Reach
 }
 
 // What keeps renderers from being in sync.
@@ -36,7 +38,7 @@ func firstOf(all ...ailment) ailment {
 			return a
 		}
 	}
-	return ailment{causeInSync, func() string { return "" }}
+	return ailment{cause: causeInSync, details: func() string { return "" }}
 }
 
 // ails says what is wrong with VPP itself.
@@ -45,22 +47,30 @@ func (o *outlet) ails(known bool) ailment {
 	case !o.link.GetUp():
 		return ailment{cause: causeLink}
 	case !known:
-		return ailment{cause: causeUnknown}
+		return ailment{cause: causeUnknown, details: o.unknown, reach: messages.Reach_REACH_DOWNSTREAM}
 	case o.refused != nil:
-		return ailment{causeRefused, o.refused.Error}
+		return ailment{causeRefused, o.refused.Error, messages.Reach_REACH_DOWNSTREAM}
 	}
 	return ailment{}
+}
+
+// unknown says why it is not known what VPP holds, as far as there is more to say.
+func (o *outlet) unknown() string {
+	if o.refused != nil {
+		return causeUnknown + ": " + o.refused.Error()
+	}
+	return causeUnknown
 }
 
 // ails says who is awaited.
 func (e *enrolment) ails() ailment {
 	switch {
 	case e.begun == nil:
-		return ailment{cause: causeServices}
+		return ailment{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
 	case len(e.awaited) > 0:
 		return ailment{causeSilent, func() string {
 			return fmt.Sprintf("%d %s, first %s", len(e.awaited), causeSilent, missing(e.awaited, 1)[0])
-		}}
+		}, messages.Reach_REACH_OBJECT}
 	}
 	return ailment{}
 }
@@ -73,16 +83,18 @@ func (b *backlog[K]) ails(unready bool) ailment {
 		return ailment{causeFailed, func() string {
 			k, err := b.firstFailure()
 			return fmt.Sprintf("%d %s %s, first %s: %v", len(b.failed), b.noun, causeFailed, k, err)
-		}}
+		}, messages.Reach_REACH_OBJECT}
 	case b.pending() > 0 && unready:
-		return ailment{causeWork, func() string { return fmt.Sprintf("%d %s are %s", b.pending(), b.noun, causeWork) }}
+		return ailment{
+			causeWork, func() string { return fmt.Sprintf("%d %s are %s", b.pending(), b.noun, causeWork) }, messages.Reach_REACH_DOWNSTREAM,
+		}
 	}
 	return ailment{}
 }
 
 // diagnose reports the health of a renderer when it has changed. With a warning it is in sync nevertheless.
 func (r *reporter) diagnose(c *runtime.Context, a ailment, warning string, epoch uint64) {
-	if a.cause == r.cause && r.interfaces == r.last.GetInterfaces() && r.refusedSet == r.last.GetRefusedSet() {
+	if r.reach = a.reach; a.cause == r.cause && r.interfaces == r.last.GetInterfaces() && r.refusedSet == r.last.GetRefusedSet() {
 		return
 	}
 	r.cause = a.cause

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -150,19 +151,49 @@ func (b *backlog[K]) fail(k K, err error, now time.Time, backoff time.Duration) 
 		b.failed[k] = f
 		b.first = nil
 	}
-	f.err, f.until = err, now.Add(delayAfter(f.tries, backoff))
+	delay := delayAfter(f.tries, backoff)
+	if class, _ := classify(err); class == classAbort {
+		delay = longestDelay // the same again ends the same way, unless something changes of which nobody has told us
+	}
+	f.err, f.until = err, now.Add(spread(delay, k.String(), f.tries))
 	f.tries++
 	b.dirty[k] = false
 }
 
 // delayAfter is how long VPP is left alone after it has refused something again and again.
 func delayAfter(tries int, backoff time.Duration) time.Duration {
-	const longest = 30 * time.Second
-	return min(backoff<<min(tries, 10), longest)
+	return min(backoff<<min(tries, 10), longestDelay)
 }
 
-// retry puts what was refused and whose delay is over into the queue.
-func (b *backlog[K]) retry(now time.Time) {
+// longestDelay is how long at most something that was refused waits for its next try.
+const longestDelay = 30 * time.Second
+
+// spread makes a delay up to a fifth longer or shorter. Where in between depends on what is delayed and on how often it was, so that things
+// that failed together do not come back together, and a simulation stays repeatable.
+func spread(delay time.Duration, name string, tries int) time.Duration {
+	most := delay / 5
+	if most <= 0 {
+		return delay
+	}
+	return delay - most + time.Duration(kube.DigestHash(name, uint64(tries))%uint64(2*most))
+}
+
+// stubborn reports whether VPP has refused one of the things again and again since that was last asked for a reading: what is known of it may
+// be wrong. The first few tries cost less than reading VPP does.
+func (b *backlog[K]) stubborn(things []K) bool {
+	for _, k := range things {
+		if f := b.failed[k]; f != nil && f.tries%triesUntilRead == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// triesUntilRead is how often something is tried before VPP is read for it, each time.
+const triesUntilRead = 3
+
+// retry puts what was refused and whose delay is over into the queue, and returns how much that is.
+func (b *backlog[K]) retry(now time.Time) (n int) {
 	var due []K
 	for k, f := range b.failed {
 		if !f.until.After(now) {
@@ -173,6 +204,7 @@ func (b *backlog[K]) retry(now time.Time) {
 	for _, k := range due {
 		b.list(k)
 	}
+	return len(due)
 }
 
 // book sorts what has been in a batch: refused, as wanted, or to be looked at again.

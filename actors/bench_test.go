@@ -115,6 +115,8 @@ func (finished) Synced(string, time.Duration, bool) {}
 func (finished) Programmed(time.Duration)           {}
 func (f finished) Operations(string, int, int, int) { f <- struct{}{} }
 func (finished) InputErrors(int)                    {}
+func (finished) Healed(string, string, int)         {}
+func (finished) Drifted(string, int)                {}
 
 // BenchmarkChange is one changed endpoint among many services: from the source until VPP has acknowledged it.
 func BenchmarkChange(b *testing.B) {

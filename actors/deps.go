@@ -49,6 +49,11 @@ type Observer interface {
 	Programmed(latency time.Duration)
 	// Operations is called with the outcome of operations on VPP.
 	Operations(renderer string, succeeded, failed, unknown int)
+	// Healed is called with what was done about something that was wrong with a part: the rung of the ladder ("key", "object", "downstream",
+	// "full", "subtree", "exit") and how often.
+	Healed(part, rung string, n int)
+	// Drifted is called with the number of things that VPP did not hold as a renderer knew: somebody else has been there.
+	Drifted(renderer string, n int)
 	// InputErrors is called with the number of problems in the input of all services, whenever it changes.
 	InputErrors(n int)
 }
@@ -65,6 +70,9 @@ type Timing struct {
 	Digest time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s. Default 1 s.
 	Backoff time.Duration
+	// Patience is how long a part may be wrong before the healer does something about it, and how long it then waits for the effect.
+	// Default 30 s.
+	Patience time.Duration
 	// Command is how long a command may take, and how long taking it back. Default 5 s.
 	Command time.Duration
 }
@@ -80,6 +88,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Audit, time.Minute)
 	set(&t.Digest, 5*time.Second)
 	set(&t.Backoff, time.Second)
+	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)
 	return t
 }
@@ -123,6 +132,8 @@ type Deps struct {
 	HealthChecks HealthChecks
 	// Observer counts; nil = nobody does.
 	Observer Observer
+	// Fatal ends the process, when nothing else has helped; nil = it goes on. It must not block.
+	Fatal func(error)
 	// Park is how functions of actors wait for each other in a simulation, see runtime.Sim; nil = as goroutines do.
 	Park func(ready func() bool)
 	// Timing holds the intervals.

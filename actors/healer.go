@@ -21,6 +21,8 @@ type healer struct {
 	unready string // why not ready
 	logged  string // the reason that was logged last
 	turned  map[string]turn
+	ladder  *ladder
+	started time.Time
 }
 
 // heard is the last word of a part.
@@ -53,6 +55,7 @@ func (*Deps) advisory() []string { return []string{"sessions", "external"} }
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
 	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
+	h.ladder, h.started = newLadder(h.deps.Timing.Patience), c.Now()
 	h.publish(c)
 	c.After(healthRepeat, &healthTick{})
 	c.Ready()
@@ -69,8 +72,14 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	case *messages.Health:
 		h.parts[m.GetPart()] = heard{m, c.Now()}
 		h.publish(c)
+	case *healed:
+		h.ladder.count(m.part, m.rung, uint64(m.n))
+		h.observe(m.part, m.rung, m.n)
+	case *HealingQuery:
+		c.Reply(h.page())
 	case *healthTick:
 		h.publish(c)
+		h.heal(c)
 		if !h.ready {
 			h.log(c)
 		}

@@ -137,6 +137,7 @@ func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState)
 		i.look(c)
 	}
 	if down := "no connection to VPP"; !m.GetUp() && i.last.GetReason() != down {
+		i.reach = messages.Reach_REACH_NONE
 		i.report(c, false, down, 0)
 	}
 }
@@ -169,6 +170,7 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	case m.session != i.link.GetSession(): // of an earlier VPP, worthless
 		i.again = true
 	case m.err != nil && i.link.GetUp():
+		i.reach = messages.Reach_REACH_DOWNSTREAM
 		i.report(c, false, m.err.Error(), 0) // the slow timer looks again
 	case m.err != nil: // no wonder
 	default:
@@ -192,9 +194,11 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 	}
 	switch {
 	case !i.told && i.last.GetReason() != podsUnknown:
+		i.reach = messages.Reach_REACH_NONE
 		i.report(c, false, podsUnknown, 0)
 	case i.told && !i.again && !i.last.GetOk(): // a look that began before the last news says nothing of it
 		i.interfaces = i.set.GetGeneration()
+		i.reach = messages.Reach_REACH_NONE
 		i.report(c, true, "", 0)
 	}
 }

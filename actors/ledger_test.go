@@ -70,8 +70,8 @@ func TestLedgerWaitsLongerAfterEachRefusal(t *testing.T) {
 	l.batch(10)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		l.fail(k, errors.New("refused"), now, time.Second)
-		if got := l.failed[k].until.Sub(now); got != want*time.Second {
-			t.Errorf("refusal %d: waits %v, want %v", i+1, got, want*time.Second)
+		if got := l.failed[k].until.Sub(now); got < want*time.Second*4/5 || got > want*time.Second*6/5 {
+			t.Errorf("refusal %d: waits %v, want %v, up to a fifth longer or shorter", i+1, got, want*time.Second)
 		}
 		l.retry(now)
 		if got := l.batch(10); len(got) != 0 {
@@ -172,4 +172,20 @@ func rowsOf(l *ledger) map[string]string {
 		rows[k.String()] = owner
 	}
 	return rows
+}
+
+// TestDelaysAreSpread: what was refused together is not tried again together, and a rerun of the same delays the same.
+func TestDelaysAreSpread(t *testing.T) {
+	seen := map[time.Duration]bool{}
+	for i := range 100 {
+		name := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}).String()
+		d := spread(10*time.Second, name, 3)
+		if d < 8*time.Second || d > 12*time.Second || d != spread(10*time.Second, name, 3) {
+			t.Errorf("%s: %v", name, d)
+		}
+		seen[d] = true
+	}
+	if len(seen) < 90 || spread(0, "a", 1) != 0 {
+		t.Errorf("%d different delays of 100", len(seen))
+	}
 }

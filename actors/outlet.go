@@ -25,6 +25,7 @@ type outlet struct {
 	reread  time.Time // VPP is not read for verify before
 	refused error     // the last operation on no single thing, or read, that VPP refused
 	refusal int       // how often in a row
+	unread  bool      // it was a read
 }
 
 func newOutlet(d *Deps, object string) outlet {
@@ -73,6 +74,7 @@ func (o *outlet) readFailed(c *runtime.Context, known bool, reason string, err e
 		return // the link will tell
 	}
 	o.refuse(c, fmt.Errorf("read VPP: %w", err))
+	o.unread = true
 }
 
 // lost reports whether an error only says that the connection has ended.
@@ -82,8 +84,8 @@ func lost(err error) bool {
 
 // refuse waits a growing while before VPP is asked for anything again.
 func (o *outlet) refuse(c *runtime.Context, err error) {
-	delay := delayAfter(o.refusal, o.deps.Timing.Backoff)
-	o.refused, o.delayed = err, c.Now().Add(delay)
+	delay := spread(delayAfter(o.refusal, o.deps.Timing.Backoff), o.object, o.refusal)
+	o.refused, o.delayed, o.unread = err, c.Now().Add(delay), false
 	o.refusal++
 	c.Logger().Warn("VPP refused", "err", err, "retry", delay)
 	record(c, &messages.Event{Kind: "render", Object: o.object, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
@@ -91,6 +93,20 @@ func (o *outlet) refuse(c *runtime.Context, err error) {
 
 // accepted notes that VPP does what it is asked for.
 func (o *outlet) accepted() { o.refused, o.refusal = nil, 0 }
+
+// readAccepted notes that VPP could be read. What it refused besides is not accepted by that, and not asked for sooner.
+func (o *outlet) readAccepted() {
+	if o.unread {
+		o.accepted()
+	}
+}
+
+// drifted counts what VPP did not hold as we knew.
+func (o *outlet) drifted(n int) {
+	if n > 0 && o.deps.Observer != nil {
+		o.deps.Observer.Drifted(o.object, n)
+	}
+}
 
 // outcome sums up what became of a batch.
 type outcome[K thing] struct {
@@ -129,8 +145,8 @@ func (o *outcome[K]) take(k *K, what fmt.Stringer, err error, unknown bool) bool
 	return false
 }
 
-// conclude draws the consequences of a batch for the next one.
-func conclude[K thing](c *runtime.Context, out *outlet, o outcome[K]) {
+// conclude draws the consequences of a batch for the next one; stubborn says that something in it was refused again and again.
+func conclude[K thing](c *runtime.Context, out *outlet, o outcome[K], stubborn bool) {
 	if out.deps.Observer != nil {
 		out.deps.Observer.Operations(out.object, o.done, o.failed, o.unknown+o.unsent)
 	}
@@ -142,7 +158,10 @@ func conclude[K thing](c *runtime.Context, out *outlet, o outcome[K]) {
 	default:
 		out.accepted()
 	}
-	if o.doubt || o.failed > 0 {
+	if o.doubt || stubborn || o.global != nil {
+		if o.global == nil && out.verify == "" {
+			heal(c, out.object, rungObject, 1)
+		}
 		out.verify, out.reread = "VPP refused an operation", c.Now()
 		if !o.doubt {
 			out.reread = c.Now().Add(out.deps.Timing.Backoff) // not after every one of many

@@ -212,7 +212,7 @@ func (r *renderer) tick(c *runtime.Context) {
 	r.inquire(c)
 	r.outside.stale = true
 	if len(r.failed) > 0 {
-		r.retry(c.Now())
+		heal(c, r.name, rungKey, r.retry(c.Now()))
 	}
 	r.cause = "" // the numbers in the reason may have changed
 }

@@ -15,6 +15,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 		w.ops = nat44.DiffGlobals(r.have, r.globalsWanted())
 		if r.globals = len(w.ops) > 0; !r.globals {
 			r.interfaces, r.refusedSet, r.refusedWhy = r.set.GetGeneration(), 0, ""
+			r.accepted() // what was refused is not wanted any more
 		}
 	}
 	ops, retirements := lastRetire(w.ops)
@@ -92,7 +93,7 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
 	}
-	conclude(c, &r.outlet, o)
+	conclude(c, &r.outlet, o, r.stubborn(m.keys))
 	r.synced(c, m.began, r.pending())
 	r.answerAll(c, m.keys)
 }

@@ -1,6 +1,9 @@
 package actors
 
-import "github.com/troupe-vpp/troupe/actors/runtime"
+import (
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
 
 // What keeps access lists from being in sync.
 const (
@@ -33,13 +36,13 @@ func (r *renderer) ails() ailment {
 		located.cause = causeInterfaces
 	}
 	if (r.globals || !r.swept && !r.begun.GetProvisional()) && unready {
-		settings.cause = causeSettings
+		settings = ailment{cause: causeSettings, reach: messages.Reach_REACH_DOWNSTREAM}
 	}
 	switch {
 	case r.guard.err != nil:
-		guard = ailment{causeUnguarded, func() string { return causeUnguarded + ": " + r.guard.err.Error() }}
+		guard = ailment{causeUnguarded, func() string { return causeUnguarded + ": " + r.guard.err.Error() }, messages.Reach_REACH_OBJECT}
 	case r.guard.busy(r.passed()) && unready:
-		guard.cause = causeGuard
+		guard = ailment{cause: causeGuard, reach: messages.Reach_REACH_DOWNSTREAM}
 	}
 	return firstOf(r.outlet.ails(r.have != nil), r.enrolment.ails(), located, guard, r.backlog.ails(unready), settings)
 }

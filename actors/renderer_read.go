@@ -35,7 +35,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 		r.readFailed(c, r.have != nil, m.reason, m.err)
 		return
 	}
-	r.accepted()
+	r.readAccepted()
 	damaged := m.lists != nil && r.takeLists(c, m.lists)
 	before := r.have
 	r.have, r.globals, r.swept = m.state, true, false
@@ -61,6 +61,9 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 			Kind: "resync", Object: r.name, Method: r.method(r.opened),
 			Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
 		})
+	}
+	if before != nil || damaged {
+		r.drifted(differences)
 	}
 	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
 	if before == nil || r.retell {

@@ -20,13 +20,14 @@ type reporter struct {
 	roles      bool   // it gives interfaces their roles, so the interfaces actor is told as well
 	refusedSet uint64 // generation of the interface set whose roles VPP refused; 0 = of none
 	refusedWhy string
+	reach      messages.Reach // of what is wrong; while everything is well it counts for nothing
 	last       *messages.Health
 	cause      string // of the last diagnosis
 }
 
 // report sends the health of the part; with ok, a reason is a warning.
 func (r *reporter) report(c *runtime.Context, ok bool, reason string, epoch uint64) {
-	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: r.interfaces, RolesRefused: r.refusedWhy, RefusedSet: r.refusedSet}
+	r.last = &messages.Health{Part: r.part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: r.interfaces, RolesRefused: r.refusedWhy, RefusedSet: r.refusedSet, Reach: r.reach}
 	r.repeat(c)
 }
 

@@ -183,7 +183,7 @@ func (r *refuser) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
 	r.remind(c)
 	if len(r.failed) > 0 {
-		r.retry(c.Now())
+		heal(c, r.name, rungKey, r.retry(c.Now()))
 	}
 	r.cause = "" // the numbers in the reason may have changed
 }
@@ -192,6 +192,9 @@ func (r *refuser) tick(c *runtime.Context) {
 func (r *refuser) health(c *runtime.Context) {
 	if r.rests() {
 		r.damaged = false
+		if !r.unread {
+			r.accepted() // what was refused is not wanted any more
+		}
 		if r.grounded() {
 			r.interfaces = r.set.GetGeneration()
 		}

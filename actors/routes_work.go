@@ -52,7 +52,7 @@ func (r *refuser) read(c *runtime.Context, m *routesRead) {
 		r.readFailed(c, r.sure, m.reason, m.err)
 		return
 	}
-	r.accepted()
+	r.readAccepted()
 	before, known := r.have, r.sure
 	m.state.Inherit(before)
 	r.have, r.sure, r.swept = m.state, true, false
@@ -76,6 +76,9 @@ func (r *refuser) read(c *runtime.Context, m *routesRead) {
 			Kind: "resync", Object: r.name, Method: r.method(r.opened),
 			Text: fmt.Sprintf("VPP read (%s): %d routes of ours, %d beneath those of others, %d differ", m.reason, len(r.have.Routes), len(r.have.Beneath), differences),
 		})
+	}
+	if known {
+		r.drifted(differences)
 	}
 	c.Send(c.PID(PathIntrospect), &messages.Verified{Renderer: r.name, Epoch: r.epoch, Differences: uint32(differences)})
 	if !known || r.retell {
@@ -204,7 +207,7 @@ func (r *refuser) applied(c *runtime.Context, m *routesApplied) {
 	if o.unknown > 0 {
 		r.sure = false // some of it may have happened: read back
 	}
-	conclude(c, &r.outlet, o)
+	conclude(c, &r.outlet, o, r.stubborn(m.prefixes))
 	r.synced(c, m.began, r.pending())
 	if r.none && !none {
 		r.tellAll(c)

@@ -32,6 +32,8 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	crash                VPP dies and comes back empty
 //	foreign add VIP      somebody else puts a row into VPP, "ip:port/TCP"
 //	foreign remove VIP   and removes it, or one of ours
+//	foreign alter VIP    puts other backends behind one of ours
+//	foreign forge VIP    adds a row that looks like one of ours
 //	verify               the drift check
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
@@ -177,12 +179,16 @@ func (s *story) foreign(what, vip string) {
 		s.Fatalf("%s: %v", s.line, err)
 	}
 	proto := uint8(messages.Protocol_value[protocol])
+	if what == "alter" {
+		s.foreign("remove", vip)
+		what = "forge"
+	}
 	var retval int32
-	if what == "add" {
+	if tag := map[string]string{"add": "theirs", "forge": "troupe/spkmuihwv64l2gc3/w7"}[what]; tag != "" {
 		backends := []simulator.Backend{
 			{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
 		}
-		retval, err = s.world.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: proto, Tag: "theirs", Backends: backends})
+		retval, err = s.world.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: proto, Tag: tag, Backends: backends})
 	} else {
 		retval, err = s.world.vpp.ForeignRemove(at, proto)
 	}

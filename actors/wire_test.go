@@ -21,16 +21,17 @@ import (
 type wire struct {
 	vpp *simulator.VPP
 
-	mu      sync.Mutex
-	state   *messages.LinkState
-	told    chan struct{} // holds a token while Run has not reported the state
-	writes  int           // requests that change VPP
-	reads   int           // dumps of the rows
-	boots   int
-	refuse  func(api.Message) error // nil = VPP decides; an error is the answer
-	after   func(api.Message)       // sees every request that changed VPP, when it has; nil = nobody does
-	bare    bool                    // VPP has no access lists
-	breakAt int                     // this many requests until the connection breaks; 0 = it does not
+	mu         sync.Mutex
+	state      *messages.LinkState
+	told       chan struct{} // holds a token while Run has not reported the state
+	writes     int           // requests that change VPP
+	reads      int           // dumps of the rows
+	boots      int
+	refuse     func(api.Message) error // nil = VPP decides; an error is the answer
+	after      func(api.Message)       // sees every request that changed VPP, when it has; nil = nobody does
+	bare       bool                    // VPP has no access lists
+	unreadable error                   // what every dump of NAT ends with
+	breakAt    int                     // this many requests until the connection breaks; 0 = it does not
 }
 
 const testNode = "n1"
@@ -220,6 +221,9 @@ func (w *wire) dump(req api.Message) ([]api.Message, error) {
 	defer w.mu.Unlock()
 	if !w.state.GetUp() {
 		return nil, link.ErrDown
+	}
+	if w.unreadable != nil && strings.HasPrefix(req.GetMessageName(), "nat44") {
+		return nil, w.unreadable
 	}
 	if req.GetMessageName() == "nat44_lb_static_mapping_dump" {
 		w.reads++

@@ -285,9 +285,28 @@ func newGetResync(io streams) *cobra.Command {
 			for _, r := range state.Renderers {
 				c.row(r.Renderer, r.Epoch, r.InSync, r.Differences, r.Operations, r.Reason, r.Error)
 			}
+			healingTables(c, &state)
 		})
 	}
 	return cmd
+}
+
+// healingTables print what was done about what is wrong, and what is going to be done.
+func healingTables(c *columns, state *api.Resync) {
+	if len(state.Healing) > 0 {
+		c.section("Healing")
+		c.row("PART", "RUNG", "COUNT")
+	}
+	for _, h := range state.Healing {
+		c.row(h.Part, h.Rung, h.Count)
+	}
+	if len(state.Ill) > 0 {
+		c.section("Not well")
+		c.row("PART", "SINCE", "LAST RUNG", "NEXT", "REASON")
+	}
+	for _, i := range state.Ill {
+		c.row(i.Part, clock(i.Since), i.Rung, clock(i.Next), i.Reason)
+	}
 }
 
 // clock is a time for a table, in UTC as in the log.

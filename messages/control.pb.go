@@ -1015,6 +1015,51 @@ func (x *Health) GetRefusedSet() uint64 {
 	return 0
 }
 
+// healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
+type Restart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restart) Reset() {
+	*x = Restart{}
+	mi := &file_control_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restart) ProtoMessage() {}
+
+func (x *Restart) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restart.ProtoReflect.Descriptor instead.
+func (*Restart) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Restart) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // supervisor -> healer, journal: an actor failed.
 type Fault struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -1032,7 +1077,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1089,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[14]
+	mi := &file_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1102,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{14}
+	return file_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fault) GetActor() string {
@@ -1111,7 +1156,7 @@ type Inspect struct {
 
 func (x *Inspect) Reset() {
 	*x = Inspect{}
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1168,7 @@ func (x *Inspect) String() string {
 func (*Inspect) ProtoMessage() {}
 
 func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[15]
+	mi := &file_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1181,7 @@ func (x *Inspect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
 func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{15}
+	return file_control_proto_rawDescGZIP(), []int{16}
 }
 
 // actor -> introspection: its state as JSON, made by the actor itself.
@@ -1149,7 +1194,7 @@ type State struct {
 
 func (x *State) Reset() {
 	*x = State{}
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1206,7 @@ func (x *State) String() string {
 func (*State) ProtoMessage() {}
 
 func (x *State) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[16]
+	mi := &file_control_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1219,7 @@ func (x *State) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use State.ProtoReflect.Descriptor instead.
 func (*State) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{16}
+	return file_control_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *State) GetJson() string {
@@ -1194,7 +1239,7 @@ type Verify struct {
 
 func (x *Verify) Reset() {
 	*x = Verify{}
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1251,7 @@ func (x *Verify) String() string {
 func (*Verify) ProtoMessage() {}
 
 func (x *Verify) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[17]
+	mi := &file_control_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1264,7 @@ func (x *Verify) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verify.ProtoReflect.Descriptor instead.
 func (*Verify) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{17}
+	return file_control_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Verify) GetReason() string {
@@ -1244,7 +1289,7 @@ type Verified struct {
 
 func (x *Verified) Reset() {
 	*x = Verified{}
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1301,7 @@ func (x *Verified) String() string {
 func (*Verified) ProtoMessage() {}
 
 func (x *Verified) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[18]
+	mi := &file_control_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1314,7 @@ func (x *Verified) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verified.ProtoReflect.Descriptor instead.
 func (*Verified) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{18}
+	return file_control_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Verified) GetRenderer() string {
@@ -1338,7 +1383,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1395,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[19]
+	mi := &file_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1408,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{19}
+	return file_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Event) GetSeq() uint64 {
@@ -1464,7 +1509,7 @@ type ServiceStatus struct {
 
 func (x *ServiceStatus) Reset() {
 	*x = ServiceStatus{}
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1476,7 +1521,7 @@ func (x *ServiceStatus) String() string {
 func (*ServiceStatus) ProtoMessage() {}
 
 func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[20]
+	mi := &file_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1489,7 +1534,7 @@ func (x *ServiceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServiceStatus.ProtoReflect.Descriptor instead.
 func (*ServiceStatus) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{20}
+	return file_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ServiceStatus) GetKey() string {
@@ -1618,7 +1663,9 @@ const file_control_proto_rawDesc = "" +
 	"\x05reach\x18\x06 \x01(\x0e2\r.troupe.ReachR\x05reach\x12#\n" +
 	"\rroles_refused\x18\a \x01(\tR\frolesRefused\x12\x1f\n" +
 	"\vrefused_set\x18\b \x01(\x04R\n" +
-	"refusedSet\"\xa3\x01\n" +
+	"refusedSet\"!\n" +
+	"\aRestart\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +
 	"\x05actor\x18\x01 \x01(\tR\x05actor\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +
@@ -1690,7 +1737,7 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_control_proto_goTypes = []any{
 	(Reach)(0),            // 0: troupe.Reach
 	(Method)(0),           // 1: troupe.Method
@@ -1708,30 +1755,31 @@ var file_control_proto_goTypes = []any{
 	(*Replay)(nil),        // 13: troupe.Replay
 	(*Missing)(nil),       // 14: troupe.Missing
 	(*Health)(nil),        // 15: troupe.Health
-	(*Fault)(nil),         // 16: troupe.Fault
-	(*Inspect)(nil),       // 17: troupe.Inspect
-	(*State)(nil),         // 18: troupe.State
-	(*Verify)(nil),        // 19: troupe.Verify
-	(*Verified)(nil),      // 20: troupe.Verified
-	(*Event)(nil),         // 21: troupe.Event
-	(*ServiceStatus)(nil), // 22: troupe.ServiceStatus
-	nil,                   // 23: troupe.ServiceSpec.EpochsEntry
-	(*ServiceInput)(nil),  // 24: troupe.ServiceInput
-	(*NodeContext)(nil),   // 25: troupe.NodeContext
-	(*ServiceView)(nil),   // 26: troupe.ServiceView
-	(*RenderAck)(nil),     // 27: troupe.RenderAck
-	(*ObjectError)(nil),   // 28: troupe.ObjectError
+	(*Restart)(nil),       // 16: troupe.Restart
+	(*Fault)(nil),         // 17: troupe.Fault
+	(*Inspect)(nil),       // 18: troupe.Inspect
+	(*State)(nil),         // 19: troupe.State
+	(*Verify)(nil),        // 20: troupe.Verify
+	(*Verified)(nil),      // 21: troupe.Verified
+	(*Event)(nil),         // 22: troupe.Event
+	(*ServiceStatus)(nil), // 23: troupe.ServiceStatus
+	nil,                   // 24: troupe.ServiceSpec.EpochsEntry
+	(*ServiceInput)(nil),  // 25: troupe.ServiceInput
+	(*NodeContext)(nil),   // 26: troupe.NodeContext
+	(*ServiceView)(nil),   // 27: troupe.ServiceView
+	(*RenderAck)(nil),     // 28: troupe.RenderAck
+	(*ObjectError)(nil),   // 29: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
-	24, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
-	25, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
-	23, // 2: troupe.ServiceSpec.epochs:type_name -> troupe.ServiceSpec.EpochsEntry
-	25, // 3: troupe.Begin.node:type_name -> troupe.NodeContext
+	25, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
+	26, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
+	24, // 2: troupe.ServiceSpec.epochs:type_name -> troupe.ServiceSpec.EpochsEntry
+	26, // 3: troupe.Begin.node:type_name -> troupe.NodeContext
 	0,  // 4: troupe.Health.reach:type_name -> troupe.Reach
 	1,  // 5: troupe.Event.method:type_name -> troupe.Method
-	26, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	27, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	28, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	27, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	28, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	29, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
 	9,  // [9:9] is the sub-list for method output_type
 	9,  // [9:9] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
@@ -1753,7 +1801,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -16,6 +16,8 @@ var (
 	ErrBusy = errors.New("actor is busy")
 	// ErrKilled is the reason of a failure that Kill made.
 	ErrKilled = errors.New("killed")
+	// ErrRestart is the reason of a failure that messages.Restart ordered.
+	ErrRestart = errors.New("restart ordered")
 	// ErrGoexit is the reason of a failure by runtime.Goexit inside a handler, for example t.FailNow in a test.
 	ErrGoexit = errors.New("handler ended its goroutine")
 	// ErrStopped is the reason of the fault of a supervised actor that stopped although nobody who may had asked it to.

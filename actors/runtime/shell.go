@@ -51,6 +51,8 @@ func (s *shell) Receive(ac actor.Context) {
 			s.life.box.drop() // never reached as long as the mailbox keeps its gate closed meanwhile (pitfall P6)
 		case isInspect(msg):
 			s.inspect(msg)
+		case isRestart(msg):
+			s.ctx.Fail(fmt.Errorf("%w: %s", ErrRestart, msg.(*messages.Restart).GetReason()))
 		default:
 			s.behaviour.Receive(&s.ctx, msg)
 		}
@@ -120,6 +122,11 @@ func (s *shell) HandleFailure(
 	default:
 		sup.childFailed(&s.ctx, box, f)
 	}
+}
+
+func isRestart(msg any) bool {
+	_, ok := msg.(*messages.Restart)
+	return ok
 }
 
 func isInspect(msg any) bool {

@@ -166,7 +166,7 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 		}
 		resync.Renderers = append(resync.Renderers, sync)
 	}
-	return resync, nil
+	return b.healing(ctx, resync)
 }
 
 // Diff satisfies api.Reader. It reads VPP, so it has the whole patience of the request.

@@ -253,6 +253,29 @@ type Event struct {
 type Resync struct {
 	// Renderers are ordered by name.
 	Renderers []RendererSync `json:"renderers"`
+	// Healing says how often each rung of the ladder was taken, by part; both are ordered.
+	Healing []HealingCount `json:"healing"`
+	// Ill are the parts about which something is being done, ordered by name.
+	Ill []IllPart `json:"ill"`
+}
+
+// HealingCount says how often something was done about a part.
+type HealingCount struct {
+	Part string `json:"part"`
+	// Rung is key, object, downstream, full, subtree or exit.
+	Rung  string `json:"rung"`
+	Count uint64 `json:"count"`
+}
+
+// IllPart is a part that is not well for a reason that can be mended from inside.
+type IllPart struct {
+	Part   string `json:"part"`
+	Reason string `json:"reason"`
+	// Since is when it began, Next when something is done, or done again.
+	Since time.Time `json:"since"`
+	Next  time.Time `json:"next"`
+	// Rung was taken last; "none" = none yet.
+	Rung string `json:"rung"`
 }
 
 // RendererSync is the state of one renderer.

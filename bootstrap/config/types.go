@@ -153,6 +153,9 @@ type Healing struct {
 	RediscoverInterval Duration `json:"rediscoverInterval" min:"100ms" max:"1h"`
 	// First delay after something that failed; it doubles up to 30 s.
 	Backoff Duration `json:"backoff" min:"10ms" max:"30s"`
+	// How long a part may be wrong before more is done about it, and then how long each remedy has to help: VPP is read and compared, everything
+	// is worked out anew, actors are restarted, the process ends.
+	Patience Duration `json:"patience" min:"5s" max:"1h"`
 }
 
 // API says where the agent answers.

@@ -18,6 +18,8 @@ type Metrics struct {
 	sessions *natSessions
 
 	operations  *prometheus.CounterVec
+	healing     *prometheus.CounterVec
+	drift       *prometheus.CounterVec
 	inputErrors prometheus.Gauge
 	watched     *watched
 	clock       func() time.Time
@@ -31,6 +33,15 @@ func New() *Metrics {
 			Name: "troupe_vpp_operations_total",
 			Help: "Operations on VPP by renderer and outcome; unknown = no answer came, VPP is read again.",
 		}, []string{"renderer", "outcome"}),
+		healing: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "troupe_healing_total",
+			Help: "What was done about what is wrong, by part and rung of the ladder: key = one object tried again, object = VPP read for one object, " +
+				"downstream = VPP read and compared, full = everything worked out anew, subtree = actors restarted, exit = process ended.",
+		}, []string{"part", "rung"}),
+		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "troupe_drift_total",
+			Help: "Things that VPP did not hold as a renderer knew: somebody else has been there. They are repaired.",
+		}, []string{"renderer"}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",
 			Help: "Parts of the present Kubernetes objects that cannot be used.",
@@ -38,7 +49,7 @@ func New() *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.watched,
+		m.operations, m.inputErrors, m.watched, m.healing, m.drift,
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)
@@ -94,6 +105,16 @@ func (m *Metrics) Operations(renderer string, succeeded, failed, unknown int) {
 	for outcome, n := range map[string]int{"succeeded": succeeded, "failed": failed, "unknown": unknown} {
 		m.operations.WithLabelValues(renderer, outcome).Add(float64(max(n, 0)))
 	}
+}
+
+// Healed counts what was done about something that was wrong with a part.
+func (m *Metrics) Healed(part, rung string, n int) {
+	m.healing.WithLabelValues(part, rung).Add(float64(max(n, 0)))
+}
+
+// Drifted counts what VPP did not hold as a renderer knew.
+func (m *Metrics) Drifted(renderer string, n int) {
+	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
 }
 
 // InputErrors sets the number of parts of Kubernetes objects that cannot be used.

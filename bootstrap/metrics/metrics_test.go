@@ -42,6 +42,10 @@ func observed() *Metrics {
 	m.Programmed(-time.Second) // clocks of two machines
 	m.Operations("nat44", 10, 2, 1)
 	m.Operations("nat44", 5, 0, -1)
+	m.Healed("nat44", "key", 3)
+	m.Healed("nat44", "key", 2)
+	m.Healed("nat44", "full", 1)
+	m.Drifted("nat44", 7)
 	m.InputErrors(4)
 	m.Changed(3, 7)
 	m.Pending(1, 2)
@@ -69,6 +73,9 @@ func observed() *Metrics {
 func TestMetrics(t *testing.T) {
 	text := scrape(t, observed())
 	has(t, text,
+		`troupe_healing_total{part="nat44",rung="key"} 5`,
+		`troupe_healing_total{part="nat44",rung="full"} 1`,
+		`troupe_drift_total{renderer="nat44"} 7`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.004"} 1`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="16.384"} 2`,

@@ -199,7 +199,7 @@ func (t *Troupe) Events(_ context.Context, q api.EventQuery) (*api.EventPage, er
 func (t *Troupe) Resync(context.Context) (*api.Resync, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0}}}, nil
+	return &api.Resync{Renderers: []api.RendererSync{{Renderer: "nat44", Epoch: uint64(1 + t.resyncs), InSync: len(t.drift) == 0}}, Healing: []api.HealingCount{}, Ill: []api.IllPart{}}, nil
 }
 
 // Diff satisfies api.Reader.

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// healing adds what was done about what is wrong.
+func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
+	page, err := ask[*actors.HealingPage](ctx, b.Agent, actors.PathHealer, &actors.HealingQuery{})
+	if err != nil {
+		return nil, err
+	}
+	to.Healing, to.Ill = []api.HealingCount{}, make([]api.IllPart, len(page.Cases))
+	for part, counts := range page.Counts {
+		for rung, n := range counts {
+			to.Healing = append(to.Healing, api.HealingCount{Part: part, Rung: rung, Count: n})
+		}
+	}
+	slices.SortFunc(to.Healing, func(a, b api.HealingCount) int {
+		return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rung, b.Rung))
+	})
+	for i, c := range page.Cases {
+		to.Ill[i] = api.IllPart{Part: c.Part, Reason: c.Reason, Since: c.Since, Next: c.Until, Rung: c.Rung}
+	}
+	return to, nil
+}
