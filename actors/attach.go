@@ -130,7 +130,17 @@ func (i *interfacesActor) attaching(pod, name string) *command {
 		steps = reversed(steps)
 	}
 	cmd.transaction = newTransaction(steps...)
+	cmd.after = i.mend
 	return cmd
+}
+
+// mend has VPP read when a command has left something behind that could not be taken back.
+func (i *interfacesActor) mend(c *runtime.Context, err error) {
+	if k, reach := classify(err); k == classResync && reach == messages.Reach_REACH_DOWNSTREAM {
+		for _, part := range i.deps.roleGivers() {
+			c.Send(c.PID(PathRenderer(part)), &messages.Verify{Reason: "a command could not be taken back"})
+		}
+	}
 }
 
 // recording has the store keep what is told.

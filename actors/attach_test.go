@@ -203,6 +203,9 @@ func TestAttachEndsByItsDeadline(t *testing.T) {
 		if !strings.Contains(last.GetError(), errTooLate.Error()) || !strings.Contains(last.GetError(), errNotReverted.Error()) {
 			t.Errorf("written down: %v", last)
 		}
+		if n := len(all[*messages.Verify](s, PathRenderer(nat))); n != 1 {
+			t.Errorf("%d readings of VPP ordered for what could not be taken back, want 1", n)
+		}
 	})
 }
 

@@ -42,12 +42,6 @@ func (n *chart) Drifted(_ string, times int) {
 	n.drifted += times
 }
 
-func (n *chart) of(name string) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.taken[name]
-}
-
 // hospital is a house whose healing is counted.
 type hospital struct {
 	*house

@@ -79,7 +79,8 @@ func (o *outlet) readFailed(c *runtime.Context, known bool, reason string, err e
 
 // lost reports whether an error only says that the connection has ended.
 func lost(err error) bool {
-	return errors.Is(err, link.ErrDown) || errors.Is(err, link.ErrNotSent) || errors.Is(err, link.ErrUnknown)
+	k, _ := classify(err)
+	return k == classWait || errors.Is(err, link.ErrUnknown)
 }
 
 // refuse waits a growing while before VPP is asked for anything again.
@@ -121,15 +122,16 @@ type outcome[K thing] struct {
 
 // take enters the result of one operation, which is about the thing k unless that is nil, and reports whether VPP has carried it out.
 func (o *outcome[K]) take(k *K, what fmt.Stringer, err error, unknown bool) bool {
+	class, _ := classify(err)
 	switch {
-	case err == nil:
+	case class == classNone:
 		o.done++
 		o.doubt = o.doubt || unknown
 		return true
 	case errors.Is(err, link.ErrUnknown):
 		o.unknown++
 		return false
-	case errors.Is(err, link.ErrNotSent):
+	case class == classWait:
 		o.unsent++
 		return false
 	case k != nil:
@@ -141,7 +143,7 @@ func (o *outcome[K]) take(k *K, what fmt.Stringer, err error, unknown bool) bool
 		o.global = fmt.Errorf("%s: %w", what, err)
 	}
 	o.failed++
-	o.doubt = o.doubt || unknown
+	o.doubt = o.doubt || unknown || class == classResync
 	return false
 }
 

@@ -227,7 +227,7 @@ func (r *refuser) ails() ailment {
 		located.cause = causeInterfaces
 	}
 	if !r.swept && unready && !r.begun.GetProvisional() {
-		swept.cause = causeUnswept
+		swept = ailment{cause: causeUnswept, reach: messages.Reach_REACH_DOWNSTREAM}
 	}
 	return firstOf(r.outlet.ails(r.sure), r.enrolment.ails(), located, r.backlog.ails(unready && !r.rests()), swept)
 }

@@ -94,6 +94,21 @@ func TestSpawnRootErrors(t *testing.T) {
 }
 
 // TestKill: it goes through the mailbox, ahead of user messages, and is counted as a failure.
+// TestRestartIsAFailureOnOrder: whoever gets messages.Restart has a new incarnation, made by its supervisor, and loses nothing that waits.
+func TestRestartIsAFailureOnOrder(t *testing.T) {
+	var j journal
+	sim, sys := troupe(t, &j, Policy{}, nil)
+	tell(t, sim, sys, ensure("a"))
+	sys.Send(sys.PID("sup/a"), &messages.Restart{Reason: "test"})
+	sys.Send(sys.PID("sup/a"), &work{1})
+	settle(t, sim)
+	expect(t, &j, "start a 1", "stop a 1", "start a 2", "a 2 gets 1")
+	f := mailbox(t, sys, "sup/a").Failures()
+	if len(f) != 1 || f[0].Reason != "restart ordered: test" || !errors.Is(&f[0], ErrRestart) || f[0].Message != "Restart" {
+		t.Errorf("failures: %+v", f)
+	}
+}
+
 func TestKill(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{}, nil)

@@ -188,9 +188,13 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 
 // StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
-	b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
+	if request.Method != api.ResyncDownstream {
+		b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
+	}
 	for _, renderer := range actors.Renderers() {
-		b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
+		if request.Method != api.ResyncUpstream {
+			b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
+		}
 	}
 	return nil
 }

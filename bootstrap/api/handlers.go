@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -128,7 +129,12 @@ func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
 		if request.Reason == "" {
 			request.Reason = "asked for through the control socket"
 		}
-		err = s.backend.StartResync(r.Context(), request)
+		switch request.Method = cmp.Or(request.Method, ResyncFull); request.Method {
+		case ResyncFull, ResyncUpstream, ResyncDownstream:
+			err = s.backend.StartResync(r.Context(), request)
+		default:
+			err = fmt.Errorf("%w: method %q is not one of full, upstream, downstream", errQuery, request.Method)
+		}
 	}
 	if err != nil {
 		respond(w, nil, err)

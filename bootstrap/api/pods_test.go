@@ -37,3 +37,14 @@ func TestPodInterface(t *testing.T) {
 		}
 	}
 }
+
+func TestResyncMethods(t *testing.T) {
+	a := apitest.Start(t, apitest.New(0), nil)
+	for body, code := range map[string]int{
+		"": 202, `{"method":"full"}`: 202, `{"method":"upstream","reason":"drill"}`: 202, `{"method":"downstream"}`: 202, `{"method":"sideways"}`: 400,
+	} {
+		if got, text, _ := call(t, control(a), http.MethodPost, "/api/v1/resync", body); got != code {
+			t.Errorf("%s: %d %s, want %d", body, got, text, code)
+		}
+	}
+}

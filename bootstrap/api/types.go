@@ -296,7 +296,19 @@ type RendererSync struct {
 type ResyncRequest struct {
 	// Reason goes into the journal.
 	Reason string `json:"reason"`
+	// Method says how much is read again: "upstream" what is wanted, "downstream" what VPP holds, "full" both, as "" does.
+	Method ResyncMethod `json:"method"`
 }
+
+// ResyncMethod says how much is read again.
+type ResyncMethod string
+
+// Methods of a ResyncRequest.
+const (
+	ResyncFull       ResyncMethod = "full"
+	ResyncUpstream   ResyncMethod = "upstream"
+	ResyncDownstream ResyncMethod = "downstream"
+)
 
 // Diff is what differs between VPP and what it should hold.
 type Diff struct {
