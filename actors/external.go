@@ -34,6 +34,8 @@ type ExternalUpdate struct {
 	Family string
 	// Documents by source, as JSON; complete.
 	Documents map[string][]byte
+	// Unreadable are sources whose document is there and cannot even be read; their last good one stays.
+	Unreadable map[string]error
 	// Err is why the family cannot be read: what it said last goes on being true.
 	Err error
 }
@@ -223,7 +225,7 @@ func (x *externals) heard(c *runtime.Context, m *ExternalUpdate) {
 		sources[source] = true
 	}
 	for source := range x.layers {
-		if strings.HasPrefix(source, m.Family) {
+		if strings.HasPrefix(source, m.Family) && m.Unreadable[source] == nil {
 			sources[source] = true
 		}
 	}
@@ -235,8 +237,20 @@ func (x *externals) heard(c *runtime.Context, m *ExternalUpdate) {
 			record(c, &messages.Event{Kind: "external", Object: source, Text: fmt.Sprintf("%d entries", x.layers[source].size())})
 		}
 	}
+	for source, err := range m.Unreadable {
+		x.problems[source] = err.Error()
+	}
+	for source := range x.problems {
+		if strings.HasPrefix(source, m.Family) && m.Documents[source] == nil && m.Unreadable[source] == nil {
+			delete(x.problems, source)
+		}
+	}
 	// Who has never said anything good may be the owner of what is in VPP.
-	good := !slices.ContainsFunc(slices.Collect(maps.Keys(m.Documents)), func(source string) bool { return x.layers[source] == nil })
+	sources = map[string]bool{}
+	for _, source := range slices.Concat(sortedKeys(m.Documents), sortedKeys(m.Unreadable)) {
+		sources[source] = x.layers[source] == nil
+	}
+	good := !slices.Contains(slices.Collect(maps.Values(sources)), true)
 	if first := good && !x.spoken[m.Family]; first || changed {
 		x.spoken[m.Family] = x.spoken[m.Family] || good
 		x.publish(c)

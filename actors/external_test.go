@@ -320,7 +320,8 @@ func TestExternalGoodStays(t *testing.T) {
 		h.expect("the file", "203.0.113.1:80/TCP>10.1.1.2", h.outsideRows)
 		for want, update := range map[string]ExternalUpdate{
 			`file: invalid external configuration: staticMappings[0] x`: says("file", "file", mapped("x", "y")),
-			"file: permission denied":                                   {Family: "file", Err: errors.New("permission denied")},
+			"file: not YAML":          {Family: "file", Unreadable: map[string]error{"file": errors.New("not YAML")}},
+			"file: permission denied": {Family: "file", Err: errors.New("permission denied")},
 		} {
 			s.updates <- update
 			h.run(5 * time.Second)

@@ -47,6 +47,7 @@ func commands(io streams) []*cobra.Command {
 		newConfigCommand(io),
 		newSimulatorCommand(io),
 		newChaosCommand(io),
+		newExternalCommand(io),
 		newVersionCommand(io),
 	}
 	return append(all, newLookCommands(io)...)

@@ -132,6 +132,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if dir := a.cfg.DataDir; dir != "" {
 		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
 	}
+	deps.External = a.externalSources()
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes
 	}

@@ -50,6 +50,8 @@ type Reader interface {
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
 	// Interfaces returns the interfaces of VPP.
 	Interfaces(ctx context.Context) (*Interfaces, error)
+	// External returns external configuration: its layers, and what became of each entry.
+	External(ctx context.Context) (*External, error)
 	// Nodes returns the nodes of the cluster, ordered by name.
 	Nodes(ctx context.Context) (*Nodes, error)
 	// Actors returns all actors, ordered by path.
@@ -76,6 +78,9 @@ type Reader interface {
 type Controller interface {
 	// StartResync has everything read and repaired; it returns when that has begun. Repeating it does no harm.
 	StartResync(ctx context.Context, request ResyncRequest) error
+	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes it. It returns when VPP holds the result, or
+	// why nothing was changed. ErrInvalid, ErrConflict, ErrUnavailable.
+	ApplyExternal(ctx context.Context, source string, document []byte) (*ExternalResult, error)
 	// Command does something to one actor. ErrNotFound, ErrConflict, ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error
 	// Inject lets a fault happen, StartDrill a plan of them; both return when that has begun. StopChaos ends all of it at once and returns how

@@ -37,6 +37,9 @@ func (s *Server) handler(control bool) http.Handler {
 	mux.Handle("/api/v1/chaos", methods{
 		http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 	})
+	mux.Handle("/api/v1/external/{source...}", methods{
+		http.MethodGet: answer(s.externalLayer), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
+	})
 	mux.Handle("/api/v1/pods/{namespace}/{name}/interface", methods{
 		http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
 	})
@@ -58,6 +61,7 @@ func (s *Server) reads() map[string]get {
 		"events":                      s.events,
 		"interfaces":                  plain(s.backend.Interfaces),
 		"nodes":                       plain(s.backend.Nodes),
+		"external":                    plain(s.backend.External),
 		"diff":                        plain(s.backend.Diff),
 		"tree":                        s.tree,
 		"top":                         s.top,

@@ -97,6 +97,11 @@ func (c *Client) PostFor(ctx context.Context, resource string, body, into any) e
 	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, into)
 }
 
+// Put asks the agent to replace something by a document as it is, and decodes the answer. Only the control socket takes it.
+func (c *Client) Put(ctx context.Context, resource string, document []byte, into any) error {
+	return c.do(ctx, http.MethodPut, "/api/v1/"+resource, json.RawMessage(document), into)
+}
+
 // Delete asks the agent to take something away, and decodes the answer. Only the control socket takes it.
 func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)

@@ -32,6 +32,8 @@ type Agent struct {
 	VPP VPP `json:"vpp"`
 	// Settings of the nat44 renderer.
 	NAT44 NAT44 `json:"nat44"`
+	// Configuration of NAT from outside of Kubernetes: see docs/external.md.
+	External External `json:"external"`
 	// Where the nodes agree on node IDs and VPP addresses.
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: what the agent starts with when neither the API server nor etcd answers. It needs dataDir.
@@ -112,6 +114,12 @@ type Timeouts struct {
 	TCPTransitory Duration `json:"tcpTransitory" min:"1s" max:"24h"`
 	// Of ICMP sessions.
 	ICMP Duration `json:"icmp" min:"1s" max:"24h"`
+}
+
+// External says where external configuration is, besides keys in etcd and the control socket.
+type External struct {
+	// Path of a document of kind ExternalConfiguration, YAML or JSON. It is watched; it need not be there. Empty: none.
+	File string `json:"file" flag:"external-file"`
 }
 
 // Etcd says where the nodes of the cluster agree.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +33,7 @@ type Troupe struct {
 	resyncs  int
 	drift    []string
 	chaos    chaos
+	external map[string][]byte
 }
 
 // Hooks make a Troupe slow or broken.
@@ -247,6 +249,35 @@ func (t *Troupe) Command(_ context.Context, path string, verb api.Verb) error {
 	}
 	t.record(api.Event{Kind: "drill", Actor: path, Text: string(verb)})
 	return nil
+}
+
+// External satisfies api.Reader: what was applied is in VPP.
+func (t *Troupe) External(context.Context) (*api.External, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := &api.External{Complete: true, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
+	for _, source := range slices.Sorted(maps.Keys(t.external)) {
+		out.Layers = append(out.Layers, api.ExternalLayer{Source: source, Priority: 300, Entries: 1, Document: t.external[source], Since: Began})
+		out.Entries = append(out.Entries, api.ExternalEntry{Name: "192.168.16.1", Kind: "identity", Source: source, State: "in-sync"})
+	}
+	return out, nil
+}
+
+// ApplyExternal satisfies api.Controller: every document that is an object has one entry.
+func (t *Troupe) ApplyExternal(_ context.Context, source string, document []byte) (*api.ExternalResult, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if document != nil && document[0] != '{' {
+		return nil, fmt.Errorf("%w: expected an object", api.ErrInvalid)
+	}
+	if t.external == nil {
+		t.external = map[string][]byte{}
+	}
+	if t.external[source] = document; document == nil {
+		delete(t.external, source)
+	}
+	t.record(api.Event{Kind: "command", Object: source, Text: "external configuration", Cause: uint64(len(t.journal) + 1)})
+	return &api.ExternalResult{Source: source, Cause: uint64(len(t.journal))}, nil
 }
 
 // AttachPod satisfies api.Controller; its only interface is Hooks.Uplink.

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/outside"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
+)
+
+// externalSources are where external configuration comes from, and where it is kept.
+func (a *Agent) externalSources() *outside.Sources {
+	cfg := outside.Config{File: a.cfg.External.File, Prefix: a.cfg.Etcd.Prefix, Node: a.cfg.NodeName}
+	if dir := a.cfg.DataDir; dir != "" {
+		cfg.Dir = filepath.Join(dir, "external")
+	}
+	if a.nodes != nil {
+		cfg.Connect = a.nodes.connect
+	}
+	return outside.New(cfg)
+}
+
+// External satisfies api.Reader.
+func (b backend) External(ctx context.Context) (*api.External, error) {
+	page, err := ask[*actors.ExternalPage](ctx, b.Agent, actors.PathExternal, &actors.ExternalQuery{})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.External{Complete: page.Complete, Layers: []api.ExternalLayer{}, Entries: []api.ExternalEntry{}}
+	for _, l := range page.Layers {
+		out.Layers = append(out.Layers, api.ExternalLayer{
+			Source: l.Source, Priority: l.Priority, Entries: l.Entries, Document: l.Document, Since: l.Since, Error: l.Problem,
+		})
+	}
+	for _, e := range page.Entries {
+		out.Entries = append(out.Entries, api.ExternalEntry(e))
+	}
+	return out, nil
+}
+
+// ApplyExternal satisfies api.Controller. The actor answers by the deadline of the command, which is shorter than that of the request.
+func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
+	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathExternal, &actors.ExternalApply{Source: source, Document: document})
+	if err != nil {
+		return nil, err
+	}
+	if result.Err == nil {
+		return &api.ExternalResult{Source: source, Cause: result.Cause}, nil
+	}
+	if errors.Is(result.Err, layers.ErrInvalid) {
+		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, result.Err)
+	}
+	means := map[error]error{actors.ErrState: api.ErrConflict, actors.ErrAway: api.ErrUnavailable, actors.ErrTooLate: context.DeadlineExceeded}
+	err = fmt.Errorf("external configuration %s: %w", source, result.Err)
+	if meant := means[actors.Meaning(result.Err)]; meant != nil {
+		return nil, fmt.Errorf("%w: %w", meant, err)
+	}
+	return nil, err
+}

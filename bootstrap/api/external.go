@@ -1,0 +1,120 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// External is external configuration.
+type External struct {
+	// Complete says that every source that is watched has spoken.
+	Complete bool `json:"complete"`
+	// Layers by source.
+	Layers []ExternalLayer `json:"layers"`
+	// Entries of all layers, ordered by name; of the same name the owner is first.
+	Entries []ExternalEntry `json:"entries"`
+}
+
+// ExternalLayer is what one source says.
+type ExternalLayer struct {
+	// Source names the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or what was given at the control socket.
+	Source string `json:"source"`
+	// Priority decides between layers that have the same entry; the larger one wins.
+	Priority int `json:"priority"`
+	// Entries is the number of things that it wants.
+	Entries int `json:"entries"`
+	// Document is what it was made of.
+	Document json.RawMessage `json:"document,omitempty"`
+	// Since when the source says that.
+	Since time.Time `json:"since,omitzero"`
+	// Error says why what the source says now is not taken; "" = it is.
+	Error string `json:"error"`
+}
+
+// ExternalEntry is one thing that a layer wants, and what became of it.
+type ExternalEntry struct {
+	// Name is the key of a mapping, "address IP", or "interface NAME".
+	Name string `json:"name"`
+	// Kind is static, identity, address or interface.
+	Kind string `json:"kind"`
+	// Source is the layer.
+	Source string `json:"source"`
+	// State is in-sync, pending, failed, refused (somebody else has it) or shadowed (a layer above has an entry of the same name).
+	State string `json:"state"`
+	// Owner has it instead: another layer, a service, something in VPP.
+	Owner string `json:"owner"`
+	// Why says more about a state that is not in-sync.
+	Why string `json:"why"`
+}
+
+// ExternalResult answers a change of external configuration.
+type ExternalResult struct {
+	// Source is the layer.
+	Source string `json:"source"`
+	// Cause is the id under which the journal has the command and what followed from it.
+	Cause uint64 `json:"cause"`
+}
+
+// ownSource is what a layer of the control socket can be called; "file" belongs to the file.
+var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
+
+// externalLayer answers one layer with its entries. A source that nobody has heard of is an empty layer.
+func (s *Server) externalLayer(r *http.Request) (any, error) {
+	if _, err := parameters(r.URL.RawQuery); err != nil {
+		return nil, err
+	}
+	all, err := s.backend.External(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	source := r.PathValue("source")
+	out := &External{Complete: all.Complete, Layers: []ExternalLayer{}, Entries: []ExternalEntry{}}
+	for _, l := range all.Layers {
+		if l.Source == source {
+			out.Layers = append(out.Layers, l)
+		}
+	}
+	for _, e := range all.Entries {
+		if e.Source == source {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	return out, nil
+}
+
+// applyExternal answers when VPP holds what the document in the body wants; it may be YAML or JSON.
+func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
+			err = fmt.Errorf("%w: body: %w", errQuery, err)
+		} else if string(body) == "null" {
+			err = fmt.Errorf("%w: body: expected a document of kind ExternalConfiguration", errQuery)
+		}
+	}
+	s.changeExternal(w, r, body, err)
+}
+
+// deleteExternal answers when VPP holds what is left without the layer.
+func (s *Server) deleteExternal(w http.ResponseWriter, r *http.Request) {
+	s.changeExternal(w, r, nil, nil)
+}
+
+func (s *Server) changeExternal(w http.ResponseWriter, r *http.Request, document []byte, err error) {
+	source := r.PathValue("source")
+	if err == nil && (source == "file" || !ownSource.MatchString(source)) {
+		err = fmt.Errorf("%w: source %q: expected a name of letters, digits and dashes other than file", errQuery, source)
+	}
+	if err != nil {
+		respond(w, nil, err)
+		return
+	}
+	value, err := s.backend.ApplyExternal(r.Context(), source, document)
+	respond(w, value, err)
+}

@@ -1,0 +1,106 @@
+package bootstrap
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+)
+
+// newExternalCommand returns `troupe external` with its commands.
+func newExternalCommand(io streams) *cobra.Command {
+	return group("external", "Show and change configuration of NAT from outside of Kubernetes", newExternalList(io), newExternalApply(io), newExternalDelete(io))
+}
+
+func newExternalList(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list [SOURCE]", Short: "List the entries of all layers and what became of them", Args: cobra.MaximumNArgs(1),
+		Long: "List the entries of all layers of external configuration, who owns them and what became of them; with -o json or yaml also the layers\nwith their documents.",
+	}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var all api.External
+		resource := strings.Join(append([]string{"external"}, args...), "/")
+		if err := l.client().Get(cmd.Context(), resource, nil, &all); err != nil {
+			return err
+		}
+		return l.out.print(io.out, all, func(c *columns) {
+			c.row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
+			for _, e := range all.Entries {
+				c.row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
+			}
+			for _, layer := range all.Layers {
+				if layer.Error != "" {
+					c.row("-", "-", layer.Source, "not taken", "", layer.Error)
+				}
+			}
+		})
+	}
+	return cmd
+}
+
+func newExternalApply(to streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
+		Long: `Replace the layer of a source by a document of kind ExternalConfiguration, in YAML or JSON; "-f -" reads it from standard input. It returns
+when VPP holds all of it. If a single entry is invalid, or cannot be had, nothing is changed and the error says why.`,
+		Example: "  troupe external apply edge -f edge.yaml",
+	}
+	l := newControlLook(cmd)
+	file := cmd.Flags().StringP("filename", "f", "", "file with the document; - = standard input")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *file == "" {
+			return usagef("expected -f FILE")
+		}
+		content, err := readDocument(*file, to.in)
+		if err == nil {
+			content, err = yaml.YAMLToJSONStrict(content)
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", *file, err)
+		}
+		var result api.ExternalResult
+		if err := l.client().Put(cmd.Context(), "external/"+args[0], content, &result); err != nil {
+			return err
+		}
+		return l.out.print(to.out, result, func(c *columns) { c.row(result.Source + " applied") })
+	}
+	return cmd
+}
+
+func newExternalDelete(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
+		Long: "Remove the layer of a source that was applied. It returns when VPP holds what the layers below want. A source that has no layer is no error.",
+	}
+	l := newControlLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var result api.ExternalResult
+		if err := l.client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
+			return err
+		}
+		return l.out.print(io.out, result, func(c *columns) { c.row(result.Source + " deleted") })
+	}
+	return cmd
+}
+
+// newControlLook is newLook for commands that change something: they need the control socket.
+func newControlLook(cmd *cobra.Command) *look {
+	l := &look{out: addFormat(cmd)}
+	cmd.Flags().StringVar(&l.socket, "control-socket", config.Defaults().API.ControlSocket, "path of the agent's control socket")
+	return l
+}
+
+// readDocument reads a file, or standard input.
+func readDocument(file string, in io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(in)
+	}
+	return os.ReadFile(file)
+}

@@ -1,0 +1,94 @@
+package outside
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// suffix ends the names of kept documents.
+const suffix = ".json"
+
+// Load satisfies actors.External. Documents of an earlier process are read once.
+func (s *Sources) Load(context.Context) (map[string][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kept != nil {
+		return maps.Clone(s.kept), nil
+	}
+	kept := map[string][]byte{}
+	if s.cfg.Dir != "" {
+		entries, err := os.ReadDir(s.cfg.Dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("load external configuration: %w", err)
+		}
+		for _, e := range entries {
+			name, ours := strings.CutSuffix(e.Name(), suffix)
+			source, err := url.PathUnescape(name)
+			if !ours || err != nil {
+				continue
+			}
+			if kept[source], err = os.ReadFile(filepath.Join(s.cfg.Dir, e.Name())); err != nil {
+				return nil, fmt.Errorf("load external configuration of %s: %w", source, err)
+			}
+		}
+	}
+	s.kept = kept
+	return maps.Clone(kept), nil
+}
+
+// Save satisfies actors.External. Readers see the old document or the new one, never half of one.
+func (s *Sources) Save(_ context.Context, source string, document []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, known := s.kept[source]; known == (document != nil) && bytes.Equal(old, document) {
+		return nil
+	}
+	if s.cfg.Dir != "" {
+		if err := s.write(source, document); err != nil {
+			return fmt.Errorf("keep external configuration of %s: %w", source, err)
+		}
+	}
+	if s.kept == nil {
+		s.kept = map[string][]byte{}
+	}
+	if s.kept[source] = bytes.Clone(document); document == nil {
+		delete(s.kept, source)
+	}
+	return nil
+}
+
+func (s *Sources) write(source string, document []byte) error {
+	path := filepath.Join(s.cfg.Dir, url.PathEscape(source)+suffix)
+	if document == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(s.cfg.Dir, "*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(document)
+	if err == nil {
+		err = next.Sync()
+	}
+	if err = errors.Join(err, next.Close()); err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(next.Name()))
+	}
+	return nil
+}

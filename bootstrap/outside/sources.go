@@ -1,0 +1,148 @@
+package outside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/vpp/external"
+)
+
+// lookEvery is how often the file is looked at.
+const lookEvery = time.Second
+
+// Config says where external configuration is.
+type Config struct {
+	// File is the path of a document; "" = there is none.
+	File string
+	// Dir is where documents are kept over restarts of the process; "" = they are not.
+	Dir string
+	// Connect returns a client of etcd, when it is there; nil = there is no etcd.
+	Connect func(context.Context) (*clientv3.Client, error)
+	// Prefix of all keys in etcd.
+	Prefix string
+	// Node is the name of this node.
+	Node string
+}
+
+// Sources satisfies actors.External.
+type Sources struct {
+	cfg Config
+
+	mu   sync.Mutex        // also while a document is written: nobody else waits for it
+	kept map[string][]byte // nil = not loaded
+}
+
+var _ actors.External = (*Sources)(nil)
+
+// New returns the sources of a configuration.
+func New(cfg Config) *Sources { return &Sources{cfg: cfg} }
+
+// Families satisfies actors.External.
+func (s *Sources) Families() (families []string) {
+	if s.cfg.File != "" {
+		families = append(families, external.SourceFile)
+	}
+	if s.cfg.Connect != nil {
+		families = append(families, external.SourceEtcdPrefix)
+	}
+	return families
+}
+
+// Run satisfies actors.External.
+func (s *Sources) Run(ctx context.Context, out func(actors.ExternalUpdate)) error {
+	var one sync.Mutex
+	tell := func(u actors.ExternalUpdate) {
+		one.Lock()
+		defer one.Unlock()
+		out(u)
+	}
+	var wait sync.WaitGroup
+	if s.cfg.File != "" {
+		wait.Go(func() { s.watchFile(ctx, tell) })
+	}
+	if s.cfg.Connect != nil {
+		wait.Go(func() { s.watchEtcd(ctx, tell) })
+	}
+	<-ctx.Done()
+	wait.Wait()
+	return nil
+}
+
+// watchFile looks at the file now and then: unlike events that works for files that are mounted, replaced, or not there yet.
+func (s *Sources) watchFile(ctx context.Context, out func(actors.ExternalUpdate)) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	last := "\x00"
+	for {
+		content, err := os.ReadFile(s.cfg.File)
+		u := actors.ExternalUpdate{Family: external.SourceFile, Documents: map[string][]byte{}}
+		now := string(content)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			now = "\x01" // it is not there, which is not the same as empty
+		case err != nil:
+			now, u.Err = "\x02"+err.Error(), fmt.Errorf("read external configuration: %w", err)
+		default:
+			add(&u, external.SourceFile, content)
+		}
+		if now != last {
+			last = now
+			out(u)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// watchEtcd follows the keys of this node and those of all nodes.
+func (s *Sources) watchEtcd(ctx context.Context, out func(actors.ExternalUpdate)) {
+	client, err := s.cfg.Connect(ctx)
+	if err != nil {
+		return // ctx has ended
+	}
+	cluster.Documents(ctx, client, s.cfg.Prefix+"/external/", func(found map[string][]byte, err error) {
+		u := actors.ExternalUpdate{Family: external.SourceEtcdPrefix, Documents: map[string][]byte{}, Err: err}
+		for name, document := range found {
+			if node, _, one := strings.Cut(name, "/"); !one || node == s.cfg.Node {
+				add(&u, external.SourceEtcdPrefix+name, document)
+			}
+		}
+		out(u)
+	})
+}
+
+// add enters a document.
+func add(u *actors.ExternalUpdate, source string, document []byte) {
+	converted, err := JSON(document)
+	switch {
+	case err == nil:
+		u.Documents[source] = converted
+	case u.Unreadable == nil:
+		u.Unreadable = map[string]error{source: err}
+	default:
+		u.Unreadable[source] = err
+	}
+}
+
+// JSON returns the JSON form of a document in YAML or JSON.
+func JSON(document []byte) ([]byte, error) {
+	out, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", external.ErrInvalid, strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	return out, nil
+}

@@ -1,0 +1,130 @@
+package outside
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/vpp/external"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestKeep: what was saved is there for the next process where there is a directory, and for the next actor in any case.
+func TestKeep(t *testing.T) {
+	for name, dir := range map[string]string{"with a directory": filepath.Join(t.TempDir(), "a", "b"), "in memory": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{Dir: dir})
+			check := func(s *Sources, want map[string][]byte) {
+				t.Helper()
+				if got, err := s.Load(t.Context()); err != nil || cmp.Diff(want, got) != "" {
+					t.Fatalf("loaded %q, %v, want %q", got, err, want)
+				}
+			}
+			save := func(source, document string) {
+				t.Helper()
+				var text []byte
+				if document != "" {
+					text = []byte(document)
+				}
+				if err := s.Save(t.Context(), source, text); err != nil {
+					t.Fatal(err)
+				}
+			}
+			check(s, map[string][]byte{})
+			save("etcd:n1/web", "{1}")
+			save("ops", "{2}")
+			save("ops", "{3}")
+			save("nobody", "")
+			want := map[string][]byte{"etcd:n1/web": []byte("{1}"), "ops": []byte("{3}")}
+			check(s, want)
+			if dir == "" {
+				want = map[string][]byte{}
+			}
+			check(New(Config{Dir: dir}), want)
+			save("ops", "")
+			check(s, map[string][]byte{"etcd:n1/web": []byte("{1}")})
+			if dir != "" {
+				check(New(Config{Dir: dir}), map[string][]byte{"etcd:n1/web": []byte("{1}")})
+			}
+		})
+	}
+}
+
+// TestKeepFails: a document that cannot be written is an error that names its source, and the one before is still there.
+func TestKeepFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{Dir: filepath.Join(file, "x")})
+	if err := s.Save(t.Context(), "ops", []byte("{}")); err == nil || len(s.kept) != 0 {
+		t.Errorf("%v, kept %q", err, s.kept)
+	}
+}
+
+// TestFile: the file is followed whether it is there or not, and what is no YAML is told as such.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	s := New(Config{File: path})
+	ctx, cancel := context.WithCancel(t.Context())
+	told, ended := make(chan actors.ExternalUpdate, 10), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func(u actors.ExternalUpdate) { told <- u }) }()
+	next := func() actors.ExternalUpdate {
+		t.Helper()
+		select {
+		case u := <-told:
+			return u
+		case <-time.After(20 * time.Second):
+			t.Fatal("nothing is told")
+			return actors.ExternalUpdate{}
+		}
+	}
+	replace := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if u := next(); u.Family != "file" || len(u.Documents) != 0 || u.Err != nil {
+		t.Errorf("without a file: %+v", u)
+	}
+	replace("kind: x # with a comment\n")
+	if u := next(); string(u.Documents["file"]) != `{"kind":"x"}` {
+		t.Errorf("a file: %+v", u)
+	}
+	replace("a: [1\n")
+	if u := next(); len(u.Documents) != 0 || !errors.Is(u.Unreadable["file"], external.ErrInvalid) {
+		t.Errorf("a broken file: %+v", u)
+	}
+	replace("a: 1\na: 2\n")
+	if u := next(); !errors.Is(u.Unreadable["file"], external.ErrInvalid) {
+		t.Errorf("a key twice: %+v", u)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if u := next(); len(u.Documents)+len(u.Unreadable) != 0 || u.Err != nil {
+		t.Errorf("the file is gone: %+v", u)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if u := next(); u.Err == nil {
+		t.Errorf("a directory: %+v", u)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
