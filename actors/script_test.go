@@ -35,6 +35,13 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	foreign alter VIP    puts other backends behind one of ours
 //	foreign forge VIP    adds a row that looks like one of ours
 //	verify               the drift check
+//	refuse MESSAGE N     VPP refuses the next N messages of that name
+//	healed PART RUNG N   the healer counts so many of that rung
+//	iface NAME           somebody adds an interface to VPP, up, without address and routes
+//	attach POD IFACE     somebody tells that it is that of a pod, and is told that it has its roles
+//	detach POD           and takes that back
+//	denied POD IFACE WHY he is told why not, and nothing has changed
+//	roles IFACE yes|no   VPP has given it its roles
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "nobody" where it is neither dropped nor
@@ -105,6 +112,13 @@ func (s *story) run(command string, args []string) {
 		"routes":   {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
 		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict": {-1, s.conflict},
+		"refuse":   {2, func(args []string) { s.refuse(args[0], args[1]) }},
+		"healed":   {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
+		"iface":    {1, func(args []string) { s.iface(args[0]) }},
+		"attach":   {2, func(args []string) { s.attach(args[0], args[1]) }},
+		"detach":   {1, func(args []string) { s.attach(args[0], "") }},
+		"denied":   {3, func(args []string) { s.denied(args[0], args[1], args[2]) }},
+		"roles":    {2, func(args []string) { s.roles(args[0], args[1]) }},
 	}
 	c, known := commands[command]
 	if !known || c.args >= 0 && len(args) != c.args {
