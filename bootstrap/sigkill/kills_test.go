@@ -36,7 +36,14 @@ type world struct {
 
 // TestKills: an agent that dies at any moment leaves nothing that the next one does not put right, and the next one touches nothing else.
 func TestKills(t *testing.T) {
-	w := newWorld(t, cmp.Or(*seed, rand.Uint64()))
+	for _, etcd := range []string{"none", "embedded"} { // an etcd inside dies with the agent, and has a disk of its own
+		t.Run("etcd "+etcd, func(t *testing.T) { killAgain(t, etcd) })
+	}
+}
+
+// killAgain is the life of one node.
+func killAgain(t *testing.T, etcd string) {
+	w := newWorld(t, cmp.Or(*seed, rand.Uint64()), etcd)
 	still := w.traffic.flow()
 	defer still()
 	for killed := 0; ; {
@@ -63,7 +70,7 @@ func TestKills(t *testing.T) {
 		len(w.traffic.held), w.traffic.rounds)
 }
 
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64, etcd string) *world {
 	t.Helper()
 	t.Logf("seed %d: repeat with -seed %d -kills %d", seed, seed, *kills)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -75,7 +82,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w.machine = newMachine(t, filepath.Join(dir, "vpp"))
+	w.machine = newMachine(t, filepath.Join(dir, "vpp"), etcd)
 	if err := w.vpp.Listen(w.machine.vpp); err != nil {
 		t.Fatal(err)
 	}

@@ -14,11 +14,11 @@ import (
 // asAgent is the variable of the environment that makes the test binary the program.
 const asAgent = "TROUPE_TEST_PROGRAM"
 
-// How often an agent is killed: -kills 200 is what CI does.
+// How often an agent is killed where nobody asks for more: -kills 200 is what CI does.
 const fewKills = 20
 
 var (
-	kills = flag.Int("kills", fewKills, "how often an agent is killed")
+	kills = flag.Int("kills", fewKills, "how often an agent is killed, with and without an etcd inside")
 	seed  = flag.Uint64("seed", 0, "seed of everything random; 0 = another one each time")
 )
 

@@ -22,6 +22,7 @@ type machine struct {
 	manifests string
 	data      string
 	control   string
+	etcd      string // none or embedded
 }
 
 // process is one agent, from its start to its death.
@@ -39,7 +40,7 @@ func (m *machine) start() *process {
 	m.Helper()
 	p := &process{T: m.T, done: make(chan struct{}), control: m.control}
 	p.cmd = exec.Command(os.Args[0], "agent", "--node-name", thisNode, "--kube-source", "files:"+m.manifests, "--vpp-api-socket", m.vpp,
-		"--etcd", "none", "--data-dir", m.data, "--control-socket", m.control, "--http-address", "127.0.0.1:0", "--healthz-bind-address", "",
+		"--etcd", m.etcd, "--data-dir", m.data, "--control-socket", m.control, "--http-address", "127.0.0.1:0", "--healthz-bind-address", "",
 		"--log-format", "text", "--log-level", "warn")
 	p.cmd.Env = append(os.Environ(), asAgent+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
@@ -121,7 +122,7 @@ func (p *process) live() {
 }
 
 // newMachine makes the directories.
-func newMachine(t *testing.T, vpp string) *machine {
+func newMachine(t *testing.T, vpp, etcd string) *machine {
 	t.Helper()
-	return &machine{T: t, vpp: vpp, manifests: t.TempDir(), data: t.TempDir(), control: filepath.Join(filepath.Dir(vpp), "ctl")}
+	return &machine{T: t, vpp: vpp, manifests: t.TempDir(), data: t.TempDir(), control: filepath.Join(filepath.Dir(vpp), "ctl"), etcd: etcd}
 }
