@@ -3,11 +3,9 @@ package config
 //lint:file-ignore SA1019 the parser below is a type alias of go.yaml.in/yaml/v3; importing it here avoids one more direct dependency
 
 import (
-	"bytes"
 	"encoding"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,9 +13,6 @@ import (
 
 	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
-
-// maxSize bounds a configuration file; a real one has 3 KB.
-const maxSize = 1 << 20
 
 // Document is a configuration together with the places its values came from, so that a later check can name them.
 type Document struct {
@@ -85,42 +80,11 @@ func (d *decoder) fail(line int, path, format string, args ...any) {
 
 // parse returns the root of the only document in data, nil after an error.
 func (d *decoder) parse(data []byte) *yaml.Node {
-	if len(data) > maxSize {
-		d.fail(0, "", "is larger than %d bytes", maxSize)
-		return nil
+	root, err := ParseYAML(data, d.doc.source, Kind)
+	if err != nil {
+		d.errs = append(d.errs, err)
 	}
-	stream := yaml.NewDecoder(bytes.NewReader(data))
-	var root, more yaml.Node
-	switch err := stream.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		d.fail(0, "", "is empty: expected apiVersion %s, kind %s", APIVersion, Kind)
-		return nil
-	case err != nil:
-		d.syntax(err)
-		return nil
-	}
-	switch err := stream.Decode(&more); {
-	case err == nil:
-		d.fail(more.Line, "", "has a second document: only one is expected")
-		return nil
-	case !errors.Is(err, io.EOF):
-		d.syntax(err)
-		return nil
-	}
-	return root.Content[0]
-}
-
-// syntax reports an error of the YAML parser, whose text is "yaml: line N: what".
-func (d *decoder) syntax(err error) {
-	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, what, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				text, line = what, n
-			}
-		}
-	}
-	d.fail(line, "", "is not YAML: %s", text)
+	return root
 }
 
 // head checks apiVersion and kind, the only fields without which a document means nothing.
@@ -138,7 +102,7 @@ func (d *decoder) object(n *yaml.Node, to reflect.Value, path string) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n.Line, path, "expected an object, found %s", describe(n))
+		d.fail(n.Line, path, "expected an object, found %s", DescribeYAML(n))
 		return
 	}
 	seen := map[string]bool{}
@@ -168,7 +132,7 @@ func (d *decoder) value(n *yaml.Node, to reflect.Value, path string) {
 	case isNull(n):
 	case isText:
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-			d.fail(n.Line, path, "expected a duration with its unit, for example 30s, found %s", describe(n))
+			d.fail(n.Line, path, "expected a duration with its unit, for example 30s, found %s", DescribeYAML(n))
 		} else if err := text.UnmarshalText([]byte(n.Value)); err != nil {
 			d.fail(n.Line, path, "%q is not a duration, for example 30s", n.Value)
 		}
@@ -184,7 +148,7 @@ func (d *decoder) value(n *yaml.Node, to reflect.Value, path string) {
 // list fills a list of strings; it replaces what was there.
 func (d *decoder) list(n *yaml.Node, to reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n.Line, path, "expected a list, found %s", describe(n))
+		d.fail(n.Line, path, "expected a list, found %s", DescribeYAML(n))
 		return
 	}
 	out := reflect.MakeSlice(to.Type(), len(n.Content), len(n.Content))
@@ -202,7 +166,7 @@ func (d *decoder) list(n *yaml.Node, to reflect.Value, path string) {
 
 // scalar fills a string, a boolean or a number.
 func (d *decoder) scalar(n *yaml.Node, to reflect.Value, path string) {
-	wrong := func(want string) { d.fail(n.Line, path, "expected %s, found %s", want, describe(n)) }
+	wrong := func(want string) { d.fail(n.Line, path, "expected %s, found %s", want, DescribeYAML(n)) }
 	switch to.Kind() {
 	case reflect.String:
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
@@ -229,20 +193,6 @@ func (d *decoder) scalar(n *yaml.Node, to reflect.Value, path string) {
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
-
-// describe names what stands in a file for an error message.
-func describe(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "an object"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias"
-	default:
-		return strconv.Quote(n.Value) + " (" + strings.TrimPrefix(n.Tag, "!!") + ")"
-	}
-}
 
 func join(path, name string) string {
 	if path == "" {

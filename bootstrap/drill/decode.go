@@ -3,10 +3,7 @@ package drill
 //lint:file-ignore SA1019 the parser below is a type alias of go.yaml.in/yaml/v3; importing it here avoids one more direct dependency
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,25 +17,22 @@ import (
 // Kind is what the head of a plan must say beside config.APIVersion.
 const Kind = "ChaosPlan"
 
-// maxSize bounds a plan.
-const maxSize = 1 << 20
-
 // Decode reads a plan, YAML or JSON; source names it in errors, which are config.Errors: one for each field that does not exist, stands
 // twice, has a value of the wrong type or one that cannot be.
 func Decode(data []byte, source string) (*live.Plan, error) {
-	d := &decoder{source: source, lines: map[string]int{}}
-	plan := &live.Plan{}
-	if root := d.parse(data); root != nil {
-		d.object(root, "", d.planFields(plan))
-		isObject := root.Kind == yaml.MappingNode
-		for field, want := range map[string]string{"apiVersion": config.APIVersion, "kind": Kind} {
-			if isObject && d.lines[field] == 0 {
-				d.fail(0, field, "is missing: expected %s", want)
-			}
+	root, err := config.ParseYAML(data, source, Kind)
+	if err != nil {
+		return nil, config.Errors{err}
+	}
+	d, plan := &decoder{source: source, lines: map[string]int{}}, &live.Plan{}
+	d.object(root, "", d.planFields(plan))
+	for field, want := range map[string]string{"apiVersion": config.APIVersion, "kind": Kind} {
+		if root.Kind == yaml.MappingNode && d.lines[field] == 0 {
+			d.fail(0, field, "is missing: expected %s", want)
 		}
-		if len(d.errs) == 0 {
-			d.check(plan)
-		}
+	}
+	if len(d.errs) == 0 {
+		d.check(plan)
 	}
 	if len(d.errs) == 0 {
 		return plan, nil
@@ -63,53 +57,13 @@ func (d *decoder) fail(line int, path, format string, args ...any) {
 	d.errs = append(d.errs, &config.FieldError{Source: d.source, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// parse returns the root of the only document; nil after an error.
-func (d *decoder) parse(data []byte) *yaml.Node {
-	if len(data) > maxSize {
-		d.fail(0, "", "is larger than %d bytes", maxSize)
-		return nil
-	}
-	stream := yaml.NewDecoder(bytes.NewReader(data))
-	var root, more yaml.Node
-	switch err := stream.Decode(&root); {
-	case errors.Is(err, io.EOF):
-		d.fail(0, "", "is empty: expected apiVersion %s, kind %s", config.APIVersion, Kind)
-		return nil
-	case err != nil:
-		d.syntax(err)
-		return nil
-	}
-	switch err := stream.Decode(&more); {
-	case err == nil:
-		d.fail(more.Line, "", "has a second document: only one is expected")
-		return nil
-	case !errors.Is(err, io.EOF):
-		d.syntax(err)
-		return nil
-	}
-	return root.Content[0]
-}
-
-// syntax reports an error of the YAML parser, whose text is "yaml: line N: what".
-func (d *decoder) syntax(err error) {
-	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, what, ok := strings.Cut(rest, ": "); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				text, line = what, n
-			}
-		}
-	}
-	d.fail(line, "", "is not YAML: %s", text)
-}
-
 // set reads the value of one field at a path.
 type set func(n *yaml.Node, path string)
 
 // object reads a mapping by its fields.
 func (d *decoder) object(n *yaml.Node, path string, fields map[string]set) {
 	if n.Kind != yaml.MappingNode {
-		d.fail(n.Line, strings.TrimSuffix(path, "."), "expected an object, found %s", describe(n))
+		d.fail(n.Line, strings.TrimSuffix(path, "."), "expected an object, found %s", config.DescribeYAML(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -135,7 +89,7 @@ func (d *decoder) planFields(p *live.Plan) map[string]set {
 		"blastRadius": d.number(&p.BlastRadius), "keepGoing": d.flag(&p.KeepGoing),
 		"faults": func(n *yaml.Node, path string) {
 			if n.Kind != yaml.SequenceNode {
-				d.fail(n.Line, path, "expected a list, found %s", describe(n))
+				d.fail(n.Line, path, "expected a list, found %s", config.DescribeYAML(n))
 				return
 			}
 			p.Faults = make([]live.Step, len(n.Content))
@@ -160,7 +114,7 @@ func (d *decoder) stepFields(s *live.Step) map[string]set {
 func (d *decoder) scalar(what string, take func(text string) bool, tags ...string) set {
 	return func(n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) || !take(n.Value) {
-			d.fail(n.Line, path, "expected %s, found %s", what, describe(n))
+			d.fail(n.Line, path, "expected %s, found %s", what, config.DescribeYAML(n))
 		}
 	}
 }
@@ -215,19 +169,5 @@ func (d *decoder) check(plan *live.Plan) {
 			line = d.lines[entry]
 		}
 		d.fail(line, e.Field, "%s", e.Message)
-	}
-}
-
-// describe names what stands in a file for an error message.
-func describe(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
-		return "an object"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.AliasNode:
-		return "an alias, which is not supported"
-	default:
-		return strconv.Quote(n.Value) + " (" + strings.TrimPrefix(n.Tag, "!!") + ")"
 	}
 }
