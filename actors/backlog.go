@@ -202,9 +202,12 @@ func (b *backlog[K]) retry(now time.Time) (n int) {
 	}
 	slices.SortFunc(due, b.order)
 	for _, k := range due {
-		b.list(k)
+		if !b.dirty[k] { // otherwise it is on its way already
+			n++
+			b.list(k)
+		}
 	}
-	return len(due)
+	return n
 }
 
 // book sorts what has been in a batch: refused, as wanted, or to be looked at again.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -104,6 +105,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// commandTimeout bounds a command whose caller sets no bound: the actor answers earlier, unless it hangs.
+const commandTimeout = 10 * time.Second
+
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
 	b.stage.heardChanges(1)
@@ -111,6 +115,8 @@ func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInter
 	if name == "" {
 		command = &actors.DetachPod{Pod: pod}
 	}
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
 	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathInterfaces, command)
 	if err != nil {
 		return nil, err
