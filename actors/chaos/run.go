@@ -143,7 +143,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		path  string
 		reads int
 	}
-	all := []drill{{actors.PathRenderer("nat44"), 1}, {actors.PathRegistry, 0}, {actors.PathWatch, 0}, {actors.PathIntrospect, 0}}
+	all := []drill{{actors.PathRenderer("nat44"), 1}, {actors.PathRenderer("routes"), 0}, {actors.PathRegistry, 0}, {actors.PathWatch, 0}, {actors.PathIntrospect, 0}}
 	if keys := w.cluster.keys(); len(keys) > 0 {
 		all = append(all, drill{actors.PathService(keys[r.IntN(len(keys))]), 0})
 	}

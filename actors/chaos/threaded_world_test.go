@@ -99,7 +99,7 @@ func (w *threaded) start() {
 	hints := make(chan struct{}, 1)
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &actors.Readiness{}, InterfaceEvents: hints,
-		NAT44: nat44.Config{Node: thisNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
+		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
 			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },

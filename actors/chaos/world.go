@@ -63,7 +63,7 @@ func (w *world) start() error {
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: w.sim.Park,
-		NAT44: nat44.Config{Node: thisNode, Pads: true}, Log: slog.New(slog.DiscardHandler),
+		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start

@@ -1,0 +1,66 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	kubeservice "github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/routes"
+)
+
+// serviceNetwork holds the cluster IPs.
+var serviceNetwork = netip.MustParsePrefix("10.96.0.0/16")
+
+// serving are the settings of the service semantics of every world.
+func serving() kubeservice.Config {
+	return kubeservice.Config{ServiceCIDRs: []netip.Prefix{serviceNetwork}}
+}
+
+// refusals says which addresses this node has to refuse, from the rules of Kubernetes and what routes can do: the service network as a whole,
+// cluster IPs without endpoints, and external addresses of which something is refused and nothing dropped.
+func refusals(k *cluster) map[netip.Prefix]bool {
+	want, left := map[netip.Prefix]bool{serviceNetwork: true}, map[netip.Prefix]bool{}
+	for n, s := range k.services {
+		all := k.endpoints(n)
+		if len(all) == 0 {
+			want[netip.PrefixFrom(clusterIP(n), 32)] = true
+		}
+		if s.external < 0 {
+			continue
+		}
+		switch at := netip.PrefixFrom(externalIP(s.external), 32); {
+		case len(all) == 0:
+			want[at] = true
+		case s.local && !slices.ContainsFunc(all, isLocal):
+			left[at] = true // to the network: others of its nodes serve it
+		}
+	}
+	maps.DeleteFunc(want, func(p netip.Prefix, _ bool) bool { return left[p] })
+	return want
+}
+
+// wrongRoutes compares the routes of ours in VPP with what has to be refused (I1).
+func (w *world) wrongRoutes() (wrong []string) {
+	want := refusals(w.cluster)
+	state, err := routes.Read(context.Background(), w.vpp.Reader())
+	if err != nil {
+		return []string{"I1: " + err.Error()}
+	}
+	held := map[netip.Prefix]bool{}
+	for place, kind := range state.Routes {
+		if kind != routes.Reject || held[place.Prefix] || !want[place.Prefix] {
+			wrong = append(wrong, fmt.Sprintf("I1: VPP has a route %s (%s) that nobody wants, or has it twice", place.Prefix, kind))
+		}
+		held[place.Prefix] = true
+	}
+	for p := range want {
+		if !held[p] {
+			wrong = append(wrong, fmt.Sprintf("I1: VPP does not refuse %s", p))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
