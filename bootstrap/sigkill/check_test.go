@@ -134,8 +134,10 @@ func (w *world) verify() {
 		w.Fatalf("VPP is not as wanted (-want +got)\n%s", diff)
 	}
 	for _, change := range w.witness.take() {
+		first := strings.HasPrefix(change.key, sourcePrefix) && !w.sources[change.key] // it is made with the first route
+		w.sources[change.key] = true
 		switch {
-		case w.verified == 0, w.touched[change.key], change.aboutLists() && w.lists:
+		case first, w.verified == 0, w.touched[change.key], change.aboutLists() && w.lists:
 		default:
 			w.Errorf("written although nothing about it has changed: %s", change.what)
 		}
@@ -162,6 +164,44 @@ func (w *world) probe() {
 		}
 	}
 	w.orphanRules()
+	w.refusals()
+}
+
+// routes counts the routes that refuse or drop, by their keys.
+func (w *world) routes() map[string]int {
+	there := map[string]int{}
+	for line := range strings.Lines(w.vpp.State()) {
+		// table 0 10.96.0.33/32 unreachable
+		words := strings.Fields(line)
+		if len(words) == 4 && words[0] == "table" && (words[3] == "unreachable" || words[3] == "drop") && strings.HasSuffix(words[2], "/32") {
+			there[routeTo(words[2])]++
+		}
+	}
+	return there
+}
+
+// refusals compares the routes that refuse or drop with what has to be: an address of which nothing is served has one, nobody else has.
+func (w *world) refusals() {
+	w.Helper()
+	there := w.routes()
+	served := map[string]bool{}
+	for key := range w.present.rows {
+		at, _ := parseKey(key)
+		served[routeTo(at.Addr().String()+"/32")] = true
+	}
+	for key, n := range there {
+		if w.before[key] == n { // of the network that the node is connected to
+			continue
+		}
+		if w.present.refused[key] == "" || n > 1 {
+			w.Errorf("%d routes that refuse %s, wanted for %q", n, key, w.present.refused[key])
+		}
+	}
+	for key, why := range w.present.refused {
+		if !served[key] && there[key] == 0 {
+			w.Errorf("no route refuses %s, wanted for %q", key, why)
+		}
+	}
 }
 
 // orphanRules looks for rules that drop something of a frontend that nobody guards, or twice.

@@ -30,6 +30,8 @@ type world struct {
 	present  wanted
 	touched  map[string]bool // rows that changed since VPP was verified last
 	lists    bool            // and whether access lists had to
+	sources  map[string]bool // FIB sources that were made
+	before   map[string]int  // routes that were there before the first agent
 	verified int
 	deaths   map[string]int
 }
@@ -74,7 +76,7 @@ func newWorld(t *testing.T, seed uint64, etcd string) *world {
 	t.Helper()
 	t.Logf("seed %d: repeat with -seed %d -kills %d", seed, seed, *kills)
 	random := rand.New(rand.NewPCG(seed, 1))
-	w := &world{witness: &witness{}, random: random, touched: map[string]bool{}, deaths: map[string]int{}, port: 1024}
+	w := &world{witness: &witness{}, random: random, touched: map[string]bool{}, sources: map[string]bool{}, deaths: map[string]int{}, port: 1024}
 	w.vpp = simulator.New(simulator.Options{Observe: w.witness.observe, OnBoot: topology(t)})
 	t.Cleanup(func() { _ = w.vpp.Close() })
 	dir, err := os.MkdirTemp("", "kill") // a short name: it holds sockets
@@ -86,6 +88,7 @@ func newWorld(t *testing.T, seed uint64, etcd string) *world {
 	if err := w.vpp.Listen(w.machine.vpp); err != nil {
 		t.Fatal(err)
 	}
+	w.before = w.routes()
 	w.traffic = &traffic{vpp: w.vpp, port: 1024}
 	w.manifest = &directory{t, w.manifests, random}
 	w.manifest.fill()

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
@@ -76,6 +77,9 @@ func (w *witness) total() int {
 	return w.all
 }
 
+// sourcePrefix begins the key of a FIB source.
+const sourcePrefix = "FIB source "
+
 func keyOf(req api.Message) string {
 	text := func(a [4]byte, port uint16, proto uint8) string {
 		return fmt.Sprintf("%s/%d", netip.AddrPortFrom(netip.AddrFrom4(a), port), proto)
@@ -85,6 +89,8 @@ func keyOf(req api.Message) string {
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
 	case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
 		return text(m.ExternalAddr, m.ExternalPort, m.Protocol)
+	case *fib.FibSourceAdd:
+		return sourcePrefix + m.Src.Name
 	case *ip.IPRouteAddDelV2:
 		return routeTo(m.Route.Prefix.String())
 	}
