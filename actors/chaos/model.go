@@ -62,3 +62,21 @@ func (k *cluster) endpoints(n int) []netip.Addr {
 	slices.SortFunc(all, netip.Addr.Compare)
 	return slices.Compact(all)
 }
+
+// refused are the frontends at which every client has to be told that nobody serves: those of services without endpoints, and all of the
+// service network that nobody has.
+func refused(k *cluster, want map[frontend]expectation, foreign map[frontend]bool) []frontend {
+	var all []frontend
+	add := func(at frontend) {
+		if _, served := want[at]; !served && !foreign[at] && !slices.Contains(all, at) {
+			all = append(all, at)
+		}
+	}
+	for n := range serviceNames {
+		add(netip.AddrPortFrom(clusterIP(n), servicePort))
+		if s, exists := k.services[n]; exists && s.external >= 0 {
+			add(netip.AddrPortFrom(externalIP(s.external), servicePort))
+		}
+	}
+	return all
+}

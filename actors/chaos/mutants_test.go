@@ -78,6 +78,10 @@ var mutants = []mutant{
 		"l.guard.put(key, a.view)", "l.guard.put(key, nil)",
 	},
 	{
+		"addresses without endpoints are not refused", "actors/routebook.go",
+		"routes.Plan(view, b.config).Claims)", "routes.Plan(view, b.config).Claims[:0])",
+	},
+	{
 		"ready whatever the parts say", "actors/healer.go",
 		"		report.Ready = report.Ready && part.OK\n", "",
 	},

@@ -12,30 +12,47 @@ import (
 // attempts is how many connections a client makes to one frontend.
 const attempts = 3
 
+// client is who sends packets.
+type client struct {
+	from, in string
+	src      netip.Addr
+}
+
+func outsider() client { return client{"outside", "uplink0", netip.MustParseAddr("198.51.100.9")} }
+func insider() client  { return client{"a pod", "pod1", podIP(1, 1)} }
+
 // wrongPackets sends packets to every frontend that there may be, from both kinds of clients, and compares where they arrive with the model (I1).
 // It asks VPP's packets alone: neither a row nor an access list or a route is looked at.
 func (w *world) wrongPackets() (wrong []string) {
 	want := model(w.cluster, w.foreign)
 	for _, at := range slices.SortedFunc(maps.Keys(want), netip.AddrPort.Compare) {
 		e := want[at]
-		for _, client := range []struct {
-			from, in string
-			src      netip.Addr
-			to       []netip.Addr
-		}{
-			{"outside", "uplink0", netip.MustParseAddr("198.51.100.9"), e.remote},
-			{"a pod", "pod1", podIP(1, 1), e.local},
-		} {
+		for _, c := range []client{outsider(), insider()} {
+			to := e.remote
+			if c == insider() {
+				to = e.local
+			}
 			for range attempts {
-				w.probes++
-				src := netip.AddrPortFrom(client.src, uint16(20000+w.probes%20000))
-				got := w.vpp.VPP.Send(simulator.Packet{In: client.in, Src: src, Dst: at, Proto: protoTCP})
-				if served := got.Action == simulator.Delivered && got.Dst != at; served && slices.Contains(client.to, got.Dst.Addr()) || !served && len(client.to) == 0 {
+				got := w.probe(c, at)
+				if served := got.Action == simulator.Delivered && got.Dst != at; served && slices.Contains(to, got.Dst.Addr()) || !served && len(to) == 0 {
 					continue
 				}
-				wrong = append(wrong, fmt.Sprintf("I1: from %s: %v, want one of %v", client.from, got, client.to))
+				wrong = append(wrong, fmt.Sprintf("I1: from %s: %v, want one of %v", c.from, got, to))
+			}
+		}
+	}
+	for _, at := range refused(w.cluster, want, w.foreign) {
+		for _, c := range []client{outsider(), insider()} {
+			if got := w.probe(c, at); got.Action != simulator.Rejected {
+				wrong = append(wrong, fmt.Sprintf("I1: from %s: %v, want a refusal", c.from, got))
 			}
 		}
 	}
 	return wrong
+}
+
+// probe sends the first packet of a new connection.
+func (w *world) probe(c client, to frontend) simulator.Verdict {
+	w.probes++
+	return w.vpp.VPP.Send(simulator.Packet{In: c.in, Src: netip.AddrPortFrom(c.src, uint16(20000+w.probes%20000)), Dst: to, Proto: protoTCP})
 }
