@@ -12,17 +12,16 @@ import (
 
 // The simulated cluster is made of few names and addresses, so that services come back and fight for addresses.
 const (
-	thisNode       = "n1"
-	otherNode      = "n2"
-	namespace      = "ns"
-	nodeIP         = "192.168.16.1"
-	serviceNetwork = "10.96.0.0/16"
-	servicePort    = 80
-	endpointPort   = 8080
-	serviceNames   = 8
-	externalIPs    = 3
-	podsPerNode    = 4
-	firstNodePort  = 30000
+	thisNode      = "n1"
+	otherNode     = "n2"
+	namespace     = "ns"
+	nodeIP        = "192.168.16.1"
+	servicePort   = 80
+	endpointPort  = 8080
+	serviceNames  = 8
+	externalIPs   = 3
+	podsPerNode   = 4
+	firstNodePort = 30000
 )
 
 // service is a Service, as far as it matters here.
