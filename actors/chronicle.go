@@ -102,9 +102,9 @@ func shortList(lines []string) []string {
 }
 
 // method says what kind of event the renderer is at.
-func (o *outlet) method(opened bool) messages.Method {
+func (o *outlet) method() messages.Method {
 	switch {
-	case !o.full.IsZero() && !opened:
+	case !o.once:
 		return messages.Method_METHOD_FULL_RESYNC
 	case !o.full.IsZero() || o.damaged:
 		return messages.Method_METHOD_DOWNSTREAM_RESYNC

@@ -20,6 +20,7 @@ type outlet struct {
 	verify  string    // why a read of VPP is wanted although we believe to know it; "" = it is not
 	retell  bool      // after that read, every service is told where it stands, whether it has been told or not
 	damaged bool      // what was read was not what we knew; until it is repaired we are not ready
+	once    bool      // everything has been programmed once in this life
 	full    time.Time // when the read began after which everything is being programmed; zero = none
 	delayed time.Time // nothing is sent to VPP before
 	reread  time.Time // VPP is not read for verify before

@@ -125,7 +125,7 @@ func (r *renderer) rolesFailed(err error) {
 // journal writes down what was done and for whom.
 func (r *renderer) journal(c *runtime.Context, m *applied) {
 	d := deeds[nat44.Key]{
-		object: r.name, method: r.method(r.opened), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
+		object: r.name, method: r.method(), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
 		list: make([]deed[nat44.Key], len(m.results)),
 	}
 	for i := range m.results {

@@ -182,7 +182,7 @@ func (r *renderer) answerEach(c *runtime.Context, names []string) {
 
 // journalGuard writes down what was done.
 func (r *renderer) journalGuard(c *runtime.Context, m *guardApplied) {
-	d := deeds[nat44.Key]{object: r.name, method: r.method(r.opened), noun: "access lists", list: make([]deed[nat44.Key], len(m.results))}
+	d := deeds[nat44.Key]{object: r.name, method: r.method(), noun: "access lists", list: make([]deed[nat44.Key], len(m.results))}
 	for i := range m.results {
 		d.list[i] = deed[nat44.Key]{text: m.results[i].Op.Describe(), err: m.results[i].Err}
 	}

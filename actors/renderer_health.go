@@ -14,7 +14,7 @@ const (
 // health tells whether VPP holds what it should, and if not why: at once when that changes, with the present numbers with every tick.
 func (r *renderer) health(c *runtime.Context) {
 	if r.pending() == 0 && !r.globals && !r.guard.busy(r.passed()) {
-		r.damaged = false
+		r.damaged, r.once = false, r.once || r.opened
 	}
 	warning := ""
 	if r.begun.GetProvisional() {

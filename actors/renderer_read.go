@@ -58,7 +58,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	}
 	if differences > 0 || m.reason != reasonAudit {
 		record(c, &messages.Event{
-			Kind: "resync", Object: r.name, Method: r.method(r.opened),
+			Kind: "resync", Object: r.name, Method: r.method(),
 			Text: fmt.Sprintf("VPP read (%s): %d rows of ours, %d of others, %d differ", m.reason, len(r.have.Rows), len(r.have.Foreign), differences),
 		})
 	}

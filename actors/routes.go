@@ -191,7 +191,7 @@ func (r *refuser) tick(c *runtime.Context) {
 // health tells whether VPP refuses what it should, and if not why.
 func (r *refuser) health(c *runtime.Context) {
 	if r.rests() {
-		r.damaged = false
+		r.damaged, r.once = false, r.once || r.opened
 		if !r.unread {
 			r.accepted() // what was refused is not wanted any more
 		}

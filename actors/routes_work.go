@@ -73,7 +73,7 @@ func (r *refuser) read(c *runtime.Context, m *routesRead) {
 	}
 	if differences > 0 || m.reason != reasonAudit {
 		record(c, &messages.Event{
-			Kind: "resync", Object: r.name, Method: r.method(r.opened),
+			Kind: "resync", Object: r.name, Method: r.method(),
 			Text: fmt.Sprintf("VPP read (%s): %d routes of ours, %d beneath those of others, %d differ", m.reason, len(r.have.Routes), len(r.have.Beneath), differences),
 		})
 	}
@@ -144,7 +144,7 @@ func (r *refuser) sweep(c *runtime.Context) {
 	if !r.opened || len(leftovers) > 0 {
 		r.opened = true
 		record(c, &messages.Event{
-			Kind: "resync", Object: r.name, Method: r.method(r.opened),
+			Kind: "resync", Object: r.name, Method: r.method(),
 			Text: fmt.Sprintf("every service has spoken; %d routes of earlier runs are not wanted any more", len(leftovers)),
 		})
 	}
@@ -237,7 +237,7 @@ func (r *refuser) noteResults(m *routesApplied) (o outcome[netip.Prefix]) {
 // journal writes down what was done and for whom.
 func (r *refuser) journal(c *runtime.Context, m *routesApplied) {
 	d := deeds[netip.Prefix]{
-		object: r.name, method: r.method(r.opened), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
+		object: r.name, method: r.method(), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
 		list: make([]deed[netip.Prefix], len(m.results)),
 	}
 	for i := range m.results {
