@@ -25,13 +25,14 @@ type pantry struct {
 	families []string
 	kept     map[string][]byte
 	first    []ExternalUpdate
+	last     map[string]ExternalUpdate // by family
 	updates  chan ExternalUpdate
 	broken   error // of Save
 	saves    int
 }
 
 func newPantry(families ...string) *pantry {
-	return &pantry{families: families, kept: map[string][]byte{}}
+	return &pantry{families: families, kept: map[string][]byte{}, last: map[string]ExternalUpdate{}}
 }
 
 func (s *pantry) Families() []string                              { return s.families }
@@ -49,6 +50,11 @@ func (s *pantry) Save(_ context.Context, source string, document []byte) error {
 }
 
 func (s *pantry) Run(ctx context.Context, out func(ExternalUpdate)) error {
+	for _, family := range s.families { // everything is read again
+		if last, known := s.last[family]; known {
+			out(last)
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -57,6 +63,7 @@ func (s *pantry) Run(ctx context.Context, out func(ExternalUpdate)) error {
 			if u.Family == "" {
 				return errors.New("gave up")
 			}
+			s.last[u.Family] = u
 			out(u)
 		}
 	}

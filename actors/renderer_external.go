@@ -153,13 +153,24 @@ func (o *exterior) settings(want *nat44.Want, set *messages.InterfaceSet) {
 	}
 }
 
-// spares reports whether VPP holds a row of external configuration that nobody may remove yet, because not every source has spoken.
+// spares reports whether VPP holds a row of external configuration that nobody may remove yet, because not every source has spoken. What was
+// wanted and is not any more may go.
 func (r *renderer) spares(k nat44.Key) bool {
-	if r.outside.wants != nil && r.outside.wants.complete {
+	if r.outside.wants != nil && r.outside.wants.complete || r.leaving[externalGone][k] {
 		return false
 	}
 	row := r.held(k)
 	return row != nil && nat44.External(row.Tag)
+}
+
+// leftovers reports whether VPP holds rows of external configuration that nobody wants and that may go: those of an earlier life.
+func (r *renderer) leftovers() bool {
+	for k, row := range r.have.Rows {
+		if nat44.External(row.Tag) && r.wanted(k) == nil && !r.spares(k) {
+			return true
+		}
+	}
+	return false
 }
 
 // spare enters what is spared into what VPP should hold.
@@ -208,7 +219,7 @@ func (r *renderer) externalStatus() *externalStatus {
 			conflicts[conflict.GetFrontend()] = conflict.GetOwner()
 		}
 	}
-	s.settled = r.have != nil && !r.globals && r.left(externalGone)
+	s.settled = r.have != nil && !r.globals && r.left(externalGone) && !r.leftovers()
 	r.outside.wants.merged.Wanted(func(e *external.Entry) {
 		var state externalState
 		switch {

@@ -39,10 +39,10 @@ func ServiceHash(key string) string { return portHash(key, "") }
 func ExternalHash() string { return ServiceHash("/external") }
 
 // External reports whether a row with this tag comes from external configuration.
-func External(tag string) bool {
-	t, ok := ParseTag(tag)
-	return ok && t.Hash == ExternalHash()
-}
+func External(tag string) bool { return strings.HasPrefix(tag, externalPrefix) }
+
+// externalPrefix begins the tags of external configuration.
+var externalPrefix = TagPrefix + ExternalHash() + "/"
 
 // portHash returns what the first agents wrote instead: a hash of the service and the name of its port. It is the same as ServiceHash for a
 // port without a name.
