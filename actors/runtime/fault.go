@@ -26,8 +26,8 @@ const (
 type FaultHook func(m *Mailbox, msg any, phase Phase)
 
 // NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of it arrive, as delays from now. One zero is
-// the usual case, nothing loses the message. The message is out of its envelope. It is not asked about what an actor tells itself. It is
-// called on the goroutine of the sender and must not block.
+// the usual case, nothing loses the message. The message is out of its envelope. It is not asked about what an actor tells itself, nor
+// about what reaches an actor that is still being made. It is called on the goroutine of the sender and must not block.
 type NetworkHook func(to *Mailbox, msg any) []time.Duration
 
 // Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of its user messages, counted as a failure. It
@@ -64,10 +64,11 @@ func (s *System) fault(b *Mailbox, phase Phase) {
 	}
 }
 
-// travel posts a message of somebody else, or what the network makes of it.
+// travel posts a message of somebody else, or what the network makes of it. protoactor makes an actor known before it registers its mailbox; a
+// message that comes between the two waits there, and nobody may ask whose mailbox it is.
 func (b *Mailbox) travel(msg any) {
 	network := b.sys.options.Network
-	if network == nil {
+	if network == nil || !b.registered() {
 		b.post(msg, nil)
 		return
 	}

@@ -102,6 +102,13 @@ func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 	b.sys.register(b)
 }
 
+// registered reports whether the mailbox is that of an actor by now. Before that only the queues may be used.
+func (b *Mailbox) registered() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.invoker != nil
+}
+
 // Start satisfies actor.Mailbox. There is nothing to do: the first message starts the actor.
 func (b *Mailbox) Start() {}
 

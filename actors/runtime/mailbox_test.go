@@ -260,3 +260,21 @@ func TestFailuresAreKept(t *testing.T) {
 		t.Errorf("state: %+v", s)
 	}
 }
+
+// TestNetworkAndAnActorInTheMaking: an actor can be found before its mailbox is registered. A message that comes between the two waits, and the hook
+// is not shown a mailbox that nobody knows yet.
+func TestNetworkAndAnActorInTheMaking(t *testing.T) {
+	asked := 0
+	sys := NewSystem(Options{Network: func(to *Mailbox, _ any) []time.Duration {
+		asked += len(to.Path() + to.Kind())
+		return nil
+	}})
+	b := &Mailbox{sys: sys}
+	b.PostUserMessage(&work{})
+	if n := b.UserMessageCount(); n != 1 || asked != 0 {
+		t.Errorf("%d messages wait, the hook saw %d", n, asked)
+	}
+	if err := sys.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
