@@ -92,23 +92,23 @@ func (l *ledger) replan(config nat44.Config) {
 }
 
 // arrange puts together what has to be dropped, if it changed, and returns the services whose standing that changes. What has lost its guard
-// for want of room, or gained it, is planned anew.
-func (l *ledger) arrange() []string {
+// for want of room, or gained it, is planned anew. owner says whose rules count at a frontend.
+func (l *ledger) arrange(owner func(nat44.Key) (string, bool)) []string {
 	if !l.guard.stale {
 		return nil
 	}
 	plans, moved := l.guard.seat()
 	names := l.planAnew(moved)
-	return append(names, l.guard.merge(plans, l.claims.Owner)...)
+	return append(names, l.guard.merge(plans, owner)...)
 }
 
 // unguarded notes whether VPP has no means to drop anything, and returns the services whose standing that changes.
-func (l *ledger) unguarded(absent bool) []string {
+func (l *ledger) unguarded(absent bool, owner func(nat44.Key) (string, bool)) []string {
 	if l.guard.absent == absent {
 		return nil
 	}
 	l.guard.absent, l.guard.stale = absent, true
-	return append(l.planAnew(sortedKeys(l.guard.plans)), l.arrange()...)
+	return append(l.planAnew(sortedKeys(l.guard.plans)), l.arrange(owner)...)
 }
 
 // planAnew translates some services once more.

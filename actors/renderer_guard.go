@@ -44,7 +44,10 @@ func readLists(ctx context.Context, caller link.Caller) *accessLists {
 // is for.
 func (r *renderer) protect(c *runtime.Context) bool {
 	g := r.guard
-	r.answerEach(c, r.arrange())
+	if r.passed() && !r.swept {
+		g.reconsider() // who has not spoken before owns nothing
+	}
+	r.answerEach(c, r.arrange(r.owner))
 	switch {
 	case !g.needed():
 		return false
@@ -62,6 +65,16 @@ func (r *renderer) protect(c *runtime.Context) bool {
 		r.lookAgain(c)
 	}
 	return false
+}
+
+// owner is the service whose rules count at a frontend. As long as VPP holds the row of another one there that may still speak and own it,
+// nobody's do: its clients would be dropped by rules that are not its own.
+func (r *renderer) owner(k nat44.Key) (service string, claimed bool) {
+	service, claimed = r.claims.Owner(k)
+	if want := r.wanted(k); want != nil && r.have != nil && !r.passed() && r.anothers(k, want) {
+		return "", true
+	}
+	return service, claimed
 }
 
 // unprotect takes what is dropped and should not be out of VPP, when the rows that relied on it are gone.
@@ -117,7 +130,7 @@ func (r *renderer) takeLists(c *runtime.Context, lists *accessLists) (damaged bo
 	known := g.have != nil && !g.dirty
 	g.have = lists.state
 	g.changed()
-	names := r.unguarded(lists.state == nil)
+	names := r.unguarded(lists.state == nil, r.owner)
 	if known && lists.state != nil {
 		damaged = len(acl.Diff(g.have, &g.want, false)) > 0
 		r.damaged = r.damaged || damaged

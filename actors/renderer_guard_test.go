@@ -364,6 +364,44 @@ func TestGuardWaitsForEverybody(t *testing.T) {
 	})
 }
 
+// TestGuardWaitsForTheOwner: of a contested frontend the rules of the one who speaks first do not count while the other one, whose row VPP
+// holds, may still speak.
+func TestGuardWaitsForTheOwner(t *testing.T) {
+	withRenderer(t, func(s *stage) {
+		owner, loser := viewOf("a/a", 1, "10.0.0.1"), guardedView("b/b", []string{"192.0.2.0/24"}, "10.0.0.1", "10.0.0.2")
+		stranger := func() bool { return s.reaches("uplink0", "198.51.100.7", "10.0.0.1") }
+		s.begin(1, "a/a", "b/b")
+		s.speak(1, owner)
+		s.speak(1, loser)
+		if !stranger() || s.reaches("uplink0", "198.51.100.7", "10.0.0.2") {
+			t.Fatal("the rules of the loser count for the owner, or do not count for itself")
+		}
+		before := s.lists()
+		restart := func(keys ...string) {
+			s.kill()
+			s.connected()
+			s.found(2)
+			s.begin(1, keys...)
+			s.speak(1, loser)
+			s.run(3 * time.Second)
+		}
+		writes, _ := s.wrote(func() {
+			restart("a/a", "b/b")
+			if !stranger() || s.lists() != before {
+				t.Errorf("clients of the owner are dropped until it has spoken:\n%s", s.lists())
+			}
+			s.speak(1, owner)
+		})
+		if !stranger() || writes != 0 {
+			t.Errorf("%d writes, stranger served %t", writes, stranger())
+		}
+		restart("b/b") // the owner has gone meanwhile
+		if stranger() || !s.reaches("uplink0", "192.0.2.7", "10.0.0.1") || s.standing("b/b") != inSync {
+			t.Errorf("told %v, VPP holds %q and\n%s", s.standing("b/b"), s.vips(), s.lists())
+		}
+	})
+}
+
 // TestNobodyOutsideIsEverLetIn: whatever happens to cluster, actors, messages and VPP, after no message to VPP is a client translated that
 // a service keeps out all the time.
 func TestNobodyOutsideIsEverLetIn(t *testing.T) {

@@ -73,7 +73,7 @@ func (r *renderer) diff(c *runtime.Context) {
 	want := r.globalsWanted()
 	want.Rows = r.claims.Rows()
 	r.spare(want)
-	r.answerEach(c, r.arrange())
+	r.answerEach(c, r.arrange(r.owner))
 	var guard *acl.Want
 	if !r.guard.absent && r.guard.want.Interfaces != nil {
 		want := r.guard.want
