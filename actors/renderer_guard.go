@@ -50,6 +50,10 @@ func (r *renderer) protect(c *runtime.Context) bool {
 	r.answerEach(c, r.arrange(r.owner))
 	switch {
 	case !g.needed():
+		if g.err != nil { // nobody wants any more what was refused
+			g.forgive()
+			r.lookAgain(c)
+		}
 		return false
 	case g.until.After(c.Now()):
 		return false

@@ -224,6 +224,28 @@ func TestGuardHoldsBackWhatItCannotProtect(t *testing.T) {
 	})
 }
 
+// TestGuardForgetsWhatNobodyWants: a refusal means nothing any more when nothing has to be dropped.
+func TestGuardForgetsWhatNobodyWants(t *testing.T) {
+	withRenderer(t, func(s *stage) {
+		s.begin(1, "a/a")
+		s.wire.refuse = func(req api.Message) error {
+			if _, ours := req.(*aclapi.ACLAddReplace); !ours {
+				return nil
+			}
+			return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
+		}
+		s.speak(1, guardedView("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"))
+		if s.standing("a/a") != failed || s.readiness().GetOk() {
+			t.Fatalf("told %v, %v", s.standing("a/a"), s.readiness())
+		}
+		s.serve("a/a", 2, "10.0.0.1")
+		s.run(31 * time.Second)
+		if s.standing("a/a") != inSync || !s.readiness().GetOk() || len(s.vips()) != 1 {
+			t.Errorf("told %v, %v, VPP holds %q", s.standing("a/a"), s.readiness(), s.vips())
+		}
+	})
+}
+
 // TestGuardKeepsWhatRowsRelyOn: as long as VPP refuses to change a row, what is dropped in front of it goes on being dropped, but not what
 // is dropped in front of others.
 func TestGuardKeepsWhatRowsRelyOn(t *testing.T) {

@@ -65,6 +65,7 @@ func simulate(ctx context.Context, to streams, o chaos.Options, budget int, outp
 		played++
 		if !r.OK() {
 			failed++
+			fmt.Fprintf(to.errs, "seed %d: %s\n", r.Seed, r.Violations[0])
 		}
 		if played%1000 == 0 {
 			fmt.Fprintf(to.errs, "%d of %d seeds, %d failed, %v\n", played, o.Seeds, failed, time.Since(began).Round(time.Second))
