@@ -6,10 +6,13 @@
 //	bootstrap/config    the configuration file and its flags
 //	bootstrap/plan      the dry run: objects -> what this node would serve
 //	bootstrap/api       the HTTP server of the agent, over an interface
-//	bootstrap/client    its client, used by `troupe get`
+//	bootstrap/client    its client, used by the commands that look into an agent
 //	bootstrap/metrics   the Prometheus metrics
+//	bootstrap/show      the JSON of what a node serves, for plan and API
+//	bootstrap/outside   where external configuration is read and kept
 //	bootstrap/drill     the file of a live drill
 //	bootstrap/page      the web page, over the HTTP server's own JSON
+//	bootstrap/sigkill   tests only: the agent as a process, killed at any moment
 //
 // One file per command. A command is made by a function of its streams and added in root.go; it writes its result to standard output in
 // the format of -o and returns an error, which Main prints on standard error. Exit codes: 0 ok, 1 failed, 2 usage.

@@ -3,7 +3,7 @@
 //
 //	Decode   one document -> Layer, or every error in it with object and field
 //	Merge    layers -> one owner per entry, by priority; what contradicts an entry that ranks higher is refused with the owner's name
-//	Rows     the mappings of what was merged, as rows of vpp/nat44
+//	Rows     the mappings of what was merged, as rows of vpp/nat44; Addresses and Roles give the SNAT pool and the roles of interfaces
 //
 // A layer is always complete: another document of the same source replaces it. Removing a layer lets what lies below come up again. A source
 // that nobody has heard of is an empty layer.

@@ -1,4 +1,5 @@
-// Package nat44 renders services as load-balancing mappings of VPP's NAT44-ED plugin (VPP 25.10, API nat44_ed 5.5.0).
+// Package nat44 renders services as load-balancing mappings of VPP's NAT44-ED plugin (VPP 25.10, API nat44_ed 5.5.0). It knows the static and
+// identity mappings, the addresses of the SNAT pool and the output interfaces of external configuration (vpp/external) as well.
 //
 // It is a pure core with a thin shell:
 //
@@ -15,7 +16,7 @@
 //
 // # What a row is
 //
-// A row is one LB mapping: VIP, port and protocol to 1..253 backends with equal weights. Facts of VPP that shape it, and what follows:
+// A row of a service is one LB mapping (Balanced; Static and Identity rows come from external configuration): VIP, port and protocol to 1..253 backends with equal weights. Facts of VPP that shape it, and what follows:
 //
 //   - OUT2IN_ONLY stands on every row. Otherwise VPP wants the VIP in its SNAT pool and a backend in one mapping only.
 //   - VPP wants at least two entries. With no or one worker every row therefore carries two pads of weight 0 (see Pads) and any change

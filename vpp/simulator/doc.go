@@ -13,7 +13,8 @@
 // # Who may call it
 //
 // Anybody who needs a VPP and has none: the tests of the other rooms under
-// vpp, the demo, the simulator command. It knows nothing about Kubernetes,
+// vpp, the demo, the simulator command, and without its socket the simulation
+// of the whole agent (vpp/virtual). It knows nothing about Kubernetes,
 // actors or the agent. Clients talk to it with GoVPP (or anything else that
 // speaks the protocol) over the socket; tests and demos build a topology and
 // look inside through the Go API of VPP. All exported methods are safe for
@@ -34,9 +35,11 @@
 // transport.go, frame.go, handshake.go and dispatch.go move frames;
 // messages.go and measure.go know the wire format; api_*.go hold one message
 // family each and register their handlers in a table, which is where a new
-// family is added; the model is in interfaces.go, fib.go, neighbors.go,
-// nat44*.go, affinity.go, sessions.go and acl.go; path_*.go are the graph nodes of
-// the packet oracle.
+// family is added; the model is in interfaces.go, fib.go, fibsource.go,
+// neighbors.go, nat44*.go, affinity.go, sessions.go and acl.go; path_*.go are
+// the graph nodes of the packet oracle. stats.go and statsegment.go serve the
+// statistics socket. Of CNAT there is only what kills VPP (cnat.go). faults.go
+// disturbs the API, foreign.go is another client of the same VPP.
 //
 // # Shutdown
 //

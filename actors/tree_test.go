@@ -1,0 +1,67 @@
+package actors
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// line is one actor in a drawing of the tree.
+var line = regexp.MustCompile(`^((?:\|  )*)\|- (\S+)(.*)$`)
+
+// drawn reads a drawing of the tree, its root included: the paths in its order, and which of them are said to be ordered groups.
+func drawn(text string) (paths []string, ordered map[string]bool) {
+	ordered = map[string]bool{}
+	var above []string
+	for one := range strings.Lines(text) {
+		one = strings.TrimPrefix(strings.TrimSpace(one), "//\t")
+		if len(paths) == 0 {
+			if strings.HasPrefix(one, RootName+" ") {
+				paths, above = append(paths, RootName), []string{RootName}
+			}
+			continue
+		}
+		m := line.FindStringSubmatch(one)
+		if m == nil {
+			break
+		}
+		depth := len(m[1])/len("|  ") + 1
+		path := above[depth-1] + "/" + m[2]
+		paths, above = append(paths, path), append(above[:depth], path)
+		ordered[path] = strings.Contains(m[3], "[ordered]")
+	}
+	return paths, ordered
+}
+
+// TestTreeIsAsDrawn: the drawings show the actors that there are, with the one service default/web, and say which are ordered groups.
+func TestTreeIsAsDrawn(t *testing.T) {
+	inHouse(t, 1, nil, func(h *house) {
+		h.cluster.change(func() { h.cluster.services["default/web"] = testService("web", "10.96.0.10") })
+		h.settle(time.Minute)
+		var alive []string
+		groups := map[string]bool{}
+		for _, one := range h.sys.Snapshot() {
+			alive = append(alive, one.Path)
+			groups[one.Path] = slices.Contains([]string{"dataplane", "world", "upkeep"}, one.Kind)
+		}
+		for _, file := range []string{"doc.go", "../docs/architecture.md"} {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths, ordered := drawn(string(text))
+			for _, path := range paths {
+				if ordered[path] != groups[path] {
+					t.Errorf("%s: %s ordered: %v, want %v", file, path, ordered[path], groups[path])
+				}
+			}
+			slices.Sort(paths)
+			if !slices.Equal(paths, alive) {
+				t.Errorf("%s shows\n%s\nand there are\n%s", file, strings.Join(paths, "\n"), strings.Join(alive, "\n"))
+			}
+		}
+	})
+}
