@@ -10,8 +10,8 @@
 // A frontend is an interface through which a client may enter: every interface that is up, works on layer 3 and is not VPP's own. It
 // works on layer 3 when it has an address, borrows one (unnumbered), is the virtual interface of a bridge domain, or is where a
 // route leads that was looked up. A backend is a frontend behind which an endpoint may sit: the uplink, tunnels and bridge virtual
-// interfaces, because endpoints of other nodes are reached through them, and every interface that a local endpoint's address leads to. An
-// interface of which somebody has told that it is a pod's (Input.Attached) is both, whatever the routes say yet.
+// interfaces, because endpoints of other nodes are reached through them, and every interface that a local endpoint's address leads to. Pods
+// of which somebody has told that they are behind an interface (Input.Attached) count as being there, whatever the routes say yet.
 //
 // # Use
 //

@@ -16,7 +16,8 @@
 //
 // # What a row is
 //
-// A row of a service is one LB mapping (Balanced; Static and Identity rows come from external configuration): VIP, port and protocol to 1..253 backends with equal weights. Facts of VPP that shape it, and what follows:
+// A row of a service is one LB mapping (kind Balanced; Static and Identity come from external configuration only): VIP, port and protocol to
+// 1..253 backends with equal weights. Facts of VPP that shape it, and what follows:
 //
 //   - OUT2IN_ONLY stands on every row. Otherwise VPP wants the VIP in its SNAT pool and a backend in one mapping only.
 //   - VPP wants at least two entries. With no or one worker every row therefore carries two pads of weight 0 (see Pads) and any change
