@@ -30,7 +30,8 @@ type External interface {
 
 // ExternalUpdate is what a family of sources says now.
 type ExternalUpdate struct {
-	// Family is one of External.Families. Its layers are those whose source begins like that.
+	// Family is one of External.Families. One that ends with a colon has the layers whose source begins like that, any other one only the layer
+	// of its own name: "file" is not "fileserver", which somebody may have called his layer at the control socket.
 	Family string
 	// Documents by source, as JSON; complete.
 	Documents map[string][]byte
@@ -38,6 +39,11 @@ type ExternalUpdate struct {
 	Unreadable map[string]error
 	// Err is why the family cannot be read: what it said last goes on being true.
 	Err error
+}
+
+// speaksFor reports whether a layer belongs to the family.
+func (u *ExternalUpdate) speaksFor(source string) bool {
+	return source == u.Family || strings.HasSuffix(u.Family, ":") && strings.HasPrefix(source, u.Family)
 }
 
 // externals keeps external configuration: a layer per source, merged by priority, told to the nat44 renderer. Layers come from the families of
@@ -225,7 +231,7 @@ func (x *externals) heard(c *runtime.Context, m *ExternalUpdate) {
 		sources[source] = true
 	}
 	for source := range x.layers {
-		if strings.HasPrefix(source, m.Family) && m.Unreadable[source] == nil {
+		if m.speaksFor(source) && m.Unreadable[source] == nil {
 			sources[source] = true
 		}
 	}
@@ -241,7 +247,7 @@ func (x *externals) heard(c *runtime.Context, m *ExternalUpdate) {
 		x.problems[source] = err.Error()
 	}
 	for source := range x.problems {
-		if strings.HasPrefix(source, m.Family) && m.Documents[source] == nil && m.Unreadable[source] == nil {
+		if m.speaksFor(source) && m.Documents[source] == nil && m.Unreadable[source] == nil {
 			delete(x.problems, source)
 		}
 	}
@@ -264,14 +270,19 @@ func (l *layered) size() int {
 	return l.Size()
 }
 
-// publish tells the renderer what all layers want together.
-func (x *externals) publish(c *runtime.Context) {
+// merge is what all layers want together.
+func (x *externals) merge() *external.Merged {
 	var layers []*external.Layer
 	for _, source := range sortedKeys(x.layers) {
 		layers = append(layers, x.layers[source].Layer)
 	}
+	return external.Merge(layers)
+}
+
+// publish tells the renderer what all layers want together.
+func (x *externals) publish(c *runtime.Context) {
 	x.issued++
-	merged := external.Merge(layers)
+	merged := x.merge()
 	x.wants = &externalWants{generation: x.issued, merged: merged, complete: x.complete(), retired: x.retire(merged)}
 	x.tell(c)
 }

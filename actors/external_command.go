@@ -154,23 +154,21 @@ func (x *externals) replace(c *runtime.Context, source string, l *layered, whose
 			x.layers[source] = l
 		}
 	}
-	delete(x.problems, source)
 	set(l)
-	x.publish(c)
-	x.waits = &externalWait{x.ticket(), whose}
-	if err := x.contradictions(whose); err != nil {
-		x.waits = nil
-		set(before)
-		x.publish(c)
+	if err := contradictions(x.merge(), whose); err != nil {
+		set(before) // the renderer never hears of it
 		return err
 	}
+	delete(x.problems, source)
+	x.publish(c)
+	x.waits = &externalWait{x.ticket(), whose}
 	return nil
 }
 
 // contradictions are entries of a source that contradict those of other layers.
-func (x *externals) contradictions(source string) error {
+func contradictions(merged *external.Merged, source string) error {
 	var texts []string
-	for _, e := range x.wants.merged.Entries {
+	for _, e := range merged.Entries {
 		if e.Source == source && e.Owner != "" && !e.Shadowed {
 			texts = append(texts, e.Name+": "+e.Why)
 		}

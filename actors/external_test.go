@@ -270,6 +270,48 @@ func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 	}
 }
 
+// TestExternalContradictionIsNeverTold: what contradicts another layer is refused before the renderer hears of anything that stands beside it,
+// so that VPP serves it at no time and takes no NAT address of somebody else for one that has been ours.
+func TestExternalContradictionIsNeverTold(t *testing.T) {
+	withExternal(t, newPantry(), func(h *house) {
+		h.settle(time.Minute)
+		if err := h.command("top", `"priority": 900, "identityMappings": ["10.1.7.7"]`); err != nil {
+			t.Fatal(err)
+		}
+		h.settle(time.Minute)
+		writes, _ := h.wire.counts()
+		err := h.command("ops", `"natAddresses": ["203.0.113.9"], "staticMappings": [
+			{"external": "203.0.113.2", "to": ["10.1.7.7"]}, {"external": "203.0.113.1:80/TCP", "to": ["10.1.1.5:80"]}]`)
+		if !errors.Is(err, errExternalRefused) {
+			t.Errorf("the answer is %v", err)
+		}
+		h.run(externalPatience)
+		if after, _ := h.wire.counts(); after != writes {
+			t.Errorf("a refused command cost %d writes", after-writes)
+		}
+		h.expect("entries", "10.1.7.7 top in-sync", h.entries)
+	})
+}
+
+// TestExternalFamiliesSpeakForThemselves: a layer of the control socket is not that of the file because its name begins like it.
+func TestExternalFamiliesSpeakForThemselves(t *testing.T) {
+	s := newPantry("file")
+	s.first = append(s.first, says("file"))
+	withExternal(t, s, func(h *house) {
+		h.settle(time.Minute)
+		if err := h.command("fileserver", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")); err != nil {
+			t.Fatal(err)
+		}
+		s.updates <- says("file", "file", mapped("203.0.113.2:80/TCP", "10.1.1.3:80"))
+		h.expect("the file is taken", "203.0.113.1:80/TCP fileserver in-sync\n203.0.113.2:80/TCP file in-sync", h.entries)
+		s.updates <- says("file")
+		h.expect("the file is gone", "203.0.113.1:80/TCP fileserver in-sync", h.entries)
+		if s.kept["fileserver"] == nil {
+			t.Error("the layer is not kept any more")
+		}
+	})
+}
+
 // refuseMapping lets VPP refuse simple mappings.
 func refuseMapping(req api.Message) error {
 	if _, simple := req.(*nat44_ed.Nat44AddDelStaticMappingV2); simple {
