@@ -20,7 +20,8 @@ type RowsQuery struct {
 
 // RowsPage answers a RowsQuery.
 type RowsPage struct {
-	// Wanted are the rows that VPP should hold, whoever owns them; Held what it was last seen or made to hold under the same keys.
+	// Wanted are the rows that the service wants, also where somebody else owns the key; Held what VPP was last seen or made to hold under those
+	// of their keys that nobody else owns.
 	Wanted, Held []*messages.RowState
 }
 
@@ -36,7 +37,7 @@ func (r *renderer) rows(q *RowsQuery) *RowsPage {
 			held = r.held(row.Key)
 		}
 		page.Wanted = append(page.Wanted, row.Beside(held).State(false, nil))
-		if held != nil {
+		if owner, claimed := r.claims.Owner(row.Key); held != nil && (!claimed || owner == q.Service) {
 			page.Held = append(page.Held, held.State(true, nil))
 		}
 	}

@@ -253,6 +253,10 @@ func TestRendererGivesAContestedRowToTheOldest(t *testing.T) {
 		if len(conflicts) != 1 || conflicts[0].GetOwner() != "b/b" || !strings.Contains(s.wire.rows()[0], "10.1.1.3") {
 			t.Errorf("conflicts %v, VPP %q", conflicts, s.wire.rows())
 		}
+		loser, owner := s.ask(&RowsQuery{Service: "a/a"}).(*RowsPage), s.ask(&RowsQuery{Service: "b/b"}).(*RowsPage)
+		if len(loser.Wanted) != 1 || len(loser.Held) != 0 || len(owner.Held) != 1 {
+			t.Errorf("VPP holds of a/a %v, of b/b %v", loser.Held, owner.Held)
+		}
 		s.serve("b/b", 3)
 		if got := latest[*messages.RenderAck](s, PathService("a/a")); len(got.GetConflicts()) != 0 || got.GetState() != inSync {
 			t.Errorf("after the older one went: %v", got)

@@ -82,7 +82,7 @@ type ServiceDetail struct {
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
 	// Rendered are the rows that VPP should hold.
 	Rendered []show.Row `json:"rendered"`
-	// InVPP are the rows that VPP was last seen or made to hold.
+	// InVPP are the rows that VPP was last seen or made to hold; those under a frontend that somebody else owns are not among them.
 	InVPP []show.Row `json:"inVPP"`
 	// Approximations are the same as in a plan of this node, but for the conflicts.
 	Approximations []show.Approximation `json:"approximations"`
