@@ -48,13 +48,17 @@ func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 func (s *Sources) Save(_ context.Context, source string, document []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old, known := s.kept[source]; known == (document != nil) && bytes.Equal(old, document) {
+	unknown := s.kept == nil && s.cfg.Dir != "" // what the directory has could not be loaded, and is not to be taken for nothing
+	if old, known := s.kept[source]; !unknown && known == (document != nil) && bytes.Equal(old, document) {
 		return nil
 	}
 	if s.cfg.Dir != "" {
 		if err := s.write(source, document); err != nil {
 			return fmt.Errorf("keep external configuration of %s: %w", source, err)
 		}
+	}
+	if unknown {
+		return nil
 	}
 	if s.kept == nil {
 		s.kept = map[string][]byte{}

@@ -70,6 +70,32 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
+// TestKeepWithoutLoad: where one document cannot be read, saving another one makes nobody forget the rest, and a removal is one.
+func TestKeepWithoutLoad(t *testing.T) {
+	dir := t.TempDir()
+	before := New(Config{Dir: dir})
+	for _, source := range []string{"ops", "old"} {
+		if err := before.Save(t.Context(), source, []byte("{1}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unreadable := filepath.Join(dir, "x"+suffix)
+	if err := os.Mkdir(unreadable, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := New(Config{Dir: dir})
+	if _, err := s.Load(t.Context()); err == nil {
+		t.Fatal("it could be loaded")
+	}
+	if err := errors.Join(s.Save(t.Context(), "file", []byte("{2}")), s.Save(t.Context(), "old", nil), os.Remove(unreadable)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Load(t.Context())
+	if want := map[string][]byte{"ops": []byte("{1}"), "file": []byte("{2}")}; err != nil || cmp.Diff(want, got) != "" {
+		t.Errorf("loaded %q, %v, want %q", got, err, want)
+	}
+}
+
 // TestFile: the file is followed whether it is there or not, and what is no YAML is told as such.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
