@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -226,8 +227,14 @@ func (d *differ) approximations(renderer string, previous, current []*messages.A
 	d.warnEach(ReasonApproximated, actionRender, order, true)
 }
 
+// endpointCount is how many endpoints there are, which changes all the time.
+var endpointCount = regexp.MustCompile(`\b[0-9]+ endpoints?\b`)
+
+// approximationText says what is rendered instead of what. How many endpoints there are at the moment is left out: it is no news that there is
+// one more, and two events that differ in a number are not counted as one.
 func approximationText(a *messages.Approximation) string {
-	text := fmt.Sprintf("%s instead of %s", a.GetRendered(), a.GetWanted())
+	wanted := endpointCount.ReplaceAllString(a.GetWanted(), "all its endpoints")
+	text := fmt.Sprintf("%s instead of %s", endpointCount.ReplaceAllString(a.GetRendered(), "some endpoints"), wanted)
 	if a.GetWhy() != "" {
 		text += ": " + a.GetWhy()
 	}

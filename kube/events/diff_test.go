@@ -207,6 +207,15 @@ func TestDiff(t *testing.T) {
 			status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "drop", "no row", ""), approximated("1.2.3.5:80/TCP", "drop", "no row", ""))), nil,
 		},
 		{
+			"how many endpoints there are is not part of it", good, status(ack("nat44", inSync,
+				approximated("1.2.3.4:80/TCP", "300 endpoints", "253 endpoints, local ones first", "a row has room for 253 backends"))),
+			[]string{"*Approximated nat44: 1.2.3.4:80/TCP: some endpoints, local ones first instead of all its endpoints: a row has room for 253 backends"},
+		},
+		{
+			"one more endpoint is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 1 endpoints", "like everybody: drop", ""))),
+			status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 2 endpoints", "like everybody: drop", ""))), nil,
+		},
+		{
 			"an approximation that is over is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "drop", "no row", ""))), good, nil,
 		},
 
