@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
 var (
@@ -22,10 +24,11 @@ var (
 	routes = regexp.MustCompile(`^(?:(?:GET|PUT|POST|DELETE) )?(/(?:api/v1/\S+|(?:metrics|readyz|livez|healthz)(?:\?\w+)?))$`)
 	files  = regexp.MustCompile(`^(?:(actors|messages|vpp|kube|cluster|bootstrap|deploy|docs|tools)/[\w./-]*|main\.go)$`)
 	dotted = regexp.MustCompile(`^([a-z][\w/]*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?$`)
+	field  = regexp.MustCompile(`^([a-z]\w*)\.[a-z][\w.]*$`)
 	param  = regexp.MustCompile(`\{[^}]*\}`)
 )
 
-// TestDocumentsNameWhatExists: paths, links, routes, flags, commands and qualified names in the documents are there.
+// TestDocumentsNameWhatExists: paths, links, routes, flags, settings, commands and qualified names in the documents are there.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	root := moduleRoot(t)
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
@@ -95,7 +98,7 @@ func TestInventory(t *testing.T) {
 	for span, want := range map[string]bool{
 		"actors/tree.go": true, "actors/forest.go": false, "vpp/nat44.Plan": true, "vpp/nat44.Plot": false, "runtime.Context.Go": true, "runtime.Context.Gone": false,
 		"troupe get services": true, "troupe gett services": false, "GET /api/v1/tree": true, "GET /api/v1/forest": false, "--node-name": true, "--nude": false,
-		"PUT /api/v1/pods/{ns}/{name}/interface": true, "/readyz?verbose": true, "GET /api/v1/external[/SOURCE]": true,
+		"PUT /api/v1/pods/{ns}/{name}/interface": true, "/readyz?verbose": true, "healing.patience": true, "healing.impatience": false, "GET /api/v1/external[/SOURCE]": true,
 	} {
 		if known, ok := there.has(span); !known || ok != want {
 			t.Errorf("%s: known %v, there %v, want %v", span, known, ok, want)
@@ -172,6 +175,16 @@ func (i *inventory) has(span string) (known, ok bool) {
 	if files.MatchString(span) {
 		_, err := os.Stat(filepath.Join(i.root, filepath.FromSlash(span)))
 		return true, err == nil
+	}
+	if strings.HasSuffix(span, ".md") {
+		_, err := os.Stat(filepath.Join(i.root, "docs", filepath.Base(span)))
+		return true, err == nil
+	}
+	if m := field.FindStringSubmatch(span); m != nil {
+		if section, err := config.Explain(m[1]); err == nil && len(section) > 1 {
+			_, err := config.Explain(span)
+			return true, err == nil
+		}
 	}
 	if strings.HasPrefix(span, "--") {
 		flag, _, _ := strings.Cut(words[0], "=")

@@ -26,6 +26,34 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	}
 }
 
+// TestDefaultsExplainEveryField: the file that is printed has every field with its whole explanation above it, and each can be asked for alone.
+func TestDefaultsExplainEveryField(t *testing.T) {
+	docs, err := Explain("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, explanation := []string{}, []string{}
+	for line := range strings.Lines(Marshal(Defaults(), true)) {
+		line = strings.TrimSpace(line)
+		if text, is := strings.CutPrefix(line, "# "); is {
+			explanation = append(explanation, text)
+		} else if name, _, is := strings.Cut(line, ":"); is {
+			printed, explanation = append(printed, name+": "+strings.Join(explanation, " ")), nil
+		}
+	}
+	if len(printed) != len(docs) {
+		t.Fatalf("%d fields are printed, there are %d", len(printed), len(docs))
+	}
+	for i, d := range docs {
+		if want := d.Path[strings.LastIndexByte(d.Path, '.')+1:] + ": " + d.Doc; printed[i] != want {
+			t.Errorf("%s is printed as %q, want %q", d.Path, printed[i], want)
+		}
+		if alone, err := Explain(d.Path); err != nil || alone[0].Path != d.Path || alone[0].Doc != d.Doc {
+			t.Errorf("%s cannot be explained alone: %v", d.Path, err)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	docs, err := Explain("nat44.timeouts")
 	if err != nil {

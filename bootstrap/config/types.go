@@ -16,13 +16,15 @@ type Agent struct {
 	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not start without it; a file that many nodes
 	// share leaves it empty and each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
-	// Which dataplane renders IPv4 and IPv6: nat44 (IPv4 only), cnat (both) or dual (nat44 for IPv4, cnat for IPv6).
+	// Which dataplane renders IPv4 and IPv6: nat44 (IPv4 only), cnat (both) or dual (nat44 for IPv4, cnat for IPv6). This version has nat44
+	// only and refuses the others.
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
-	// Remove our rows from VPP when the agent is told to stop. By default VPP goes on forwarding, and the next start finds everything in
-	// place.
+	// Take our rows, access lists, routes, interface roles and the hairpin address out of VPP when the agent is told to stop. By default VPP goes
+	// on forwarding, and the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
-	// Directory for what must outlive this process: the local mirror (in mirror/), and the data of an embedded etcd. Empty: no mirror, and
-	// etcd.dataDir for an embedded etcd.
+	// Directory for what must outlive this process: the local mirror with the node ID (mirror/), external configuration (external/), interfaces
+	// that were told to be of pods (pods.json), and the data of an embedded etcd. Empty: none of it is kept, but for an embedded etcd in
+	// etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
 	// Where the desired state comes from.
 	Kubernetes Kubernetes `json:"kubernetes"`
@@ -38,7 +40,7 @@ type Agent struct {
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: what the agent starts with when neither the API server nor etcd answers. It needs dataDir.
 	Mirror Mirror `json:"mirror"`
-	// Intervals of checks and repairs.
+	// Intervals of checks and repairs: see docs/architecture.md.
 	Healing Healing `json:"healing"`
 	// The HTTP server.
 	API API `json:"api"`
@@ -176,7 +178,7 @@ type API struct {
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also takes calls which change something. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
-	// Allow faults to be injected through the control socket. Never in production.
+	// Allow faults of single actors, and drills, through the control socket: see docs/chaos.md. Without it nothing of that can happen.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }
 
