@@ -48,7 +48,13 @@ type introspect struct {
 	problems int // of services
 	counted  int // problems that the observer knows of
 	herald   *herald
+	roll     []string // who exists, as the registry said last; shared
+	tries    int      // how often those of them who have not spoken were asked since
+	asking   bool     // they will be asked again
 }
+
+// introspectTick asks those who exist and have not spoken.
+type introspectTick struct{}
 
 func newIntrospect(d *Deps) runtime.Behaviour {
 	return &introspect{deps: d, herald: newHerald(d), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}}
@@ -71,7 +77,10 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *messages.ServiceStatus:
 		i.status(c, m)
 	case *messages.Ensure:
-		i.drop(m)
+		i.drop(c, m)
+	case *introspectTick:
+		i.asking = false
+		i.ask(c)
 	case *messages.Fault:
 		i.herald.fault(m)
 	case *messages.LinkState:
@@ -125,7 +134,7 @@ func (i *introspect) waits(m *messages.ServiceStatus) bool {
 }
 
 // drop forgets the services that are not in a complete list: their actors may have ended without a last word.
-func (i *introspect) drop(m *messages.Ensure) {
+func (i *introspect) drop(c *runtime.Context, m *messages.Ensure) {
 	if !m.GetComplete() {
 		return
 	}
@@ -144,6 +153,35 @@ func (i *introspect) drop(m *messages.Ensure) {
 		i.deps.Lag.keep(exist)
 	}
 	i.herald.exist(exist, i.services)
+	i.roll, i.tries = m.GetKeys(), 0
+	i.askLater(c)
+}
+
+// ask has services repeat themselves of which nothing is known: what they said may have come to a predecessor of ours, while the registry, which
+// was to have them repeat it, was down itself.
+func (i *introspect) ask(c *runtime.Context) {
+	asked := 0
+	for _, key := range i.roll {
+		if i.services[key] != nil {
+			continue
+		}
+		if asked++; asked > missingAtOnce {
+			break
+		}
+		c.Send(c.PID(PathService(key)), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
+	}
+	if asked > 0 {
+		i.tries = min(i.tries+1, mostDoublings)
+		i.askLater(c)
+	}
+}
+
+// askLater waits a growing while: most speak without being asked, and those in quarantine do not.
+func (i *introspect) askLater(c *runtime.Context) {
+	if !i.asking {
+		i.asking = true
+		c.After(i.deps.Timing.Retry<<i.tries, &introspectTick{})
+	}
 }
 
 // countProblems tells the number of problems when it changes: those of services, and those of everything else, files that cannot be read

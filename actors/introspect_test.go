@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -97,6 +98,30 @@ func TestRestartedIntrospectionAsks(t *testing.T) {
 		s.kill()
 		if latest[*messages.Resync](s, PathRegistry).GetSibling() != "introspect" {
 			t.Error("did not ask")
+		}
+	})
+}
+
+// TestIntrospectionAsksTheSilent: who exists and has not spoken is asked, less and less often, until he does.
+func TestIntrospectionAsksTheSilent(t *testing.T) {
+	perform(t, PathIntrospect, []string{"a/a", "b/b"}, func(s *stage) {
+		s.tell(statusOf("a/a", 0), &messages.Ensure{Keys: []string{"a/a", "b/b"}, Complete: true})
+		if latest[*messages.Resync](s, PathService("b/b")) != nil {
+			t.Error("asked at once, although most speak by themselves")
+		}
+		s.run(time.Minute)
+		if n := len(all[*messages.Resync](s, PathService("b/b"))); n < 4 || n > 7 {
+			t.Errorf("asked %d times in a minute", n)
+		}
+		if latest[*messages.Resync](s, PathService("a/a")) != nil {
+			t.Error("asked who had spoken")
+		}
+		s.tell(statusOf("b/b", 0))
+		s.run(time.Minute)
+		s.forget()
+		s.run(5 * time.Minute)
+		if n := len(s.heard[PathService("b/b")]); n != 0 {
+			t.Errorf("asked %d times after it had spoken", n)
 		}
 	})
 }

@@ -333,6 +333,9 @@ func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
 	case "introspect":
+		if r.known() {
+			c.Send(c.PID(PathIntrospect), &messages.Ensure{Keys: r.keys(), Complete: true})
+		}
 		for _, key := range r.keys() {
 			c.Send(c.PID(PathService(key)), m)
 		}

@@ -74,11 +74,12 @@ func (r *renderer) protect(c *runtime.Context) bool {
 // owner is the service whose rules count at a frontend. As long as VPP holds the row of another one there that may still speak and own it,
 // nobody's do: its clients would be dropped by rules that are not its own.
 func (r *renderer) owner(k nat44.Key) (service string, claimed bool) {
-	service, claimed = r.claims.Owner(k)
-	if want := r.wanted(k); want != nil && r.have != nil && !r.passed() && r.anothers(k, want) {
-		return "", true
+	if r.have != nil && !r.passed() {
+		if held, want := r.held(k), r.wanted(k); held != nil && (want == nil || !want.SameService(held)) {
+			return "", true
+		}
 	}
-	return service, claimed
+	return r.claims.Owner(k)
 }
 
 // unprotect takes what is dropped and should not be out of VPP, when the rows that relied on it are gone.

@@ -121,7 +121,7 @@ func (w *world) hangVPP(r *rand.Rand) {
 // reconnect lets the link find VPP again after a while.
 func (w *world) reconnect(r *rand.Rand) {
 	w.later(seconds(r, 4), w.vpp.Connect)
-	w.later(5*time.Second, w.vpp.Connect) // if it was cut later than that
+	w.sim.AfterFunc(5*time.Second, w.vpp.Connect) // if it was cut later than that
 }
 
 func (w *world) fillTable(r *rand.Rand) {

@@ -13,6 +13,7 @@ const (
 	growUp  = 5 * time.Second // the cluster changes and comes to rest
 	settled = 8 * time.Second // then the fault strikes
 	afters  = 2 * time.Second // changes of the cluster meanwhile
+	calm    = 6 * time.Second // without anything wrong, until it counts as well: VPP may be cut off once more
 )
 
 // Faults are the names of all kinds of faults, ordered.
@@ -60,16 +61,38 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 	for range 3 {
 		w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.cluster.mutate(dice, false) })
 	}
-	if err := w.sim.Run(changes); err != nil {
-		return err
+	return w.recover(changes, result)
+}
+
+// recover watches until all has been well for a while. The fault is over when its last part ends, the cluster stops changing, or VPP is back.
+func (w *world) recover(over time.Time, result *Result) error {
+	var wrong []string
+	healed, bad := false, over
+	for now := w.sim.Now(); ; now = w.sim.Now() {
+		if !healed && !now.Before(w.outage) {
+			if err := w.heal(); err != nil { // what did not strike does not any more
+				return err
+			}
+			healed = true
+		}
+		if found := w.wrong(); len(found) > 0 {
+			wrong, bad = found, now
+		} else if now.Sub(bad) > calm && now.Sub(w.outage) > calm {
+			break
+		}
+		if now.Sub(w.outage) > patience {
+			result.Violations = append(wrong, w.journal()...)
+			return nil
+		}
+		if err := w.sim.RunFor(tick); err != nil {
+			return err
+		}
 	}
-	if err := w.sim.Run(w.outage); err != nil {
-		return err
+	for _, end := range []time.Time{w.outage, w.vpp.Since()} {
+		if end.After(over) {
+			over = end
+		}
 	}
-	if err := w.heal(); err != nil { // what did not strike does not any more
-		return err
-	}
-	wrong, err := w.converge(result)
-	result.Violations = wrong
-	return err
+	result.Converged = max(bad.Sub(over), 0)
+	return nil
 }

@@ -20,7 +20,7 @@ const (
 const age = "age"
 
 // knock is how often the connections through the steady service are tried, in virtual time.
-const knock = 500 * time.Millisecond
+const knock = time.Second
 
 // witnesses watch two services all the time, not only at the end.
 type witnesses struct {

@@ -52,6 +52,7 @@ type Stream struct {
 	time    Time
 	session uint64
 	up      bool
+	since   time.Time // of the last Connect that began a session
 	reason  string
 	boots   int
 	version int // of what Run has to tell
@@ -88,6 +89,9 @@ func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	}
 }
 
+// Since is when the last session began.
+func (d *Stream) Since() time.Time { return d.since }
+
 // Boots is how often VPP has crashed.
 func (d *Stream) Boots() int { return d.boots }
 
@@ -103,7 +107,7 @@ func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
 	}
-	d.up, d.reason = true, ""
+	d.up, d.reason, d.since = true, "", d.time.Now()
 	d.session++
 	d.version++
 }
