@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -45,8 +46,13 @@ type attachments struct {
 	version  uint64                               // of active and detached
 	latest   atomic.Pointer[messages.Attachments] // recorded, for the goroutine that saves it
 	carried  map[string]*messages.Health
+	gone     map[string]time.Time // by pod: since when neither it nor the interface that was recorded for it exists
 	await    await
 }
+
+// forgetAfter is how long a pod and its interface have to be gone until nobody will tell that they are: a VPP that starts gets its interfaces
+// back by and by, and the pods of the local mirror may be old.
+const forgetAfter = 10 * time.Minute
 
 // await is what the command under way waits for.
 type await struct {
@@ -71,6 +77,7 @@ type (
 
 func (a *attachments) prepare() {
 	a.recorded, a.active, a.detached, a.carried = map[string]string{}, map[string]string{}, map[string]bool{}, map[string]*messages.Health{}
+	a.gone = map[string]time.Time{}
 }
 
 // load asks the store.
@@ -286,6 +293,41 @@ func (a *attachments) attached() map[string][]string {
 		pods[a.active[pod]] = append(pods[a.active[pod]], pod)
 	}
 	return pods
+}
+
+// forget lets go of what nobody has taken back: interfaces without a pod that VPP does not have any more, and records of pods that are gone
+// together with their interfaces, one at a time.
+func (i *interfacesActor) forget(c *runtime.Context) {
+	if !i.told || !i.loaded || i.running != nil {
+		return
+	}
+	there := map[string]bool{}
+	for _, one := range i.set.GetInterfaces() {
+		there[one.GetName()] = true
+	}
+	maps.DeleteFunc(i.detached, func(name string, _ bool) bool { return !there[name] })
+	pods := map[string]bool{}
+	for _, pod := range i.pods {
+		pods[pod.GetNamespace()+"/"+pod.GetName()] = true
+	}
+	maps.DeleteFunc(i.gone, func(pod string, _ time.Time) bool {
+		return i.recorded[pod] == "" || pods[pod] || there[i.recorded[pod]]
+	})
+	for _, pod := range sortedKeys(i.recorded) {
+		if pods[pod] || there[i.recorded[pod]] {
+			continue
+		}
+		since, known := i.gone[pod]
+		if !known {
+			i.gone[pod] = c.Now()
+		} else if c.Now().Sub(since) >= forgetAfter {
+			delete(i.gone, pod) // if it fails, it has as long again
+			cmd := i.attaching(pod, "")
+			cmd.text = "forget its interface, which is gone as the pod is"
+			i.submit(c, cmd, i.deps.Timing.Command)
+			return
+		}
+	}
 }
 
 // explains returns the command under way if a look at VPP knew of it; 0 = none.

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -80,6 +82,46 @@ func bare(t *testing.T) (*world, *shelf) {
 	w.start()
 	w.settled()
 	return w, store
+}
+
+// TestAttachedPodsAreForgotten: a record that nobody takes back goes when neither the pod nor its interface exists any more, and not before; an
+// interface of the same name that comes later is nobody's.
+func TestAttachedPodsAreForgotten(t *testing.T) {
+	store := &shelf{}
+	inHouse(t, 1, func(h *house, _ *runtime.Options) { h.deps.Attachments = store }, func(h *house) {
+		h.settle(time.Minute)
+		attach := func(pod, name string) {
+			t.Helper()
+			if _, err := h.wire.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true}); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := h.sys.Ask(context.Background(), PathInterfaces, &AttachPod{Pod: pod, Interface: name})
+			if err != nil || answer.(*CommandResult).Err != nil {
+				t.Fatal(answer, err)
+			}
+		}
+		attach("ns/leaves", "memif0")
+		attach("ns/stays", "memif1")
+		const both = "ns/leaves=memif0 ns/stays=memif1"
+		if h.run(2 * forgetAfter); store.text() != both {
+			t.Fatalf("the interfaces exist: told %q", store.text())
+		}
+		if err := h.wire.vpp.DeleteInterface("memif0"); err != nil {
+			t.Fatal(err)
+		}
+		if h.run(forgetAfter / 2); store.text() != both {
+			t.Errorf("too early: told %q", store.text())
+		}
+		if h.run(forgetAfter); store.text() != "ns/stays=memif1" {
+			t.Errorf("in the end: told %q", store.text())
+		}
+		h.settle(time.Minute)
+		h.quiet()
+		saves := store.saves
+		if h.run(3 * forgetAfter); store.saves != saves {
+			t.Errorf("saved %d times more", store.saves-saves)
+		}
+	})
 }
 
 func TestAttachAndDetachAPod(t *testing.T) {
@@ -205,6 +247,40 @@ func TestAttachEndsByItsDeadline(t *testing.T) {
 		}
 		if n := len(all[*messages.Verify](s, PathRenderer(nat))); n != 1 {
 			t.Errorf("%d readings of VPP ordered for what could not be taken back, want 1", n)
+		}
+	})
+}
+
+// TestDetachedInterfacesAreForgotten: what was taken from an interface says nothing of another one that gets its name.
+func TestDetachedInterfacesAreForgotten(t *testing.T) {
+	perform(t, PathInterfaces, nil, func(s *stage) {
+		s.connected()
+		s.tell(&messages.NodeChanged{Input: testNodeInput(1)}, &messages.LocalEndpoints{Generation: 1})
+		detached := func() bool {
+			for _, i := range latest[*messages.InterfaceSet](s, PathRenderer(nat)).GetInterfaces() {
+				if i.GetName() == "memif0" {
+					return i.GetDetached()
+				}
+			}
+			return false
+		}
+		add := func() {
+			if _, err := s.wire.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: "memif0"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add()
+		s.tell(&AttachPod{Pod: "default/p9", Interface: "memif0"}) // it is down, so this fails
+		if s.run(3 * s.deps.Timing.Command); !detached() {
+			t.Fatal("it is not detached")
+		}
+		if err := s.wire.vpp.DeleteInterface("memif0"); err != nil {
+			t.Fatal(err)
+		}
+		s.run(3 * s.deps.Timing.Rediscover)
+		add()
+		if s.run(3 * s.deps.Timing.Rediscover); detached() {
+			t.Error("another interface of the same name is detached")
 		}
 	})
 }

@@ -177,8 +177,11 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 		i.take(c, m.set, i.explains(m))
 	}
 	i.looked(c, m)
-	if i.again {
+	switch {
+	case i.again:
 		i.look(c)
+	case m.err == nil && m.version == i.version:
+		i.forget(c)
 	}
 }
 
