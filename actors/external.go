@@ -152,7 +152,7 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		if m.of == x.running {
 			x.waits = nil
 		}
-		x.expired(c, m, externalPatience)
+		x.expired(c, m, ExternalPatience)
 	case *externalSaved:
 		x.saved(c, m)
 	case *messages.Resync:

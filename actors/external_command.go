@@ -10,8 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// externalPatience is how long a command about external configuration may take, and as long again to take it back.
-const externalPatience = 10 * time.Second
+// ExternalPatience is how long a command about external configuration may take, and as long again to take it back. Requests of the API have to
+// be more patient, or nobody hears the reason.
+const ExternalPatience = 8 * time.Second
 
 // ExternalApply is a command: the document of a source replaces what the source said before. It is answered with a CommandResult when VPP holds
 // what it wants and the document is kept; with an error nothing of it is. The error may be of type external.Errors.
@@ -111,7 +112,7 @@ func (x *externals) apply(c *runtime.Context, m *ExternalApply) {
 	if next == nil {
 		text = "remove the layer " + m.Source
 	}
-	x.submit(c, &command{object: m.Source, text: text, method: messages.Method_METHOD_UPDATE, transaction: newTransaction(x.steps(m.Source, next)...)}, externalPatience)
+	x.submit(c, &command{object: m.Source, text: text, method: messages.Method_METHOD_UPDATE, transaction: newTransaction(x.steps(m.Source, next)...)}, ExternalPatience)
 }
 
 // steps are those of a command: the layer is in VPP, then it is kept for the next run.

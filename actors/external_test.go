@@ -106,7 +106,7 @@ func (h *house) command(source, document string) error {
 	if document != "" {
 		m.Document = externally(document)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*externalPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*ExternalPatience)
 	defer cancel()
 	answer, err := h.sys.Ask(ctx, PathExternal, m)
 	if err != nil {
@@ -256,7 +256,7 @@ func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 					t.Errorf("the answer is %v, want one with %q", err, tt.want)
 				}
 				h.wire.refuse, s.broken = nil, nil
-				h.run(externalPatience)
+				h.run(ExternalPatience)
 				if !h.wire.state.GetUp() {
 					h.wire.connect()
 				}
@@ -285,7 +285,7 @@ func TestExternalContradictionIsNeverTold(t *testing.T) {
 		if !errors.Is(err, errExternalRefused) {
 			t.Errorf("the answer is %v", err)
 		}
-		h.run(externalPatience)
+		h.run(ExternalPatience)
 		if after, _ := h.wire.counts(); after != writes {
 			t.Errorf("a refused command cost %d writes", after-writes)
 		}

@@ -105,7 +105,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// commandTimeout bounds a command whose caller sets no bound: the actor answers earlier, unless it hangs.
+// commandTimeout bounds a command whose caller sets no bound, like the one of the API: the actor answers earlier, unless it hangs.
 const commandTimeout = 10 * time.Second
 
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
