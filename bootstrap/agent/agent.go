@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
@@ -48,7 +49,8 @@ type Agent struct {
 	events    events.Recorder
 	health    *healthcheck.Servers
 	nodes     *nodeSync // nil where the node stands alone
-	stage     *stage    // nil without --enable-chaos
+	outside   *outside.Sources
+	stage     *stage // nil without --enable-chaos
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
@@ -132,7 +134,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if dir := a.cfg.DataDir; dir != "" {
 		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
 	}
-	deps.External = a.externalSources()
+	a.outside = a.externalSources()
+	deps.External = a.outside
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes
 	}

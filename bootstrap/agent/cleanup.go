@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -12,8 +13,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cleanUp takes our rows, the hairpin address, the interface roles, the access lists and our routes out of VPP (--cleanup-on-exit). It runs
-// when the actors are gone, over a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
+// cleanUp takes our rows, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and our
+// routes out of VPP (--cleanup-on-exit). It runs when the actors are gone, over a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
 func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	up, done := make(chan struct{}, 1), make(chan error, 1)
@@ -36,7 +37,12 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	}
 	operations := 0
 	var errs []error
-	for _, remove := range []func(context.Context, link.Caller) (int, error){removeRows, removeLists, removeRoutes} { // lists behind the rows that rely on them
+	var pool []netip.Addr
+	if a.outside != nil {
+		pool = natAddresses(ctx, a.outside)
+	}
+	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
+	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} { // lists behind the rows that rely on them
 		n, err := remove(ctx, vpp)
 		operations, errs = operations+n, append(errs, err)
 	}
@@ -44,13 +50,13 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	return errors.Join(errs...)
 }
 
-// removeRows takes everything out of NAT44 that is ours.
-func removeRows(ctx context.Context, vpp link.Caller) (operations int, err error) {
+// removeRows takes everything out of NAT44 that is ours; pool are NAT addresses that are.
+func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
 		return 0, err
 	}
-	ops := nat44.Diff(state, nothing(state), true)
+	ops := nat44.Diff(state, nothing(state, pool), true)
 	for _, result := range nat44.Apply(ctx, vpp, ops) {
 		err = errors.Join(err, result.Err)
 	}
@@ -94,14 +100,17 @@ func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err err
 }
 
 // nothing is what VPP should hold of us when we are gone. Rows of others stay; so do forwarding and timeouts, which hurt nobody.
-func nothing(state *nat44.State) *nat44.Want {
-	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}}
+func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
+	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}, Outputs: map[uint32]bool{}}
 	if len(state.Foreign) > 0 {
 		return want // somebody else uses the plugin, and with it the addresses and roles
 	}
-	want.Retired = state.TwiceNAT
+	want.Retired, want.RetiredPool = state.TwiceNAT, pool
 	for index := range state.Roles {
 		want.Interfaces[index] = false
+	}
+	for index := range state.Output {
+		want.Outputs[index] = false
 	}
 	return want
 }

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -20,7 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// TestCleanUp: rows and access lists of ours go, those of others stay where they are. A VPP without access lists is cleaned as well.
+// TestCleanUp: rows, NAT addresses, output interfaces and access lists of ours go, those of others stay where they are. A VPP without access lists is cleaned as well.
 func TestCleanUp(t *testing.T) {
 	for name, without := range map[string][]string{"with access lists": nil, "without": {"acl"}} {
 		t.Run(name, func(t *testing.T) {
@@ -30,13 +31,20 @@ func TestCleanUp(t *testing.T) {
 			defer v.Close()
 			index, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix("192.168.16.1/24")}, true)
 			succeed(t, err)
+			_, err = v.AddInterface("uplink1", nil, true)
+			succeed(t, err)
 			leave(t, socket, index, without == nil)
-			if state := v.State(); !strings.Contains(state, "troupe/") || without == nil && !strings.Contains(state, "troupe/deny/remote") {
+			if state := v.State(); !strings.Contains(state, "troupe/") || !strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "uplink1 output") || without == nil && !strings.Contains(state, "troupe/deny/remote") {
 				t.Fatalf("nothing to clean up:\n%s", state)
 			}
-			a := &Agent{log: slog.New(slog.DiscardHandler)}
+			a := &Agent{log: slog.New(slog.DiscardHandler), outside: outside.New(outside.Config{})}
+			succeed(t, a.outside.Save(t.Context(), "ops", []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration",
+				"natAddresses": ["203.0.113.5"], "interfaces": [{"name": "uplink1", "role": "output"}]}`)))
 			succeed(t, a.cleanUp(t.Context(), link.Config{Socket: socket}))
 			state := v.State()
+			if strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "203.0.113.6") || strings.Contains(state, "uplink1 output") {
+				t.Errorf("NAT addresses and output interfaces after it:\n%s", state)
+			}
 			if strings.Contains(state, "troupe/") || without == nil && !strings.Contains(state, "on uplink0 input [0] output []") {
 				t.Errorf("after it:\n%s", state)
 			}
@@ -68,7 +76,8 @@ func leave(t *testing.T, socket string, index uint32, lists bool) {
 	}}}
 	state, err := nat44.Read(ctx, vpp)
 	succeed(t, err)
-	want := &nat44.Want{Rows: map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}}
+	want := &nat44.Want{Rows: map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}, Outputs: map[uint32]bool{index + 1: true}}
+	want.Pool = []netip.Addr{netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("203.0.113.6")} // one of them is not ours
 	for _, row := range nat44.Plan(view, nat44.Config{Pads: true}).Rows {
 		want.Rows[row.Key] = row
 	}

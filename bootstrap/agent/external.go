@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -22,6 +23,21 @@ func (a *Agent) externalSources() *outside.Sources {
 		cfg.Connect = a.nodes.connect
 	}
 	return outside.New(cfg)
+}
+
+// natAddresses are those of external configuration that VPP may have from us. Documents that cannot be read or understood have none.
+func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
+	documents, err := sources.Load(ctx)
+	if err != nil {
+		return nil
+	}
+	var found []*layers.Layer
+	for source, document := range documents {
+		if layer, err := layers.Decode(document, source); err == nil {
+			found = append(found, layer)
+		}
+	}
+	return layers.Merge(found).Addresses()
 }
 
 // External satisfies api.Reader.
@@ -45,6 +61,8 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 // ApplyExternal satisfies api.Controller. The actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
 	b.stage.heardChanges(1)
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
 	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathExternal, &actors.ExternalApply{Source: source, Document: document})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -26,6 +27,13 @@ func leads(t *testing.T, a *Agent, to string) {
 		at := slices.IndexFunc(a.Simulator().Rows(), func(row string) bool { return strings.HasPrefix(row, "203.0.113.1:443/6 ") })
 		return to == "" && at < 0 || to != "" && at >= 0 && strings.Contains(a.Simulator().Rows()[at], to)
 	})
+}
+
+// TestExternalCommandAnswersInTime: whoever asks hears why a command came to nothing, not only that his request took too long.
+func TestExternalCommandAnswersInTime(t *testing.T) {
+	if actors.ExternalPatience+time.Second > commandTimeout {
+		t.Errorf("a command may take %v, a request %v", actors.ExternalPatience, commandTimeout)
+	}
 }
 
 // TestExternalFromEverywhere: file, etcd and control socket are layers of one configuration; when one goes, the one below is served; what the
