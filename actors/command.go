@@ -29,7 +29,6 @@ type command struct {
 	cause  uint64
 	to     *actor.PID // nil: it has been answered, or nobody asked
 	cancel func()     // of the timer
-	late   bool       // the deadline has passed
 }
 
 // commandExpired ends the patience with a command.
@@ -93,7 +92,6 @@ func (q *commands) expired(c *runtime.Context, m *commandExpired, patience time.
 		}
 		return
 	}
-	cmd.late = true
 	cmd.reply(c, fmt.Errorf("%w: %s", errTooLate, cmd.waitsFor()))
 	cmd.cancel = c.After(patience, &commandExpired{cmd})
 	cmd.abandon(c, errTooLate)

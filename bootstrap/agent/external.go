@@ -73,10 +73,5 @@ func (b backend) ApplyExternal(ctx context.Context, source string, document []by
 	if errors.Is(result.Err, layers.ErrInvalid) {
 		return nil, fmt.Errorf("%w: %w", api.ErrInvalid, result.Err)
 	}
-	means := map[error]error{actors.ErrState: api.ErrConflict, actors.ErrAway: api.ErrUnavailable, actors.ErrTooLate: context.DeadlineExceeded}
-	err = fmt.Errorf("external configuration %s: %w", source, result.Err)
-	if meant := means[actors.Meaning(result.Err)]; meant != nil {
-		return nil, fmt.Errorf("%w: %w", meant, err)
-	}
-	return nil, err
+	return nil, commandError("external configuration "+source, result.Err)
 }

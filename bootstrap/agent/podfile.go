@@ -124,14 +124,16 @@ func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInter
 	if result.Err == nil {
 		return &api.PodInterface{Pod: pod, Interface: name, Cause: result.Cause}, nil
 	}
-	err = fmt.Errorf("pod %s: %w", pod, result.Err)
-	switch actors.Meaning(result.Err) {
-	case actors.ErrState:
-		return nil, fmt.Errorf("%w: %w", api.ErrConflict, err)
-	case actors.ErrAway:
-		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
-	case actors.ErrTooLate:
-		return nil, fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	return nil, commandError("pod "+pod, result.Err)
+}
+
+// commandError gives the reason why a command has done nothing the status that it has in the API.
+func commandError(object string, err error) error {
+	means := map[error]error{actors.ErrState: api.ErrConflict, actors.ErrAway: api.ErrUnavailable, actors.ErrTooLate: context.DeadlineExceeded}
+	meant := means[actors.Meaning(err)]
+	err = fmt.Errorf("%s: %w", object, err)
+	if meant != nil {
+		return fmt.Errorf("%w: %w", meant, err)
 	}
-	return nil, err
+	return err
 }
