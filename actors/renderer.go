@@ -86,8 +86,12 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.render(c, m)
 	case *messages.Begin:
 		if r.renews(m) {
+			first := r.begun == nil
 			r.nodeChanged(c, m.GetNode())
 			r.begin(c, m)
+			if first {
+				r.answerEach(c, r.customers()) // what could not be said before
+			}
 		}
 	case *messages.LinkState:
 		gone, reborn := r.linkChanged(m)
@@ -153,8 +157,15 @@ func (r *renderer) adopt(c *runtime.Context, key string, generation, hash uint64
 	}
 }
 
-// standing describes what became of a service in VPP, as far as it is known.
-func (r *renderer) standing(key string) *messages.RenderAck { return r.ack(r.name, key, r.have) }
+// standing describes what became of a service in VPP, as far as it is known. What cannot be rendered exactly depends on settings that are derived
+// from the node; before it is known nothing is said of that, or operators would be told of what will not be.
+func (r *renderer) standing(key string) *messages.RenderAck {
+	ack := r.ack(r.name, key, r.have)
+	if r.begun == nil {
+		ack.Approximations = nil
+	}
+	return ack
+}
 
 // answerAll tells every service with a claim on one of the rows where it stands, and those that are leaving.
 func (r *renderer) answerAll(c *runtime.Context, keys []nat44.Key) {

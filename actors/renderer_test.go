@@ -151,6 +151,25 @@ func TestRendererAsksForItsEpochForEver(t *testing.T) {
 	})
 }
 
+// TestRendererSaysNothingOfSettingsThatItDoesNotKnow: the hairpin address comes with the node; an approximation for want of it would be an Event.
+func TestRendererSaysNothingOfSettingsThatItDoesNotKnow(t *testing.T) {
+	withRenderer(t, func(s *stage) {
+		v := viewOf("a/a", 1, "10.0.0.1")
+		v.Frontends[0].AffinitySeconds = 60
+		s.speak(1, v)
+		for _, ack := range all[*messages.RenderAck](s, PathService("a/a")) {
+			if len(ack.GetApproximations()) > 0 {
+				t.Errorf("before the node is known: %v", ack)
+			}
+		}
+		s.begin(1, "a/a")
+		s.run(time.Second)
+		if got := latest[*messages.RenderAck](s, PathService("a/a")).GetApproximations(); len(got) != 1 {
+			t.Errorf("afterwards: %v", got)
+		}
+	})
+}
+
 // TestRendererRemovesNothingBeforeTheBarrier goes through the ways in which services come to have spoken.
 func TestRendererRemovesNothingBeforeTheBarrier(t *testing.T) {
 	withRenderer(t, func(s *stage) {

@@ -38,7 +38,7 @@ func TestSeeds(t *testing.T) {
 	}
 	t.Logf("%d messages, slowest %v, %v", report.Steps, report.Slowest, report.Struck)
 	for name := range faultKinds() {
-		if report.OK() && report.Struck[name] == 0 {
+		if report.OK() && *seeds >= 100 && report.Struck[name] == 0 {
 			t.Errorf("never happened: %s", name)
 		}
 	}
