@@ -11,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
@@ -118,6 +119,8 @@ type Deps struct {
 	Routes routes.Config
 	// External keeps and reads external configuration; nil = there is none.
 	External External
+	// SNAT are the settings of dynamic SNAT, a layer beneath External.
+	SNAT external.SNAT
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
 	// Attachments keeps which interface is that of which pod, as it was told; nil = only as long as the process lives.

@@ -16,6 +16,8 @@ var (
 	errInterrupted = errors.New("interrupted by a restart")
 	// errExternalRefused says that entries of external configuration cannot be had.
 	errExternalRefused = errors.New("refused")
+	// errReserved says that a layer is the agent's own.
+	errReserved = errors.New("snat is the layer of dynamic SNAT, which the configuration of the agent decides")
 	// errNotReverted says that a command failed and that something of it could not be taken back.
 	errNotReverted = errors.New("not everything could be taken back")
 )
@@ -48,6 +50,7 @@ func Meaning(err error) error {
 		{errInterfaceDown, ErrState},
 		{errNotForPods, ErrState},
 		{errExternalRefused, ErrState},
+		{errReserved, ErrState},
 		{errNotLoaded, ErrAway},
 		{errNotConnected, ErrAway},
 		{errInterrupted, ErrAway},

@@ -66,6 +66,7 @@ type externals struct {
 	waits    *externalWait // for the step under way; nil = VPP is not waited for
 	saves    []externalSave
 	saving   bool
+	snat     snatState
 }
 
 // layered is one layer with the document that it was made of.
@@ -146,6 +147,9 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		x.heard(c, m)
 	case *externalStatus:
 		x.became(c, m)
+		x.keepSNAT(c)
+	case *snatPlace:
+		x.placed(c, m)
 	case *ExternalApply:
 		x.apply(c, m)
 	case *commandExpired:
@@ -193,6 +197,7 @@ func (x *externals) begin(c *runtime.Context, m *externalLoaded) {
 	for _, source := range sortedKeys(m.documents) {
 		x.adopt(c, source, m.documents[source])
 	}
+	x.beginSNAT(c)
 	x.publish(c)
 }
 
@@ -289,6 +294,9 @@ func (x *externals) publish(c *runtime.Context) {
 
 // complete reports whether every source has spoken.
 func (x *externals) complete() bool {
+	if x.deps.SNAT.Enabled && !x.snat.known {
+		return false
+	}
 	if x.deps.External == nil {
 		return true
 	}
@@ -307,7 +315,11 @@ func (x *externals) retire(merged *external.Merged) retiredExternal {
 			x.retired.addresses = slices.Insert(x.retired.addresses, at, a)
 		}
 	}
-	maps.Copy(x.retired.roles, merged.Roles())
+	for name, role := range merged.Roles() {
+		if x.retired.roles[name] != external.RoleOutput { // which has to go whatever comes instead
+			x.retired.roles[name] = role
+		}
+	}
 	return retiredExternal{slices.Clone(x.retired.addresses), maps.Clone(x.retired.roles)}
 }
 

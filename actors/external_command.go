@@ -94,7 +94,10 @@ func (x *externals) page() *ExternalPage {
 func (x *externals) apply(c *runtime.Context, m *ExternalApply) {
 	var next *layered
 	err := errNotLoaded
-	if x.loaded {
+	switch {
+	case m.Source == external.SourceSNAT:
+		err = errReserved
+	case x.loaded:
 		err = nil
 	}
 	if err == nil && m.Document != nil {

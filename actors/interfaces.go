@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -21,7 +22,9 @@ type interfacesActor struct {
 	link       *messages.LinkState
 	pods       []*messages.Pod
 	addresses  []string // of this node, in Kubernetes
-	told       bool     // Kubernetes has said which pods there are
+	hairpin    netip.Addr
+	peers      []interfaces.Peer // only with SNAT
+	told       bool              // Kubernetes has said which pods there are
 	endpoints  *messages.LocalEndpoints
 	set        *messages.InterfaceSet
 	generation uint64 // of the last set
@@ -98,6 +101,7 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	case *messages.NodeChanged:
 		pods, addresses := m.GetInput().GetPods(), m.GetInput().GetSelf().GetAddresses()
 		same := slices.EqualFunc(i.pods, pods, func(a, b *messages.Pod) bool { return proto.Equal(a, b) })
+		same = !i.around(m.GetInput()) && same
 		if !i.told || !same || !slices.Equal(i.addresses, addresses) {
 			i.pods, i.addresses, i.told = pods, addresses, true
 			i.look(c)
@@ -124,6 +128,17 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		i.keep(c)
 		i.repeat(c)
 	}
+}
+
+// around notes what SNAT depends on besides the interfaces, and reports whether that has changed.
+func (i *interfacesActor) around(in *messages.NodeInput) bool {
+	if !i.deps.SNAT.Enabled {
+		return false
+	}
+	peers, hairpin := interfaces.Peers(i.deps.NodeName, in.GetNodes()), NAT44For(i.deps.NAT44, in.GetSelf()).TwiceNAT
+	changed := hairpin != i.hairpin || !slices.Equal(i.peers, peers)
+	i.peers, i.hairpin = peers, hairpin
+	return changed
 }
 
 // linkChanged looks at a VPP, or a connection to it, that was not known.
@@ -155,7 +170,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	session, post, link := i.link.GetSession(), c.Post(), i.deps.Link
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.told && i.endpoints != nil && i.loaded,
-		Boot: i.link.GetBoot(), Attached: i.attached(), Detached: maps.Clone(i.detached),
+		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
 	}
 	version := i.version
 	c.Go("discover", func(ctx context.Context) {
@@ -216,5 +231,8 @@ func (i *interfacesActor) tell(c *runtime.Context) {
 	i.deps.tellRenderers(c, i.set)
 	for _, path := range []string{PathNodes, PathRegistry, PathIntrospect} {
 		c.Send(c.PID(path), i.set)
+	}
+	if i.deps.SNAT.Enabled && i.set.GetComplete() {
+		c.Send(c.PID(PathExternal), &snatPlace{i.set, i.hairpin})
 	}
 }

@@ -26,7 +26,7 @@ type externalWants struct {
 // retiredExternal is what external configuration has wanted and may not want any more, where VPP does not say whose it is.
 type retiredExternal struct {
 	addresses []netip.Addr
-	roles     map[string]external.Role // by name of the interface; the last one
+	roles     map[string]external.Role // by name of the interface: output if it ever was, otherwise the last one
 }
 
 // externalStatus answers externalWants: what became of each entry, by its name. It is told again when something changes, and immutable.
@@ -144,10 +144,11 @@ func (o *exterior) settings(want *nat44.Want, set *messages.InterfaceSet) {
 		case external.RoleNone:
 			want.Interfaces[index] = needed(i)
 		}
-		switch was := o.wants.retired.roles[i.GetName()]; {
-		case was == external.RoleOutput && roles[i.GetName()] != external.RoleOutput:
+		was := o.wants.retired.roles[i.GetName()]
+		if was == external.RoleOutput && roles[i.GetName()] != external.RoleOutput {
 			want.Outputs[index] = false
-		case was == external.RoleNAT && roles[i.GetName()] == "" && !needed(i):
+		}
+		if (was == external.RoleNAT || was == external.RoleOutput) && roles[i.GetName()] == "" && !needed(i) {
 			want.Interfaces[index] = false
 		}
 	}

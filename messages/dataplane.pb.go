@@ -862,7 +862,9 @@ type InterfaceSet struct {
 	// Kubernetes has said which pods, endpoints and addresses this node has. Before that "local" may still change from false to true.
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Command that led to this generation, as the journal has it; 0 = none did.
-	Cause         uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
+	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
+	// Where pods of other nodes are reached, ordered by node and network. Only where somebody wants to know it: with SNAT.
+	Peers         []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -946,6 +948,77 @@ func (x *InterfaceSet) GetCause() uint64 {
 	return 0
 }
 
+func (x *InterfaceSet) GetPeers() []*PeerNetwork {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+// Where VPP sends packets to the pods of another node.
+type PeerNetwork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Node  string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// A pod network of the node; "" = the node has told none.
+	Network string `protobuf:"bytes,2,opt,name=network,proto3" json:"network,omitempty"`
+	// Names of the interfaces that the best route leads to, ordered; that of a tunnel or of the bridge of an overlay means that packets are
+	// encapsulated. Empty: no route.
+	Interfaces    []string `protobuf:"bytes,3,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerNetwork) Reset() {
+	*x = PeerNetwork{}
+	mi := &file_dataplane_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerNetwork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerNetwork) ProtoMessage() {}
+
+func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerNetwork.ProtoReflect.Descriptor instead.
+func (*PeerNetwork) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PeerNetwork) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PeerNetwork) GetNetwork() string {
+	if x != nil {
+		return x.Network
+	}
+	return ""
+}
+
+func (x *PeerNetwork) GetInterfaces() []string {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
 // link -> everybody in the dataplane: the connection to VPP.
 type LinkState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -963,7 +1036,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1048,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1061,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -1038,7 +1111,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1050,7 +1123,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1063,7 +1136,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1093,7 +1166,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1178,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1191,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1210,7 +1283,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xf6\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xa1\x02\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1222,8 +1295,15 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x0enode_addresses\x18\x04 \x03(\tR\rnodeAddresses\x12\x12\n" +
 	"\x04boot\x18\x05 \x01(\tR\x04boot\x12\x1a\n" +
 	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x14\n" +
-	"\x05cause\x18\a \x01(\x04R\x05causeB\t\n" +
-	"\a_uplink\"{\n" +
+	"\x05cause\x18\a \x01(\x04R\x05cause\x12)\n" +
+	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peersB\t\n" +
+	"\a_uplink\"[\n" +
+	"\vPeerNetwork\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
+	"\anetwork\x18\x02 \x01(\tR\anetwork\x12\x1e\n" +
+	"\n" +
+	"interfaces\x18\x03 \x03(\tR\n" +
+	"interfaces\"{\n" +
 	"\tLinkState\x12\x0e\n" +
 	"\x02up\x18\x01 \x01(\bR\x02up\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x18\n" +
@@ -1265,7 +1345,7 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_dataplane_proto_goTypes = []any{
 	(RenderState)(0),       // 0: troupe.RenderState
 	(InterfaceKind)(0),     // 1: troupe.InterfaceKind
@@ -1279,30 +1359,32 @@ var file_dataplane_proto_goTypes = []any{
 	(*Attachment)(nil),     // 9: troupe.Attachment
 	(*Attachments)(nil),    // 10: troupe.Attachments
 	(*InterfaceSet)(nil),   // 11: troupe.InterfaceSet
-	(*LinkState)(nil),      // 12: troupe.LinkState
-	(*LocalEndpoints)(nil), // 13: troupe.LocalEndpoints
-	(*NodeContext)(nil),    // 14: troupe.NodeContext
-	(*ServiceView)(nil),    // 15: troupe.ServiceView
-	(*ObjectError)(nil),    // 16: troupe.ObjectError
-	(*Node)(nil),           // 17: troupe.Node
+	(*PeerNetwork)(nil),    // 12: troupe.PeerNetwork
+	(*LinkState)(nil),      // 13: troupe.LinkState
+	(*LocalEndpoints)(nil), // 14: troupe.LocalEndpoints
+	(*NodeContext)(nil),    // 15: troupe.NodeContext
+	(*ServiceView)(nil),    // 16: troupe.ServiceView
+	(*ObjectError)(nil),    // 17: troupe.ObjectError
+	(*Node)(nil),           // 18: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	15, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	16, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
 	6,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
 	7,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	16, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	17, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
 	5,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
 	1,  // 7: troupe.Interface.kind:type_name -> troupe.InterfaceKind
 	9,  // 8: troupe.Attachments.items:type_name -> troupe.Attachment
 	8,  // 9: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	17, // 10: troupe.NodeContext.node:type_name -> troupe.Node
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	12, // 10: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
+	18, // 11: troupe.NodeContext.node:type_name -> troupe.Node
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1319,7 +1401,7 @@ func file_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -107,6 +107,10 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
+	snat, err := a.cfg.SNAT.Settings()
+	if err != nil {
+		return err
+	}
 	if a.nodes, err = a.nodeSync(); err != nil {
 		return err
 	}
@@ -123,7 +127,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
-		InterfaceEvents: hints, NAT44: rendering, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		InterfaceEvents: hints, NAT44: rendering, SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),

@@ -61,7 +61,7 @@ type ExternalResult struct {
 	Cause uint64 `json:"cause"`
 }
 
-// ownSource is what a layer of the control socket can be called; "file" belongs to the file.
+// ownSource is what a layer of the control socket can be called; "file" belongs to the file, "snat" to dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // externalLayer answers one layer with its entries. A source that nobody has heard of is an empty layer.
@@ -108,8 +108,8 @@ func (s *Server) deleteExternal(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) changeExternal(w http.ResponseWriter, r *http.Request, document []byte, err error) {
 	source := r.PathValue("source")
-	if err == nil && (source == "file" || !ownSource.MatchString(source)) {
-		err = fmt.Errorf("%w: source %q: expected a name of letters, digits and dashes other than file", errQuery, source)
+	if err == nil && (source == "file" || source == "snat" || !ownSource.MatchString(source)) {
+		err = fmt.Errorf("%w: source %q: expected a name of letters, digits and dashes other than file and snat", errQuery, source)
 	}
 	if err != nil {
 		respond(w, nil, err)

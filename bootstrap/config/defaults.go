@@ -27,6 +27,7 @@ func Defaults() *Agent {
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
 			},
 		},
+		SNAT: SNAT{OverlayPorts: []string{"4789/UDP"}}, // VXLAN
 		Etcd: Etcd{
 			Mode:        EtcdExternal,
 			Endpoints:   []string{},

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
@@ -43,6 +44,19 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 		return nat44.Config{}, fmt.Errorf("nat44.loopbackIP: %w", err)
 	}
 	return cfg, nil
+}
+
+// Settings returns the settings of dynamic SNAT. It fails only where Validate does.
+func (s SNAT) Settings() (external.SNAT, error) {
+	out := external.SNAT{Enabled: s.Enabled, Interface: s.Interface, OverlayPorts: s.OverlayPorts}
+	if s.Address == "" {
+		return out, nil
+	}
+	var err error
+	if out.Address, err = netip.ParseAddr(s.Address); err != nil {
+		return external.SNAT{}, fmt.Errorf("snat.address: %w", err)
+	}
+	return out, nil
 }
 
 // Housekeeping returns the settings of the housekeeping of sessions.

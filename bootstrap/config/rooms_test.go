@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,20 @@ func TestHousekeeping(t *testing.T) {
 	want := sessions.Config{Min: 1000, Max: 262144, Interval: 5 * time.Second}
 	if diff := cmp.Diff(want, n.Housekeeping()); diff != "" {
 		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+}
+
+func TestSNATSettings(t *testing.T) {
+	s := Defaults().SNAT
+	if got, err := s.Settings(); err != nil || got.Enabled || got.Address.IsValid() || !slices.Equal(got.OverlayPorts, []string{"4789/UDP"}) {
+		t.Errorf("by default %+v, %v", got, err)
+	}
+	s = SNAT{Enabled: true, Interface: "nic1", Address: "192.0.2.1"}
+	if got, err := s.Settings(); err != nil || !got.Enabled || got.Interface != "nic1" || got.Address != netip.MustParseAddr("192.0.2.1") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := (SNAT{Address: "x"}).Settings(); err == nil || !strings.HasPrefix(err.Error(), "snat.address: ") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -36,6 +36,8 @@ type Agent struct {
 	NAT44 NAT44 `json:"nat44"`
 	// Configuration of NAT from outside of Kubernetes: see docs/external.md.
 	External External `json:"external"`
+	// What pods send out of the cluster: see docs/external.md.
+	SNAT SNAT `json:"snat"`
 	// Where the nodes agree on node IDs and VPP addresses.
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: what the agent starts with when neither the API server nor etcd answers. It needs dataDir.
@@ -122,6 +124,19 @@ type Timeouts struct {
 type External struct {
 	// Path of a document of kind ExternalConfiguration, YAML or JSON. It is watched; it need not be there. Empty: none.
 	File string `json:"file" flag:"external-file"`
+}
+
+// SNAT is dynamic source NAT for what pods send out of the cluster. Where packets between pods of different nodes leave through the same interface
+// without an overlay it is refused, with a warning.
+type SNAT struct {
+	// Replace the addresses of pods by one of the node where their packets leave the cluster.
+	Enabled bool `json:"enabled" flag:"snat"`
+	// Name of the interface in VPP through which pods leave. Empty: the uplink, which has the default route.
+	Interface string `json:"interface"`
+	// IPv4 address of the interface that pods leave with. Empty: its first one. Pods cannot reach node ports at its other addresses.
+	Address string `json:"address" check:"ipv4"`
+	// Ports at which the nodes tunnel to each other; NAT leaves them alone at the addresses of the interface.
+	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
 // Etcd says where the nodes of the cluster agree.

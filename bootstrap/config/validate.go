@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Values of the fields that choose between ways to work.
@@ -146,6 +148,10 @@ func (v *validator) text(path, check, got string) {
 		} else if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
 			v.fail(path, "%s cannot be used as the source of a packet", got)
 		}
+	case "port":
+		if key, err := nat44.ParseKey("192.0.2.1:" + got); err != nil || key.Port == 0 || key.Proto != nat44.TCP && key.Proto != nat44.UDP {
+			v.fail(path, "%q is not a port with its protocol, for example 4789/UDP", got)
+		}
 	case "url":
 		if u, err := url.Parse(got); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			v.fail(path, "%q is not a URL, for example https://10.0.0.1:2379", got)
@@ -196,11 +202,24 @@ func (v *validator) together(a *Agent) {
 	if a.Renderer == RendererCNAT || a.Renderer == RendererDual {
 		v.fail("renderer", "%q is not available in this version: only %s is", a.Renderer, RendererNAT44)
 	}
+	v.snat(a)
 	if a.VPP.Mode == VPPSocket && a.VPP.APISocket == "" {
 		v.fail("vpp.apiSocket", `is required with mode "socket"`)
 	}
 	if a.API.EnableChaos && a.API.ControlSocket == "" {
 		v.fail("api.enableChaos", "needs api.controlSocket")
+	}
+}
+
+// snat checks what belongs to dynamic SNAT.
+func (v *validator) snat(a *Agent) {
+	if a.SNAT.Address != "" && a.SNAT.Address == a.NAT44.LoopbackIP {
+		v.fail("snat.address", "%s is nat44.loopbackIP", a.SNAT.Address)
+	}
+	for path, value := range map[string]string{"snat.interface": a.SNAT.Interface, "snat.address": a.SNAT.Address} {
+		if value != "" && !a.SNAT.Enabled {
+			v.fail(path, "has no meaning while snat.enabled is false")
+		}
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
+// prioritySNAT is below every priority that a document can have.
+const prioritySNAT = -1
+
 // Sources that are there without being asked for, and how those out of etcd begin.
 const (
 	SourceFile       = "file"
@@ -16,10 +19,12 @@ const (
 )
 
 // DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a key of etcd that is for every node, 250 for one
-// that is for this node, 300 for the control socket.
+// that is for this node, 300 for the control socket. Dynamic SNAT has -1.
 func DefaultPriority(source string) int {
 	name, etcd := strings.CutPrefix(source, SourceEtcdPrefix)
 	switch {
+	case source == SourceSNAT:
+		return prioritySNAT
 	case source == SourceFile:
 		return 100
 	case etcd && strings.Contains(name, "/"):

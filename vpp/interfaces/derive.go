@@ -14,7 +14,7 @@ import (
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
 	d.attach(&in)
-	set := &messages.InterfaceSet{Boot: in.Boot, Complete: in.Complete}
+	set := &messages.InterfaceSet{Boot: in.Boot, Complete: in.Complete, Peers: d.peers(in.Peers)}
 	d.uplink, d.hasUplink = d.findUplink()
 	for _, i := range sorted(raw.Interfaces) {
 		one := d.describe(i)

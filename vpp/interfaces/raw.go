@@ -21,6 +21,8 @@ type Input struct {
 	Attached map[string][]string
 	// Detached are the names of interfaces that were so, and are not any more.
 	Detached map[string]bool
+	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
+	Peers []Peer
 	// Complete says that Kubernetes has told all of this.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
@@ -87,6 +89,11 @@ func (in *Input) addresses() []netip.Addr {
 	}
 	for _, text := range slices.Concat(in.LocalEndpoints, in.NodeAddresses) {
 		take(text)
+	}
+	for _, p := range in.Peers {
+		if p.Network.IsValid() {
+			take(p.probe().String())
+		}
 	}
 	return all
 }

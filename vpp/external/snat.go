@@ -1,0 +1,141 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// SourceSNAT is the layer of dynamic SNAT. It lies beneath all others.
+const SourceSNAT = "snat"
+
+// SNAT are the settings of dynamic SNAT: what pods send out of the cluster leaves the node with its address.
+type SNAT struct {
+	// Enabled = false wants nothing.
+	Enabled bool
+	// Interface in VPP through which pods leave; "" = the uplink.
+	Interface string
+	// Address that they leave with, one of the interface; invalid = its first IPv4 address.
+	Address netip.Addr
+	// OverlayPorts are those at which the nodes tunnel to each other, "4789/UDP".
+	OverlayPorts []string
+}
+
+// Reasons for which there is no SNAT.
+var (
+	errNoUplink  = errors.New("there is no uplink: VPP has no default route")
+	errNoAddress = errors.New("has no IPv4 address")
+)
+
+// Document is what SNAT wants on a node, nil = nothing. hairpin is the twice-NAT address; invalid = there is none. An error says why there
+// cannot be SNAT, and nothing is wanted then: the uplink is shared with pods that talk to pods of other nodes without an overlay, whose
+// addresses would be replaced as well, or something is missing.
+//
+// NAT behind an output interface translates everything that leaves there, so what is not a pod's is exempted: the node's own addresses, which
+// are those of tunnels, too (outgoing packets of tunnels have any source port), the ports of the overlay, and clients that have been
+// masqueraded already. VPP does not look for node ports at an address that is exempted unless it is in the pool as well, for clients other than
+// those from outside: so the address that pods leave with is one of the node's, and node ports at its others are not for pods.
+func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Document, error) {
+	if !s.Enabled {
+		return nil, nil //nolint:nilnil // There is nothing to want, and nothing is wrong.
+	}
+	i, err := s.exit(set)
+	if err != nil {
+		return nil, err
+	}
+	own := addresses(set, i)
+	if len(own) == 0 {
+		return nil, fmt.Errorf("interface %s %w", i.GetName(), errNoAddress)
+	}
+	pool := s.Address
+	if !pool.IsValid() {
+		pool = own[0]
+	}
+	if !slices.Contains(own, pool) {
+		return nil, fmt.Errorf("%s is no address of interface %s: node ports could not be reached by pods", pool, i.GetName())
+	}
+	if pool == hairpin {
+		return nil, fmt.Errorf("%s is the NAT loopback address, which hides clients from their own backends: set nat44.loopbackIP to another one", pool)
+	}
+	if err := separate(set, i.GetName()); err != nil {
+		return nil, err
+	}
+	doc := &Document{
+		APIVersion: APIVersion, Kind: Kind, NATAddresses: []string{pool.String()},
+		Interfaces: []InterfaceRole{{Name: i.GetName(), Role: RoleOutput}},
+	}
+	for _, a := range own {
+		doc.IdentityMappings = append(doc.IdentityMappings, a.String())
+		for _, port := range s.OverlayPorts {
+			doc.IdentityMappings = append(doc.IdentityMappings, a.String()+":"+port)
+		}
+	}
+	if hairpin.IsValid() && !slices.Contains(own, hairpin) {
+		doc.IdentityMappings = append(doc.IdentityMappings, hairpin.String())
+	}
+	return doc, nil
+}
+
+// exit is the interface through which pods leave.
+func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
+	if s.Interface == "" && set.Uplink == nil {
+		return nil, errNoUplink
+	}
+	at := slices.IndexFunc(set.GetInterfaces(), func(i *messages.Interface) bool {
+		return s.Interface == "" && i.GetSwIfIndex() == set.GetUplink() || s.Interface != "" && i.GetName() == s.Interface
+	})
+	if at < 0 {
+		return nil, fmt.Errorf("VPP has no interface %s", s.Interface)
+	}
+	switch i := set.GetInterfaces()[at]; {
+	case i.GetKind() == messages.InterfaceKind_INTERFACE_POD:
+		return nil, fmt.Errorf("interface %s leads to pods", i.GetName())
+	case i.GetKind() == messages.InterfaceKind_INTERFACE_UPLINK && len(i.GetPods()) > 0:
+		return nil, fmt.Errorf("pods of this node are behind %s, for example %s: they would be translated between each other", i.GetName(), i.GetPods()[0])
+	case i.GetKind() == messages.InterfaceKind_INTERFACE_INTERNAL:
+		return nil, fmt.Errorf("interface %s leads nowhere", i.GetName())
+	default:
+		return i, nil
+	}
+}
+
+// addresses are the IPv4 addresses that the node has on an interface, in VPP's order.
+func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
+	texts := i.GetAddresses()
+	if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
+		texts = set.GetNodeAddresses() // those that it borrows, too
+	}
+	var own []netip.Addr
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() && unusable(p.Addr()) == "" && !slices.Contains(own, p.Addr()) {
+			own = append(own, p.Addr())
+		}
+	}
+	return own
+}
+
+// separate says why traffic between pods of different nodes would be translated; nil = it takes another way.
+func separate(set *messages.InterfaceSet, name string) error {
+	var bare []string
+	for _, p := range set.GetPeers() {
+		switch {
+		case p.GetNetwork() == "":
+			return fmt.Errorf("the pod networks of node %s are not known (it has no podCIDRs): packets to its pods might be translated", p.GetNode())
+		case slices.Contains(p.GetInterfaces(), name):
+			bare = append(bare, p.GetNetwork()+" of "+p.GetNode())
+		}
+	}
+	if n := len(bare); n > 0 {
+		const most = 3
+		more := ""
+		if n > most {
+			bare, more = bare[:most], fmt.Sprintf(" and %d more", n-most)
+		}
+		return fmt.Errorf("packets to pods of other nodes leave through %s without an overlay, and would be translated: %s%s", name, strings.Join(bare, ", "), more)
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package interfaces
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Peer is a pod network of another node.
+type Peer struct {
+	// Node is its name.
+	Node string
+	// Network is one of its pod networks; invalid = it has told none.
+	Network netip.Prefix
+}
+
+// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node that has told none is there with an invalid one.
+func Peers(self string, nodes map[string]*messages.Node) []Peer {
+	var all []Peer
+	for name, node := range nodes {
+		if name == self {
+			continue
+		}
+		told := false
+		for _, text := range node.GetPodCidrs() {
+			if p, err := netip.ParsePrefix(text); err == nil && p.Addr().Is4() {
+				all, told = append(all, Peer{name, p.Masked()}), true
+			}
+		}
+		if !told {
+			all = append(all, Peer{Node: name})
+		}
+	}
+	slices.SortFunc(all, func(a, b Peer) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), a.Network.Addr().Compare(b.Network.Addr()), cmp.Compare(a.Network.Bits(), b.Network.Bits()))
+	})
+	return all
+}
+
+// probe is the address whose route stands for the network: that of its first host.
+func (p Peer) probe() netip.Addr {
+	if a := p.Network.Addr(); p.Network.Bits() >= a.BitLen()-1 {
+		return a
+	}
+	return p.Network.Addr().Next()
+}
+
+// peers says where packets to the pods of other nodes go. A default route counts as well: packets do go there.
+func (d *deriver) peers(peers []Peer) []*messages.PeerNetwork {
+	var all []*messages.PeerNetwork
+	for _, p := range peers {
+		one := &messages.PeerNetwork{Node: p.Node}
+		if p.Network.IsValid() {
+			one.Network = p.Network.String()
+			for _, index := range d.raw.Targets[p.probe()].Interfaces {
+				if i := d.find(index); i != nil {
+					one.Interfaces = append(one.Interfaces, i.Name)
+				}
+			}
+			slices.Sort(one.Interfaces)
+		}
+		all = append(all, one)
+	}
+	return all
+}
