@@ -184,6 +184,26 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 }
 
+// TestSimultaneousFirstUse: callers who use a request for the first time in a session at the same moment agree on its answer.
+func TestSimultaneousFirstUse(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
+		vpp.mu.Lock()
+		vpp.lookup, vpp.pace = time.Millisecond, 5*time.Millisecond
+		vpp.mu.Unlock()
+		var callers sync.WaitGroup
+		for caller := range 4 {
+			callers.Go(func() {
+				time.Sleep(time.Duration(caller) * 500 * time.Microsecond)
+				results, err := l.Do(t.Context(), []api.Message{add(uint16(caller + 1))})
+				if err != nil || results[0].Err != nil {
+					t.Errorf("caller %d: %v, %v", caller, err, results[0].Err)
+				}
+			})
+		}
+		callers.Wait()
+	})
+}
+
 func TestALargeCallLetsOthersTakeTurns(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		vpp.mu.Lock()

@@ -23,7 +23,8 @@ import (
 // fakeVPP is a small VPP behind GoVPP's adapter seam: control plane messages, LB mappings without semantics of packets, interface
 // events and one paged message. It answers in order, from a goroutine per connection, like VPP. Its zero value is not usable.
 type fakeVPP struct {
-	mu sync.Mutex
+	mu     sync.Mutex
+	lookup time.Duration // how long it takes to look a number up
 	// pid and offset change with every start: the process, and where its message numbers begin.
 	pid    uint32
 	offset uint16
@@ -280,6 +281,11 @@ func (c *fakeConn) Disconnect() error {
 // GetMsgID looks a number up.
 func (c *fakeConn) GetMsgID(name, crc string) (uint16, error) {
 	c.vpp.mu.Lock()
+	if pause := c.vpp.lookup; pause > 0 {
+		c.vpp.mu.Unlock()
+		time.Sleep(pause)
+		c.vpp.mu.Lock()
+	}
 	defer c.vpp.mu.Unlock()
 	i, ok := slices.BinarySearch(names(), name+"_"+crc)
 	if !ok || c.vpp.missing[name] {

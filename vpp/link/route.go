@@ -85,13 +85,24 @@ func (s *session) route(req api.Message) (*route, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.routes[typ] = made
-	for _, in := range []*incoming{made.reply, made.details} {
-		if in != nil {
-			s.incoming[in.id] = in
-		}
+	if found := s.routes[typ]; found != nil {
+		return found, nil // another caller was first: answers are told apart by the identity of their incoming
 	}
+	s.routes[typ] = made
+	made.reply, made.details = s.known(made.reply), s.known(made.details)
 	return made, nil
+}
+
+// known makes a message known that VPP may send, once: two requests may have the same answer. s.mu is held.
+func (s *session) known(in *incoming) *incoming {
+	if in == nil {
+		return nil
+	}
+	if before := s.incoming[in.id]; before != nil {
+		return before
+	}
+	s.incoming[in.id] = in
+	return in
 }
 
 // resolve looks up the numbers of a request and of its answers.
