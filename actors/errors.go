@@ -1,6 +1,10 @@
 package actors
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
 
 // errContested is what a row shows whose address somebody else has; RenderAck.conflicts says who.
 var errContested = errors.New("the address is in use by somebody else")
@@ -53,6 +57,7 @@ func Meaning(err error) error {
 		{errReserved, ErrState},
 		{errNotLoaded, ErrAway},
 		{errNotConnected, ErrAway},
+		{link.ErrDown, ErrAway}, // also where taking back what had been told failed for the same reason
 		{errInterrupted, ErrAway},
 		{errTooLate, ErrTooLate},
 	} {
