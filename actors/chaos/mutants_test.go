@@ -30,10 +30,6 @@ var mutants = []mutant{
 		"r.doubts >= 2 {", "r.doubts < 0 {",
 	},
 	{
-		"what is missing in a list is kept", "actors/registry.go",
-		"range r.absent(at, shown) {", "range r.absent(at, shown)[:0] {",
-	},
-	{
 		"the generations of a restarted source look old", "actors/census.go",
 		"{ return run<<markBits | generation }", "{ return generation + 0*run }",
 	},
@@ -62,10 +58,6 @@ var mutants = []mutant{
 		"r.claims.SetForeign(m.state.Foreign)", "r.claims.SetForeign(nil)",
 	},
 	{
-		"what VPP refused is not tried again", "actors/renderer.go",
-		"		r.retry(c.Now())\n", "",
-	},
-	{
 		"a row is made anew for every change", "vpp/nat44/diffrow.go",
 		"if ops, ok := changeLocals(have, &kept); ok {", "if ops, ok := changeLocals(have, &kept); ok && ops == nil {",
 	},
@@ -92,11 +84,6 @@ var mutants = []mutant{
 	{
 		"a quarantine never ends", "actors/runtime/dynamic.go",
 		"		d.begin(c, m.ward)\n", "		if m.ward.trouble == nil || !m.ward.trouble.quarantined {\n			d.begin(c, m.ward)\n		}\n",
-	},
-	{
-		"a service that is wanted again is let go", "actors/registry_specs.go",
-		"if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {",
-		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
 	},
 }
 
