@@ -19,8 +19,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cluster is what an API server knows. Sources watch it.
-type cluster struct {
+// apiServer is what an API server knows. Sources watch it.
+type apiServer struct {
 	mu       sync.Mutex
 	services map[string]*messages.Service
 	slices   map[string]*messages.EndpointSlice
@@ -29,8 +29,8 @@ type cluster struct {
 	watchers map[*watcher]bool
 }
 
-func newCluster() *cluster {
-	return &cluster{
+func newAPIServer() *apiServer {
+	return &apiServer{
 		services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, node: testNodeObject(), peer: peerNode("192.168.16.2"),
 		watchers: map[*watcher]bool{},
 	}
@@ -41,7 +41,7 @@ func peerNode(address string) *messages.Node {
 }
 
 // change changes the cluster and tells the sources.
-func (k *cluster) change(fn func()) {
+func (k *apiServer) change(fn func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	fn()
@@ -58,7 +58,7 @@ func poke(c chan struct{}) {
 }
 
 // objects lists everything.
-func (k *cluster) objects() *normalize.Objects {
+func (k *apiServer) objects() *normalize.Objects {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := &normalize.Objects{Nodes: []*messages.Node{k.node, k.peer}}
@@ -74,14 +74,14 @@ func (k *cluster) objects() *normalize.Objects {
 	return all
 }
 
-// watcher is a source on a cluster. Each run counts its generations from 1.
+// watcher is a source on an apiServer. Each run counts its generations from 1.
 type watcher struct {
-	cluster          *cluster
+	cluster          *apiServer
 	store            atomic.Pointer[kube.Store]
 	changed, refresh chan struct{}
 }
 
-func (k *cluster) source() *watcher {
+func (k *apiServer) source() *watcher {
 	w := &watcher{cluster: k, changed: make(chan struct{}, 1), refresh: make(chan struct{}, 1)}
 	w.store.Store(kube.NewStore(testNode))
 	k.watchers[w] = true
@@ -116,7 +116,7 @@ func (w *watcher) Refresh() { poke(w.refresh) }
 func (w *watcher) Digest() *messages.Digest { return w.store.Load().Digest() }
 
 // mutate makes one random change. Names and external addresses are few, so that services come back and fight.
-func (k *cluster) mutate(r *rand.Rand) {
+func (k *apiServer) mutate(r *rand.Rand) {
 	n := r.IntN(8)
 	name := fmt.Sprint("s", n)
 	key := "ns/" + name
@@ -180,7 +180,7 @@ func randomSlice(r *rand.Rand, name, service string) *messages.EndpointSlice {
 }
 
 // views resolves every service by itself.
-func (k *cluster) views(d *Deps) []*messages.ServiceView {
+func (k *apiServer) views(d *Deps) []*messages.ServiceView {
 	snapshot := kube.Collect(testNode, k.objects(), nil)
 	node := snapshot.GetNode().GetSelf()
 	addresses := slices.Clone(node.GetAddresses())
@@ -202,7 +202,7 @@ const uplinkAddress = "192.168.16.1"
 // refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of which something is refused or, else,
 // dropped, and external addresses of which something is refused and nothing dropped. Nothing for addresses of nodes, and what may be the
 // address of a host gives way to it.
-func (k *cluster) refusals(d *Deps) map[netip.Prefix]routes.Route {
+func (k *apiServer) refusals(d *Deps) map[netip.Prefix]routes.Route {
 	want := map[netip.Prefix]routes.Route{}
 	for _, network := range d.Serving.ServiceCIDRs {
 		want[network] = routes.Route{Kind: routes.Reject, Rank: routes.Firm}
@@ -244,7 +244,7 @@ func (k *cluster) refusals(d *Deps) map[netip.Prefix]routes.Route {
 // reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
 // that was created first, then to the smaller key, and none where somebody else has one. The rules are about the frontends that nobody else
 // owns.
-func (k *cluster) reference(d *Deps, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
+func (k *apiServer) reference(d *Deps, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
 		created int64
 		key     string
@@ -275,14 +275,14 @@ func (k *cluster) reference(d *Deps, foreign map[nat44.Key]bool) (map[nat44.Key]
 }
 
 // thisNode is this node as it is now.
-func (k *cluster) thisNode() *messages.Node {
+func (k *apiServer) thisNode() *messages.Node {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.node
 }
 
 // existing are the keys of the services.
-func (k *cluster) existing() []string {
+func (k *apiServer) existing() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Sorted(maps.Keys(k.services))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +105,6 @@ type (
 func newExternal(d *Deps) runtime.Behaviour {
 	return &externals{
 		reporter: reporter{part: "external"}, deps: d, layers: map[string]*layered{}, problems: map[string]string{}, spoken: map[string]bool{},
-		retired: retiredExternal{roles: map[string]external.Role{}},
 	}
 }
 
@@ -288,7 +286,8 @@ func (x *externals) merge() *external.Merged {
 func (x *externals) publish(c *runtime.Context) {
 	x.issued++
 	merged := x.merge()
-	x.wants = &externalWants{generation: x.issued, merged: merged, complete: x.complete(), retired: x.retire(merged)}
+	x.retire(merged)
+	x.wants = &externalWants{generation: x.issued, merged: merged, complete: x.complete(), retired: x.retired}
 	x.tell(c)
 }
 
@@ -309,18 +308,8 @@ func (x *externals) complete() bool {
 }
 
 // retire notes what is wanted, because VPP will not tell whose it was when it is not any more.
-func (x *externals) retire(merged *external.Merged) retiredExternal {
-	for _, a := range merged.Addresses() {
-		if at, found := slices.BinarySearchFunc(x.retired.addresses, a, netip.Addr.Compare); !found {
-			x.retired.addresses = slices.Insert(x.retired.addresses, at, a)
-		}
-	}
-	for name, role := range merged.Roles() {
-		if x.retired.roles[name] != external.RoleOutput { // which has to go whatever comes instead
-			x.retired.roles[name] = role
-		}
-	}
-	return retiredExternal{slices.Clone(x.retired.addresses), maps.Clone(x.retired.roles)}
+func (x *externals) retire(merged *external.Merged) {
+	x.retired = x.retired.with(merged.Addresses(), merged.Roles())
 }
 
 func (x *externals) tell(c *runtime.Context) {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -318,6 +319,31 @@ func refuseMapping(req api.Message) error {
 		return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
 	}
 	return nil
+}
+
+// TestExternalSettingsGoThoughTheirKeeperDies: VPP does not say whose an address is, so what is to go is known to more than one.
+func TestExternalSettingsGoThoughTheirKeeperDies(t *testing.T) {
+	s := newPantry("file")
+	s.first = append(s.first, says("file", "file", `"natAddresses": ["203.0.113.9"], "interfaces": [{"name": "uplink0", "role": "output"}]`))
+	withExternal(t, s, func(h *house) {
+		settings := func() string {
+			state, err := nat44.Read(context.Background(), h.vpp)
+			if err != nil {
+				h.Fatal(err)
+			}
+			return fmt.Sprint(state.Pool, len(state.Output))
+		}
+		h.expect("the file is in VPP", "[203.0.113.9] 1", settings)
+		h.wire.disconnect()
+		s.updates <- says("file")
+		h.run(time.Second)
+		if err := h.sys.Kill(PathExternal); err != nil {
+			t.Fatal(err)
+		}
+		h.run(time.Second)
+		h.wire.connect()
+		h.expect("nothing is left", "[] 0", settings)
+	})
 }
 
 // TestExternalSettings: NAT addresses and roles come and go with their layers, and services are served meanwhile.

@@ -48,7 +48,7 @@ var blocking = map[string]bool{"external": true, "source": true, "link": true, "
 func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options), play func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, wire: newWire(), witness: witness{cluster: newCluster(), foreign: map[nat44.Key]bool{}}}
+		h := &house{T: t, wire: newWire(), witness: witness{cluster: newAPIServer(), foreign: map[nat44.Key]bool{}}}
 		h.vpp = h.wire
 		h.deps = &Deps{
 			NodeName: testNode, Source: h.cluster.source(), Link: h.wire, Readiness: &Readiness{},

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -85,8 +87,78 @@ func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {
 		})
 		c.Logger().Info("node ID", "node", n.deps.NodeName, "id", m.GetId(), "claim", m.GetClaim().String(), "reason", m.GetReason())
 	}
+	n.recordPeers(c, n.state, m)
 	n.state = m
 	held := m.GetClaim() == messages.ClaimState_CLAIM_HELD
 	n.report(c, held, m.GetReason(), 0)
 	c.Send(c.PID(PathIntrospect), m)
+}
+
+// mostPeersTold is how many changes of single nodes the journal gets from one state of the cluster; of more there is only a count.
+const mostPeersTold = 8
+
+// recordPeers writes down who joined, changed and left. What was there before this incarnation is no news.
+func (n *nodes) recordPeers(c *runtime.Context, before, now *messages.ClusterState) {
+	if before == nil {
+		return
+	}
+	updates := cluster.Updates(before, now)
+	if len(updates) > mostPeersTold {
+		record(c, &messages.Event{Kind: "node", Object: n.deps.NodeName, Text: peersChanged(updates)})
+		return
+	}
+	for _, u := range updates {
+		record(c, &messages.Event{Kind: "node", Object: u.GetName(), Text: peerChanged(u)})
+	}
+}
+
+// peerChanged says of one node what became of it.
+func peerChanged(u *messages.NodeUpdate) string {
+	was, is := u.GetPrevious(), u.GetCurrent()
+	switch {
+	case was == nil:
+		return fmt.Sprintf("joined with node ID %d, VPP at %s", is.GetId(), addressList(is.GetVppAddresses()))
+	case is == nil:
+		return fmt.Sprintf("left; it had node ID %d", was.GetId())
+	}
+	var news []string
+	if was.GetId() != is.GetId() {
+		news = append(news, fmt.Sprintf("node ID %d", is.GetId()))
+	}
+	for _, list := range []struct {
+		name    string
+		was, is []string
+	}{
+		{"VPP at", was.GetVppAddresses(), is.GetVppAddresses()},
+		{"management address", was.GetManagementAddresses(), is.GetManagementAddresses()},
+		{"pods in", was.GetPodCidrs(), is.GetPodCidrs()},
+	} {
+		if !slices.Equal(list.was, list.is) {
+			news = append(news, list.name+" "+addressList(list.is))
+		}
+	}
+	if len(news) == 0 {
+		return "is another node of the same name"
+	}
+	return "now has " + strings.Join(news, ", ")
+}
+
+// peersChanged counts.
+func peersChanged(updates []*messages.NodeUpdate) string {
+	var joined, left int
+	for _, u := range updates {
+		if u.GetPrevious() == nil {
+			joined++
+		} else if u.GetCurrent() == nil {
+			left++
+		}
+	}
+	return fmt.Sprintf("of the other nodes %d joined, %d left, %d changed", joined, left, len(updates)-joined-left)
+}
+
+func addressList(addresses []string) string {
+	if len(addresses) == 0 {
+		return "no address"
+	}
+	return strings.Join(addresses, " ")
 }

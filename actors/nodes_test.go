@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,46 @@ func TestRestartedNodesRunsNodeSyncAgain(t *testing.T) {
 		s.tell(address)
 		if len(s.sync.published) != 2 {
 			t.Errorf("published %v, want that it is said again", s.sync.published)
+		}
+	})
+}
+
+func TestPeersThatComeAndGoAreInTheJournal(t *testing.T) {
+	state := func(nodes ...*messages.ClusterNode) *messages.ClusterState {
+		s := &messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 1, Self: "n1", Nodes: map[string]*messages.ClusterNode{}}
+		for _, n := range append(nodes, &messages.ClusterNode{Name: "n1", Id: 1}) {
+			s.Nodes[n.GetName()] = n
+		}
+		return s
+	}
+	peer := func(id uint32, address string) *messages.ClusterNode {
+		return &messages.ClusterNode{Name: fmt.Sprintf("n%d", id), Id: id, VppAddresses: []string{address}}
+	}
+	var crowd []*messages.ClusterNode
+	for id := range uint32(300) {
+		crowd = append(crowd, peer(id+4, "192.168.16.9/24"))
+	}
+	perform(t, PathNodes, nil, func(s *stage) {
+		for _, step := range []struct {
+			state *messages.ClusterState
+			want  []string
+		}{
+			{state(peer(2, "192.168.16.2/24")), []string{"n1: node ID 1 CLAIM_HELD"}}, // what is there is no news
+			{state(peer(2, "192.168.16.2/24"), peer(3, "192.168.16.3/24")), []string{"n3: joined with node ID 3, VPP at 192.168.16.3/24"}},
+			{state(peer(3, "192.168.16.33/24")), []string{"n2: left; it had node ID 2", "n3: now has VPP at 192.168.16.33/24"}},
+			{state(append(crowd, peer(3, "192.168.16.33/24"))...), []string{"n1: of the other nodes 300 joined, 0 left, 0 changed"}},
+			{state(append(crowd, peer(3, "192.168.16.33/24"))...), nil},
+		} {
+			s.forget()
+			s.sync.states <- step.state
+			s.run(time.Millisecond)
+			var got []string
+			for _, e := range all[*messages.Event](s, PathJournal) {
+				got = append(got, e.GetObject()+": "+e.GetText())
+			}
+			if diff := cmp.Diff(step.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
 		}
 	})
 }

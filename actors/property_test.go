@@ -18,7 +18,7 @@ func TestWorldsConverge(t *testing.T) {
 	for seed := range uint64(campaign(6)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			w, k := newWorld(t), newCluster()
+			w, k := newWorld(t), newAPIServer()
 			r := rand.New(rand.NewPCG(seed, 2))
 			w.timing = Timing{
 				Retry: 50 * time.Millisecond, Rediscover: 100 * time.Millisecond, Digest: 100 * time.Millisecond,
@@ -35,7 +35,7 @@ func TestWorldsConverge(t *testing.T) {
 }
 
 // disturb lets things happen for a while: mostly changes of the cluster.
-func (w *world) disturb(k *cluster, r *rand.Rand) {
+func (w *world) disturb(k *apiServer, r *rand.Rand) {
 	deaths := 0
 	for range 80 {
 		time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond)
@@ -63,7 +63,7 @@ func (w *world) disturb(k *cluster, r *rand.Rand) {
 
 // converged waits until everything is as it should be, and looks whether it stays so. What VPP holds is read beside the connection of the
 // troupe.
-func (w *world) converged(k *cluster) {
+func (w *world) converged(k *apiServer) {
 	w.t.Helper()
 	witness := &witness{
 		deps: w.deps, cluster: k, sys: w.system, foreign: map[nat44.Key]bool{},

@@ -29,6 +29,25 @@ type retiredExternal struct {
 	roles     map[string]external.Role // by name of the interface: output if it ever was, otherwise the last one
 }
 
+// with is a copy with more in it.
+func (x retiredExternal) with(addresses []netip.Addr, roles map[string]external.Role) retiredExternal {
+	all := retiredExternal{slices.Clone(x.addresses), maps.Clone(x.roles)}
+	if all.roles == nil {
+		all.roles = map[string]external.Role{}
+	}
+	for _, a := range addresses {
+		if at, found := slices.BinarySearchFunc(all.addresses, a, netip.Addr.Compare); !found {
+			all.addresses = slices.Insert(all.addresses, at, a)
+		}
+	}
+	for name, role := range roles {
+		if all.roles[name] != external.RoleOutput { // which has to go whatever comes instead
+			all.roles[name] = role
+		}
+	}
+	return all
+}
+
 // externalStatus answers externalWants: what became of each entry, by its name. It is told again when something changes, and immutable.
 type externalStatus struct {
 	generation uint64
@@ -62,9 +81,10 @@ const externalTries = 3
 
 // exterior is what the nat44 renderer knows of external configuration.
 type exterior struct {
-	wants *externalWants // nil = nothing has been heard
-	told  *externalStatus
-	stale bool // what was told may not be true any more
+	wants   *externalWants  // nil = nothing has been heard
+	retired retiredExternal // also what was said by an earlier incarnation of the actor that keeps it
+	told    *externalStatus
+	stale   bool // what was told may not be true any more
 }
 
 // needed reports whether services need the roles of an interface.
@@ -95,6 +115,7 @@ func (r *renderer) adoptExternal(c *runtime.Context, m *externalWants) {
 		before = append(before, r.claims.Of(name)...)
 	}
 	o.wants, r.globals = m, true
+	o.retired = o.retired.with(m.retired.addresses, m.retired.roles)
 	others := map[string]bool{}
 	for _, withdraw := range []bool{true, false} { // what moves between sources is nobody's for no moment that counts
 		for _, name := range sortedKeys(sources) {
@@ -131,7 +152,7 @@ func (o *exterior) settings(want *nat44.Want, set *messages.InterfaceSet) {
 	if o.wants == nil {
 		return
 	}
-	want.Pool, want.RetiredPool = o.wants.merged.Addresses(), o.wants.retired.addresses
+	want.Pool, want.RetiredPool = o.wants.merged.Addresses(), o.retired.addresses
 	want.Outputs = map[uint32]bool{}
 	roles := o.wants.merged.Roles()
 	for _, i := range set.GetInterfaces() {
@@ -144,7 +165,7 @@ func (o *exterior) settings(want *nat44.Want, set *messages.InterfaceSet) {
 		case external.RoleNone:
 			want.Interfaces[index] = needed(i)
 		}
-		was := o.wants.retired.roles[i.GetName()]
+		was := o.retired.roles[i.GetName()]
 		if was == external.RoleOutput && roles[i.GetName()] != external.RoleOutput {
 			want.Outputs[index] = false
 		}

@@ -61,14 +61,20 @@ type diffDone struct {
 	page *DiffPage
 }
 
+// awaitsDiff is who awaits the answer of a DiffQuery that can be worked on; nil = nobody does, or was told that it cannot.
+func (o *outlet) awaitsDiff(c *runtime.Context, set *messages.InterfaceSet) *actor.PID {
+	to := c.Sender()
+	if to != nil && (!o.link.GetUp() || set == nil) {
+		c.Send(to, &DiffPage{Err: errNotConnected})
+		return nil
+	}
+	return to
+}
+
 // diff reads VPP in a goroutine; the renderer goes on meanwhile.
 func (r *renderer) diff(c *runtime.Context) {
-	to := c.Sender()
+	to := r.awaitsDiff(c, r.set)
 	if to == nil {
-		return
-	}
-	if !r.link.GetUp() || r.set == nil {
-		c.Send(to, &DiffPage{Err: errNotConnected})
 		return
 	}
 	want := r.globalsWanted()

@@ -273,12 +273,8 @@ func (r *refuser) answerAll(c *runtime.Context, prefixes []netip.Prefix) {
 
 // diff compares VPP, read now, with what it should hold.
 func (r *refuser) diff(c *runtime.Context) {
-	to := c.Sender()
+	to := r.awaitsDiff(c, r.set)
 	if to == nil {
-		return
-	}
-	if !r.link.GetUp() || r.set == nil {
-		c.Send(to, &DiffPage{Err: errNotConnected})
 		return
 	}
 	want, before, sweep, caller, post := r.claims.Want(), r.have, r.passed(), r.deps.Link, c.Post()

@@ -24,7 +24,7 @@ import (
 // witness compares a running troupe and its VPP with what they should be. It asks VPP itself and computes everything from scratch.
 type witness struct {
 	deps    *Deps
-	cluster *cluster
+	cluster *apiServer
 	sys     *runtime.System
 	vpp     link.Caller
 	foreign map[nat44.Key]bool // rows of somebody else

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for something that should happen at once. No test asserts on time.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // testServing are the settings of a cluster with one service network.
 func testServing() service.Config {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ type explainedFrontend struct {
 	Action   string `json:"action"`
 	// Endpoints are those that new connections may reach.
 	Endpoints []string `json:"endpoints"`
-	// InVPP says what VPP has of it: as wanted, missing, other than wanted, no row.
+	// InVPP says what VPP has of it: as wanted, missing, other than wanted, left over, no row, or somebody else's.
 	InVPP string `json:"inVPP"`
 	// Why it is like that, if there is more to say.
 	Why string `json:"why,omitempty"`
@@ -49,9 +50,9 @@ func newExplainCommand(io streams) *cobra.Command {
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		namespace, name, ok := strings.Cut(args[0], "/")
-		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-			return usagef("%q is not the name of a service: expected NAMESPACE/NAME", args[0])
+		namespace, name, err := serviceName(args[0])
+		if err != nil {
+			return err
 		}
 		e, err := askExplanation(cmd.Context(), l.client(), namespace, name)
 		if err != nil {
@@ -108,7 +109,7 @@ func explain(s *api.ServiceDetail) *explanation {
 	for _, f := range s.Wanted {
 		e.Frontends = append(e.Frontends, explainedFrontend{
 			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
-			InVPP: standing(wanted[f.Frontend], held[f.Frontend]), Why: why(s, &f),
+			InVPP: standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
 		})
 	}
 	return e
@@ -123,9 +124,16 @@ func byVIP(rows []show.Row) map[string]*show.Row {
 	return out
 }
 
-// standing compares what VPP should hold with what it holds.
-func standing(wanted, held *show.Row) string {
+// taken reports whether somebody else has an address that the service wants.
+func taken(s *api.ServiceDetail, frontend string) bool {
+	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
+}
+
+// standing compares what VPP should hold with what it holds; taken says that what the service wants is somebody else's.
+func standing(wanted, held *show.Row, taken bool) string {
 	switch {
+	case held == nil && taken:
+		return "somebody else's"
 	case wanted == nil && held == nil:
 		return "no row"
 	case wanted == nil:

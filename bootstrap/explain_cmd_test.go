@@ -26,13 +26,14 @@ func TestExplain(t *testing.T) {
 			{Frontend: "d", Action: "reject"},
 			{Frontend: "e", Action: "drop"},
 			{Frontend: "f", Action: "forward", AllowSources: []string{"10.0.0.0/8"}},
+			{Frontend: "g", Action: "forward"},
 		},
-		Rendered: []show.Row{explainedRow("a", "1", 7), explainedRow("b", "1", 7), explainedRow("c", "1", 7)},
+		Rendered: []show.Row{explainedRow("a", "1", 7), explainedRow("b", "1", 7), explainedRow("c", "1", 7), explainedRow("g", "1", 7)},
 		InVPP:    []show.Row{explainedRow("a", "1", 7), explainedRow("c", "1", 1), explainedRow("f", "1", 7)},
 		Approximations: []show.Approximation{
 			{Frontend: "c", Wanted: "300 backends", Rendered: "253", Why: "a row has 8 bits"},
 		},
-		Conflicts: []api.Conflict{{Frontend: "f", Owner: "shop/old"}},
+		Conflicts: []api.Conflict{{Frontend: "f", Owner: "shop/old"}, {Frontend: "g", Owner: "an operator"}},
 		Problems:  []show.Problem{{Source: "x.yaml", Kind: "Service", Object: "shop/web", Field: "spec.ports[1].port", Message: "is no port"}},
 	}
 	got := explain(s)
@@ -46,6 +47,7 @@ func TestExplain(t *testing.T) {
 			{Frontend: "d", Action: "reject", InVPP: "no row", Why: "no endpoint is ready: clients are refused"},
 			{Frontend: "e", Action: "drop", InVPP: "no row", Why: "no endpoint of this node may serve it: packets are dropped"},
 			{Frontend: "f", Action: "forward", InVPP: "left over", Why: "shop/old has this address; only from 10.0.0.0/8"},
+			{Frontend: "g", Action: "forward", InVPP: "somebody else's", Why: "an operator has this address"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

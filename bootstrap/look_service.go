@@ -17,9 +17,9 @@ func newGetService(io streams) *cobra.Command {
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		namespace, name, ok := strings.Cut(args[0], "/")
-		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
-			return usagef("%q is not the name of a service: expected NAMESPACE/NAME", args[0])
+		namespace, name, err := serviceName(args[0])
+		if err != nil {
+			return err
 		}
 		var detail api.ServiceDetail
 		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
@@ -29,6 +29,15 @@ func newGetService(io streams) *cobra.Command {
 		return l.out.print(io.out, detail, func(c *columns) { serviceTable(c, &detail) })
 	}
 	return cmd
+}
+
+// serviceName takes the argument of a command apart.
+func serviceName(arg string) (namespace, name string, err error) {
+	namespace, name, ok := strings.Cut(arg, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return "", "", usagef("%q is not the name of a service: expected NAMESPACE/NAME", arg)
+	}
+	return namespace, name, nil
 }
 
 func serviceTable(c *columns, s *api.ServiceDetail) {

@@ -245,7 +245,7 @@ func quiescent(t *testing.T, a *Agent) {
 // quiescentVPP is quiescent for a VPP outside the agent.
 func quiescentVPP(t *testing.T, a *Agent, vpp *simulator.VPP) {
 	t.Helper()
-	for last, deadline := uint64(0), time.Now().Add(30*time.Second); time.Now().Before(deadline); {
+	for last, deadline := uint64(0), time.Now().Add(patience); time.Now().Before(deadline); {
 		diff, err := a.Backend().Diff(t.Context())
 		writes := vpp.Counters().Mutating()
 		if err == nil && len(diff.Renderers[0].Operations) == 0 && diff.Renderers[0].Error == "" && writes == last {

@@ -19,8 +19,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for something that takes milliseconds.
-const patience = 30 * time.Second
+// patience is how long a test waits for something that takes milliseconds, or a drill, which may take 45 s to be well again (live.DefaultConverge).
+const patience = 2 * time.Minute
 
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/durable"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -75,34 +75,7 @@ func (f podFile) save(told *messages.Attachments) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(string(f))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(dir, "pods-*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(append(content, '\n'))
-	if err == nil {
-		err = next.Sync()
-	}
-	if err = errors.Join(err, next.Close()); err == nil {
-		err = os.Rename(next.Name(), string(f))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes what was done to the names in a directory last longer than the machine.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Replace(string(f), append(content, '\n'))
 }
 
 // commandTimeout bounds a command whose caller sets no bound, like the one of the API: the actor answers earlier, unless it hangs.

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/durable"
 )
 
 // suffix ends the names of kept documents.
@@ -72,27 +74,7 @@ func (s *Sources) Save(_ context.Context, source string, document []byte) error 
 func (s *Sources) write(source string, document []byte) error {
 	path := filepath.Join(s.cfg.Dir, url.PathEscape(source)+suffix)
 	if document == nil {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return durable.Remove(path)
 	}
-	if err := os.MkdirAll(s.cfg.Dir, 0o700); err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(s.cfg.Dir, "*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(document)
-	if err == nil {
-		err = next.Sync()
-	}
-	if err = errors.Join(err, next.Close()); err == nil {
-		err = os.Rename(next.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(next.Name()))
-	}
-	return nil
+	return durable.Replace(path, document)
 }

@@ -149,7 +149,7 @@ func connectTo(t *testing.T, cfg Config) (*Link, chan *messages.LinkState, func(
 // await waits for a state.
 func await(t *testing.T, states chan *messages.LinkState, what string, ok func(*messages.LinkState) bool) *messages.LinkState {
 	t.Helper()
-	patience := time.After(10 * time.Second)
+	patience := time.After(time.Minute)
 	var last *messages.LinkState
 	for {
 		select {
