@@ -1,10 +1,12 @@
 package simulator
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
@@ -27,7 +29,11 @@ func TestObserve(t *testing.T) {
 		t.Error(err)
 	}
 	r.Inject(Fault{Message: "nat44_forwarding_enable_disable", Disconnect: true})
-	_ = r.conn.Invoke(timeout(t), &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}) // it cannot succeed
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // nobody tells the caller that its answer will not come
+	defer cancel()
+	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}); err == nil {
+		t.Error("there was an answer")
+	}
 	mu.Lock()
 	defer mu.Unlock()
 	want := []string{
