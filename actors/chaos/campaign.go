@@ -2,8 +2,6 @@ package chaos
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
 	"runtime"
 	"sync"
 	"time"
@@ -47,68 +45,40 @@ func (r *Report) OK() bool { return r.Failed == 0 }
 // MaxFailures is how many failures a Report names.
 const MaxFailures = 20
 
-// Campaign plays many seeds. It returns what was done when ctx ends before that, with the error of ctx.
+// Campaign plays many seeds. It returns what was done when ctx ends before that, with the error of ctx. What it keeps in memory does not grow with
+// the number of seeds.
 func Campaign(ctx context.Context, o Options) (*Report, error) {
 	workers := o.Workers
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	results := make([]*Result, o.Seeds)
-	errs := make([]error, o.Seeds)
-	next := make(chan int)
+	next := make(chan uint64)
+	sum := newSummary(o.First)
 	var group sync.WaitGroup
 	for range workers {
 		group.Go(func() {
-			for i := range next {
-				seed := o.First + uint64(i)
-				results[i], errs[i] = Run(seed, NewPlan(seed, o.Swarm), nil)
-				if o.Progress != nil && results[i] != nil {
-					o.Progress(results[i])
+			for seed := range next {
+				result, err := Run(seed, NewPlan(seed, o.Swarm), nil)
+				if o.Progress != nil && result != nil {
+					o.Progress(result)
 				}
+				sum.add(seed, result, err)
 			}
 		})
 	}
 feed:
-	for i := range o.Seeds {
+	for i := range uint64(o.Seeds) {
 		select {
-		case next <- i:
+		case next <- o.First + i:
 		case <-ctx.Done():
 			break feed
 		}
 	}
 	close(next)
 	group.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("seed %d: %w", o.First+uint64(i), err)
-		}
+	report, err := sum.done()
+	if err != nil {
+		return nil, err
 	}
-	return sum(results), ctx.Err()
-}
-
-// sum makes a report of results; those that are nil were not played.
-func sum(results []*Result) *Report {
-	report := &Report{Failures: []*Result{}, Struck: Counts{}}
-	hash := fnv.New64a()
-	for _, r := range results {
-		if r == nil {
-			continue
-		}
-		report.Seeds++
-		report.Steps += r.Steps
-		report.Writes += r.Writes
-		report.Reads += r.Reads
-		report.Slowest = max(report.Slowest, r.Converged)
-		for name, n := range r.Struck {
-			report.Struck[name] += n
-		}
-		_, _ = hash.Write([]byte(r.Hash)) // never fails
-		if !r.OK() {
-			if report.Failed++; len(report.Failures) < MaxFailures {
-				report.Failures = append(report.Failures, r)
-			}
-		}
-	}
-	report.Hash = fmt.Sprintf("%016x", hash.Sum64())
-	return report
+	return report, ctx.Err()
 }

@@ -4,7 +4,7 @@
 // It owns the simulated surroundings, the faults, the model that says what must be true, and the search for the smallest plan that breaks
 // it. It owns nothing of the troupe: it builds actors.Tree with actors.Deps, as the agent does. Only bootstrap and tests call it.
 //
-//	Campaign     many seeds, on several processors
+//	Campaign     many seeds, on several processors; of those that are over it keeps sums, and the plans of the first that failed
 //	  Run        one seed: plan -> world -> faults -> quiet -> drills -> shutdown
 //	    plan     what will happen and when: a list, so that it can be made smaller
 //	    world    the surroundings and the troupe

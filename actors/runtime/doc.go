@@ -33,5 +33,6 @@
 //
 // System.Shutdown tells the root actors to stop; each stops its children and ends after them, siblings at the same time. It waits for
 // actors and goroutines as long as its context allows and names who is left. An idle actor owns no goroutine, so that nothing else has to
-// end.
+// end. Nothing outside of a System that was shut down refers to it but the PIDs, Mailboxes and Post functions that somebody kept, and until they
+// arrive the messages that a NetworkHook has made late: the next collection frees it.
 package runtime

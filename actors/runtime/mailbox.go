@@ -132,7 +132,7 @@ func (b *Mailbox) post(msg any, l *life) {
 		return
 	}
 	b.stats.posted++
-	if b.user.push(&b.sys.rings, e) {
+	if b.user.push(b.sys.rings, e) {
 		b.stats.coalesced++
 	}
 	b.stats.highWater = max(b.stats.highWater, b.user.len())
@@ -147,7 +147,7 @@ func (b *Mailbox) post(msg any, l *life) {
 func (b *Mailbox) PostSystemMessage(msg any) {
 	e := entry{msg: msg, at: b.sys.nanos()}
 	b.mu.Lock()
-	b.system.push(&b.sys.rings, e)
+	b.system.push(b.sys.rings, e)
 	wake := b.wake()
 	b.mu.Unlock()
 	if wake {
@@ -261,7 +261,7 @@ func (b *Mailbox) finish() {
 	b.flags.stopped, b.flags.stopping = true, true
 	var rest []any
 	for b.user.len() > 0 {
-		rest = append(rest, b.user.pop(&b.sys.rings).msg)
+		rest = append(rest, b.user.pop(b.sys.rings).msg)
 	}
 	b.stats.dropped += uint64(len(rest))
 	b.mu.Unlock()

@@ -140,7 +140,8 @@ func (q *queue) pop(p *rings) entry {
 	return e
 }
 
-// rings is the store of empty rings of one system, by size.
+// rings is the store of empty rings of one system, by size. It must be allocated by itself: package sync has a list of all pools that are in
+// use, so that what a pool is a field of stays in memory until the second collection after its end.
 type rings struct {
 	bySize [8]sync.Pool // for minRing << 0 to minRing << 7 = maxPooled slots
 }
