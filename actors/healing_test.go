@@ -299,6 +299,38 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 	})
 }
 
+// TestANodeThatKubernetesDoesNotHaveIsWaitedFor: it may be about to register, or an operator gave another name; readiness says which, and no
+// restart would help.
+func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
+	var node *messages.Node
+	h := &hospital{chart: &chart{taken: map[string]int{}}, faults: map[string]int{}}
+	inHouse(t, 1, func(house *house, o *runtime.Options) {
+		h.house = house
+		house.deps.Observer = h.chart
+		house.deps.Fatal = func(err error) { h.fatal = append(h.fatal, err) }
+		o.OnFault = func(f *messages.Fault) { h.faults[f.GetActor()]++ }
+		node, house.cluster.node = house.cluster.node, nil
+	}, func(*house) {
+		h.serve("web", "10.96.0.10", "10.1.1.2")
+		h.run(30 * time.Minute)
+		h.expect(nil)
+		if page := h.deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+testNode) {
+			t.Errorf("readiness: %s", page.Reasons())
+		}
+		h.cluster.change(func() { h.cluster.node = node })
+		h.settle(time.Minute)
+		h.cluster.change(func() { h.cluster.node = nil })
+		h.run(30 * time.Minute)
+		h.expect(nil)
+		if page := h.deps.Readiness.Load(); !page.Ready || len(h.wire.rows()) == 0 {
+			t.Errorf("after the node has gone: %s, rows %v", page.Reasons(), h.wire.rows())
+		}
+		if len(h.faults)+len(h.fatal) > 0 {
+			t.Errorf("failures %v, %v", h.faults, h.fatal)
+		}
+	})
+}
+
 // steal has somebody remove a row of ours.
 func (h *hospital) steal(k nat44.Key) {
 	h.Helper()

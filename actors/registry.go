@@ -65,7 +65,7 @@ func newRegistry(d *Deps) runtime.Behaviour {
 // Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
 func (r *registry) Start(c *runtime.Context) {
 	r.generation = (c.Incarnation()-1)<<generationBits + 1
-	r.report(c, false, "no complete snapshot yet", 0)
+	r.stand(c)
 	r.pull(c)
 	r.askInterfaces(c)
 	r.deps.tellRenderers(c, &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
@@ -203,16 +203,31 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 
 // began says that it is known which services there are, and has the renderers begin.
 func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
-	warning := ""
-	if !r.complete {
-		warning = causeMirror
-	}
-	r.report(c, true, warning, 0) // it is for the watch to say that the source does not answer
-	r.computeEndpoints(c)         // also when there are none: our predecessor may have told of some
+	r.stand(c)
+	r.computeEndpoints(c) // also when there are none: our predecessor may have told of some
 	r.beginAll(c)
 	record(c, &messages.Event{
 		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
 	})
+}
+
+// stand reports what the registry lacks, if that has changed. It is for the watch to say that the source does not answer. Without a node nothing
+// can be served; when Kubernetes forgets one that was known, the node goes on with what it was.
+func (r *registry) stand(c *runtime.Context) {
+	ok, reason, nobody := true, "", "Kubernetes has no node "+r.deps.NodeName
+	switch {
+	case !r.known():
+		ok, reason = false, "no complete snapshot yet"
+	case r.node.GetSelf() == nil && r.context == nil:
+		ok, reason = false, nobody
+	case r.node.GetSelf() == nil:
+		reason = nobody + " any more"
+	case !r.complete:
+		reason = causeMirror
+	}
+	if r.last == nil || r.last.GetOk() != ok || r.last.GetReason() != reason {
+		r.report(c, ok, reason, 0)
+	}
 }
 
 // callRoll tells who exists: spawner and introspection drop the others. It is repeated now and then, because both only hear of single
@@ -261,6 +276,7 @@ func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput, run u
 		return
 	}
 	r.node, r.nodeAt = in, at
+	r.stand(c)
 	hosts := hostAddresses(in)
 	news := !slices.Equal(r.hosts, hosts)
 	r.hosts = hosts
