@@ -40,6 +40,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			}
 		}
 	}
+	nat44.Release(r.have, removals)
 	w.ops = slices.Concat(w.ops, removals, retirements)
 	r.answerAll(c, quiet)
 	if len(w.ops) == 0 {

@@ -2,12 +2,15 @@ package actors
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 const lbDump = "nat44_lb_static_mapping_dump"
@@ -154,6 +157,36 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 	}
 	if n := after.Of("nat44_lb_static_mapping_add_del_local") - before.Of("nat44_lb_static_mapping_add_del_local"); n != 1 {
 		t.Errorf("%d backends were added, want 1", n)
+	}
+}
+
+// TestAddressOfAServiceThatWentIsRefused: also when a pod has come since, for which NAT44 made the address of every service one of VPP.
+func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
+	w := web(t)
+	w.change(func(s *kube.Store) {
+		s.SetPod(&messages.Pod{Namespace: "default", Name: "late", Node: testNode, Addresses: []string{"10.1.1.9"}}, nil)
+	})
+	if _, err := w.vpp.AddPod("late", netip.MustParseAddr("10.1.1.9")); err != nil {
+		t.Fatal(err)
+	}
+	w.until("roles of the new pod", func() bool { return w.roles("late") })
+	knock := func(port uint16) simulator.Verdict {
+		return w.vpp.Send(simulator.Packet{
+			In: "late", Src: netip.MustParseAddrPort("10.1.1.9:20000"), Dst: netip.AddrPortFrom(netip.MustParseAddr("10.96.0.11"), port), Proto: nat44.TCP,
+		})
+	}
+	if got := knock(81); got.Action != simulator.Local {
+		t.Errorf("another port of the service: %v; the story is about an address of VPP", got)
+	}
+	before := w.vpp.Counters()
+	w.change(func(s *kube.Store) { s.DeleteService("default/db") })
+	w.until("row gone", func() bool { return len(w.rowsIn()) == 1 })
+	w.settled()
+	if got := knock(80); got.Action != simulator.Rejected {
+		t.Errorf("a client of the service that went: %v, want a refusal", got)
+	}
+	if n := w.vpp.Counters().Mutating() - before.Mutating(); n != 2 {
+		t.Errorf("%d messages changed VPP, want 2: the row and the address", n)
 	}
 }
 

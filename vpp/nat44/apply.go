@@ -27,19 +27,31 @@ type OpResult struct {
 // Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that
 // fails does not stop those that follow: they concern other rows, or are what Diff would ask for again. But where one operation of a row
 // is refused before anything is sent, the others of this row are not sent either, because half of a change could cost the row its
-// last backend.
+// last backend. Before rows are deleted, VPP is asked what else it has at their addresses (Op.Release); nothing is sent where it does not answer.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	precheck(ops, results)
 
+	found, err := readLeft(ctx, c, results)
+	if err != nil {
+		for i := range results {
+			if results[i].Err == nil {
+				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err)) // that VPP's answer is not known is no matter, it was only a question
+			}
+		}
+		return results
+	}
 	var msgs []api.Message
+	var steps []Op
 	var owner []int
 	for i, op := range ops {
 		if results[i].Err != nil {
 			continue
 		}
-		for _, msg := range Messages(op) {
-			msgs, owner = append(msgs, msg), append(owner, i)
+		for _, step := range found.steps(op) {
+			for _, msg := range Messages(step) {
+				msgs, steps, owner = append(msgs, msg), append(steps, step), append(owner, i)
+			}
 		}
 	}
 	if len(msgs) == 0 {
@@ -53,7 +65,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 	}
 	for i, answer := range answers {
-		results[owner[i]].add(answer.Err)
+		results[owner[i]].add(steps[i], answer.Err)
 	}
 	return results
 }
@@ -91,12 +103,12 @@ func refuse(op Op) error {
 	return nil
 }
 
-// add enters the answer to one message of the operation.
-func (r *OpResult) add(err error) {
+// add enters the answer to one message of the operation, or of the step of it that the message is for.
+func (r *OpResult) add(step Op, err error) {
 	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
 		r.Messages++
 	}
-	found, unknown := classify(r.Op, err)
+	found, unknown := classify(step, err)
 	// A part of the operation is done and another one is not.
 	partial := r.Messages > 0 && found != nil && !errors.Is(err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial

@@ -99,7 +99,7 @@ func retire(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: DelPool, Addr: addr})
 		}
 	}
-	return ops
+	return append(ops, leftBehind(have)...)
 }
 
 // delRoles takes the roles from unwanted interfaces whose roles are of the given kind.
@@ -145,10 +145,12 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 	for _, key := range changed {
 		ops = append(ops, DiffRow(pointer(have.Rows, key), pointer(want.Rows, key))...)
 	}
+	var removals []Op
 	for _, key := range unwanted {
-		ops = append(ops, DiffRow(pointer(have.Rows, key), nil)...)
+		removals = append(removals, DiffRow(pointer(have.Rows, key), nil)...)
 	}
-	return ops
+	Release(have, removals)
+	return append(ops, removals...)
 }
 
 // foreign reports whether somebody else holds the key.

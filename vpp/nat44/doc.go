@@ -35,6 +35,21 @@
 //   - Affinity together with an interface that has the inside role alone crashes VPP at the first packet. Roles are added outside
 //     first and removed inside first, and an interface found with the inside role alone is completed.
 //
+// # What NAT44 leaves behind
+//
+// Whenever an interface becomes an outside one, and pods come all the time, NAT44 enters the external address of every mapping as one of VPP
+// into the FIB (source nat-low). It forgets to take that of a load-balancing mapping back: a client of a service that is gone would wait in vain for
+// an answer instead of being refused (vpp/routes), and an external address that another host has now could not be reached. So:
+//
+//   - Before a row goes, its address is withdrawn, where it may be one of VPP (Op.Release). Apply asks VPP first, because usually it is not.
+//     Routes do not touch packets that have a row, so that nothing is lost should the row stay.
+//   - What was left behind otherwise, by an earlier agent, or when somebody else took the row, is found by Read and withdrawn (Withdraw).
+//   - What NAT44 needs stays: the address of anybody's mapping, for which VPP may have to answer ARP requests, and those of the SNAT pool.
+//   - NAT44 believes that it still has the address: it enters it again for new interfaces only. An address that has been withdrawn and is put
+//     into the SNAT pool or into a static mapping later is therefore not answered for on the interfaces of before. An output interface or a
+//     network that routes the address to this node needs no such answer.
+//   - Only the default table is looked at.
+//
 // # Which clients keep their address
 //
 // SELF_TWICE_NAT replaces the source only where a backend calls itself (hairpin). It is right for cluster IPs and for the policy

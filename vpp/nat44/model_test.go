@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
@@ -30,6 +32,9 @@ type model struct {
 	output     map[uint32]bool
 	rows       map[Key]*modelRow
 	static     map[Key]string
+	// received are the addresses that NAT44 has made VPP's own; above are the better routes of others, by the id of their source.
+	received map[netip.Addr]bool
+	above    map[netip.Addr]uint8
 
 	// interfaces that exist; nil = all.
 	interfaces map[uint32]bool
@@ -54,6 +59,7 @@ type modelRow struct {
 func newModel() *model {
 	return &model{
 		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[Key]*modelRow{}, static: map[Key]string{},
+		received: map[netip.Addr]bool{}, above: map[netip.Addr]uint8{},
 	}
 }
 
@@ -80,6 +86,9 @@ func (m *model) one(req api.Message) link.Result {
 	if show, ok := req.(*nat44_ed.Nat44ShowRunningConfig); ok {
 		return link.Result{Reply: m.show(show)}
 	}
+	if lookup, ok := req.(*ip.IPRouteLookupV2); ok {
+		return m.lookup(lookup)
+	}
 	m.count++
 	retval := m.execute(req)
 	m.checkAlive()
@@ -96,8 +105,50 @@ func (m *model) show(*nat44_ed.Nat44ShowRunningConfig) api.Message {
 	return &nat44_ed.Nat44ShowRunningConfigReply{Sessions: m.sessions, ForwardingEnabled: m.forwarding, Timeouts: m.timeouts}
 }
 
+// Ids of sources of the model's FIB.
+const (
+	fromInterface = 4
+	fromNAT       = 24
+	fromOthers    = 26
+)
+
+// lookup returns the best route for exactly one address.
+func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
+	addr := netip.AddrFrom4(r.Prefix.Address.Un.GetIP4())
+	source, found := m.above[addr]
+	if !found && m.received[addr] {
+		source, found = fromNAT, true
+	}
+	if r.Exact != 1 || r.Prefix.Len != hostBits || !found {
+		return link.Result{Err: &link.RetvalError{Message: r.GetMessageName(), Retval: retNoSuchEntry}}
+	}
+	return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: ip.IPRouteV2{Prefix: r.Prefix, Src: source}}}
+}
+
+// withdraw takes back what NAT44 says about an address; what another source says dies with the operator's network.
+func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
+	if r.IsAdd || r.Route.Src != fromNAT || r.Route.Prefix.Len != hostBits {
+		m.died = fmt.Sprintf("a route of somebody else was changed: %+v", r.Route)
+	}
+	delete(m.received, netip.AddrFrom4(r.Route.Prefix.Address.Un.GetIP4()))
+	return 0
+}
+
+// receive models that a new outside interface makes every external address one of VPP, and one that goes takes them back.
+func (m *model) receive(on bool) {
+	for key := range m.rows {
+		m.received[key.Addr] = on
+	}
+	for key := range m.static {
+		m.received[key.Addr] = on
+	}
+	maps.DeleteFunc(m.received, func(_ netip.Addr, on bool) bool { return !on })
+}
+
 func (m *model) execute(req api.Message) int32 {
 	switch r := req.(type) {
+	case *ip.IPRouteAddDelV2:
+		return m.withdraw(r)
 	case *nat44_ed.Nat44EdPluginEnableDisable:
 		return m.enable(r)
 	case *nat44_ed.Nat44ForwardingEnableDisable:
@@ -159,6 +210,9 @@ func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
 	index, role := uint32(r.SwIfIndex), Outside
 	if r.Flags&nat_types.NAT_IS_INSIDE != 0 {
 		role = Inside
+	}
+	if had := m.roles[index]&Outside != 0; role == Outside && had != r.IsAdd && !m.output[index] {
+		defer m.receive(r.IsAdd)
 	}
 	switch {
 	case m.output[index]:
@@ -256,7 +310,17 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			return err
 		}
 	}
-	switch req.(type) {
+	switch r := req.(type) {
+	case *fib.FibSourceDump:
+		for id, name := range map[uint8]string{fromInterface: interfaceSource, fromNAT: natSource, fromOthers: "others"} {
+			each(&fib.FibSourceDetails{Src: fib.FibSource{ID: id, Name: name}})
+		}
+	case *ip.IPRouteV2Dump:
+		for addr := range m.received {
+			if _, hidden := m.above[addr]; !hidden && r.Src == fromNAT {
+				each(&ip.IPRouteV2Details{Route: ip.IPRouteV2{Prefix: hostPrefix(addr), Src: fromNAT}})
+			}
+		}
 	case *nat44_ed.Nat44InterfaceDump:
 		for index, roles := range m.roles {
 			each(&nat44_ed.Nat44InterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(index), Flags: nat_types.NatConfigFlags(roles)})

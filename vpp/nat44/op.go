@@ -38,6 +38,8 @@ const (
 	// AddOutput makes Op.Interface an output interface of NAT, which can have no other role; DelOutput ends that.
 	AddOutput
 	DelOutput
+	// Withdraw makes VPP forget that Op.Addr is an address of its own, which NAT44 has left behind.
+	Withdraw
 )
 
 // verbs are the names of the operations in texts and metrics.
@@ -46,6 +48,7 @@ var verbs = [...]string{
 	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddRow: "add-row", AddLocal: "add-local",
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
 	AddPool: "add-nat-address", DelPool: "delete-nat-address", AddOutput: "add-output-interface", DelOutput: "delete-output-interface",
+	Withdraw: "withdraw-address",
 }
 
 // String returns the name of the operation.
@@ -101,8 +104,12 @@ type Op struct {
 	Interface uint32
 	// Roles to be given or taken.
 	Roles Roles
-	// Addr is an address of a pool.
+	// Release says of DelRow that nobody else needs its address to be one of VPP: Apply withdraws it as well where NAT44 may have made it one.
+	Release bool
+	// Addr is an address of a pool, or the one that Withdraw is about.
 	Addr netip.Addr
+	// Source is the id of NAT44's source of routes, for Withdraw. Apply fills it in; without it nothing is sent.
+	Source uint8
 	// Sessions per worker.
 	Sessions uint32
 	// Timeouts to be set, every field.
@@ -153,6 +160,8 @@ func (op Op) Describe() string {
 		return fmt.Sprintf("add NAT address %s", op.Addr)
 	case DelPool:
 		return fmt.Sprintf("delete NAT address %s", op.Addr)
+	case Withdraw:
+		return fmt.Sprintf("withdraw address %s, which NAT44 has left behind", op.Addr)
 	case AddOutput:
 		return fmt.Sprintf("make interface %d an output interface", op.Interface)
 	case DelOutput:

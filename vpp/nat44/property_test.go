@@ -91,10 +91,23 @@ func genModel(t *rapid.T, pads bool) *model {
 			m.roles[index] = roles
 		}
 	}
+	for i := range 5 {
+		if addr := netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}); rapid.IntRange(0, 2).Draw(t, "received") == 0 {
+			m.received[addr] = true
+		}
+	}
 	if rapid.Bool().Draw(t, "foreign") {
 		m.static[Key{netip.AddrFrom4([4]byte{10, 96, 0, 77}), 80, TCP}] = "somebody"
 	}
 	return m
+}
+
+// foreignAddr is the address that somebody else has, if he is there.
+func (m *model) foreignAddr() (addr netip.Addr) {
+	for key := range m.static {
+		addr = key.Addr
+	}
+	return addr
 }
 
 // apply applies operations and fails the test where one does not succeed or VPP dies.
@@ -142,6 +155,12 @@ func TestDiffConverges(t *testing.T) {
 		if d := diff(want.beside(before), got.Rows); d != "" {
 			t.Fatalf("rows (-want +got):\n%s", d)
 		}
+		for addr := range m.received {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(m.rows)), func(k Key) bool { return k.Addr == addr }) && addr != m.foreignAddr() {
+				t.Fatalf("%s is left behind", addr)
+			}
+		}
+		have.Received, got.Received = nil, nil // rows that were there before a role were added to it
 		slices.SortFunc(have.TwiceNAT, netip.Addr.Compare)
 		slices.SortFunc(got.TwiceNAT, netip.Addr.Compare)
 		if d := diff(got, have); d != "" {

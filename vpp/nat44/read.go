@@ -21,6 +21,9 @@ func Read(ctx context.Context, c link.Caller) (*State, error) {
 	if err := readConfig(ctx, c, state); err != nil || !state.Enabled {
 		return state, err
 	}
+	if err := readReceived(ctx, c, state); err != nil {
+		return nil, err
+	}
 	for _, dump := range dumps {
 		if err := c.Dump(ctx, dump.request(), func(msg api.Message) { dump.detail(state, msg) }); err != nil {
 			return nil, fmt.Errorf("read %s: %w", dump.what, err)

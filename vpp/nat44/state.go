@@ -84,13 +84,16 @@ type State struct {
 	Rows map[Key]Row
 	// Foreign are the keys that mappings of others occupy, with a description: LB, static and identity mappings without our tag.
 	Foreign map[Key]string
+	// Received are the addresses that NAT44 has made VPP's own, as they were read: those whose route in the default table is NAT44's. What
+	// is made so later is not in it, nor what lies beneath a better route. See doc.go.
+	Received map[netip.Addr]bool
 }
 
 // NewState returns the state of a VPP whose plugin is not enabled.
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[Key]Row{}, Foreign: map[Key]string{},
+		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Received: map[netip.Addr]bool{},
 	}
 }
 
@@ -99,7 +102,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.TwiceNAT, c.Pool = slices.Clone(s.TwiceNAT), slices.Clone(s.Pool)
 	c.Roles, c.Output = maps.Clone(s.Roles), maps.Clone(s.Output)
-	c.Rows, c.Foreign = maps.Clone(s.Rows), maps.Clone(s.Foreign)
+	c.Rows, c.Foreign, c.Received = maps.Clone(s.Rows), maps.Clone(s.Foreign), maps.Clone(s.Received)
 	return &c
 }
 
@@ -134,6 +137,8 @@ func (s *State) Record(op Op) {
 		s.Output[op.Interface] = true
 	case DelOutput:
 		delete(s.Output, op.Interface)
+	case Withdraw:
+		delete(s.Received, op.Addr)
 	case AddRoles:
 		s.Roles[op.Interface] |= op.Roles
 	case DelRoles:
@@ -146,6 +151,9 @@ func (s *State) Record(op Op) {
 		s.Rows[op.Key] = row
 	case DelRow:
 		delete(s.Rows, op.Key)
+		if op.Release {
+			delete(s.Received, op.Key.Addr)
+		}
 	case AddLocal, DelLocal:
 		s.recordLocal(op)
 	}

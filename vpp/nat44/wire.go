@@ -14,7 +14,7 @@ import (
 const anyVRF = ^uint32(0)
 
 // Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, but for
-// roles, where VPP takes one at a time.
+// roles, where VPP takes one at a time, and for a withdrawal without a source, which has none.
 func Messages(op Op) []api.Message {
 	switch op.Verb {
 	case Enable:
@@ -44,6 +44,8 @@ func Messages(op Op) []api.Message {
 		}}
 	case AddRow, DelRow:
 		return []api.Message{rowMessage(op)}
+	case Withdraw:
+		return withdrawal(op)
 	case AddLocal, DelLocal:
 		return []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
 			IsAdd: op.Verb == AddLocal, ExternalAddr: ip4(op.Key.Addr), ExternalPort: op.Key.Port, Protocol: op.Key.Proto,

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -56,6 +58,10 @@ func TestMessages(t *testing.T) {
 			ExternalAddr: vip, ExternalPort: 80, Protocol: 6,
 			Local: nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
 		}}},
+		{Op{Verb: Withdraw, Addr: row.Addr, Source: 24}, []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{
+			Src: 24, Prefix: ip_types.Prefix{Len: 32, Address: ip_types.Address{Un: ip_types.AddressUnion{XXX_UnionData: [16]byte{10, 96, 0, 1}}}},
+		}}}},
+		{Op{Verb: Withdraw, Addr: row.Addr}, nil}, // source 0 would mean the routes of an operator
 		{Op{}, nil},
 	} {
 		check(t, c.op.Verb.String(), c.want, Messages(c.op))

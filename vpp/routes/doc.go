@@ -32,10 +32,11 @@
 //	default route           0xfd       VPP's own, a drop
 //
 // nat-low: whenever an interface gets the outside role, NAT44 walks all its mappings and enters the external address of each as one of VPP
-// itself, /32. The address stays when the mapping goes; it is withdrawn when any interface loses its role. A client of such an address
-// waits in vain for an answer to its SYN (a UDP client is refused), and an unreachable route for the whole service network does not help,
-// because the /32 is more specific. So a service that has lost its last endpoint would hang or not, depending on which pods came and went
-// since. This is why every refused address gets a route of its own, and why that one has to beat nat-low.
+// itself, /32. The address stays when the mapping goes; it is withdrawn when any interface loses its role, or by vpp/nat44 when a row of ours
+// goes. A client of such an address waits in vain for an answer to its SYN (a UDP client is refused), and an unreachable route for the
+// whole service network does not help, because the /32 is more specific. So a service that has lost its last endpoint would hang or not,
+// depending on which pods came and went since, wherever a port of the address is still served, or somebody else has a row there. This is why
+// every refused address gets a route of its own, and why that one has to beat nat-low.
 //
 // adjacency: an external address in a network that is connected to VPP may be the address of a host, or of another node that announces
 // it. A route that beats the neighbour cuts off that host on every port, and every route whose next hop is that address by recursion with

@@ -1,0 +1,210 @@
+package nat44
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Names of sources of VPP's FIB.
+const (
+	// natSource is NAT44's: what it makes an address of VPP.
+	natSource = "nat-low"
+	// interfaceSource is that of addresses of interfaces, which are VPP's own whatever NAT44 says.
+	interfaceSource = "interface"
+)
+
+// hostBits is the length of the prefix of one IPv4 address.
+const hostBits = 32
+
+// Release marks those deletions of rows after which nobody needs the address to be one of VPP (Op.Release): somebody else's mapping, or an
+// address of the SNAT pool, may have to be answered for when a router asks who has it. Other rows of ours need not.
+func Release(have *State, removals []Op) {
+	if len(removals) == 0 {
+		return
+	}
+	needed := have.othersAt()
+	for i := range removals {
+		op := &removals[i]
+		op.Release = op.Verb == DelRow && op.Row != nil && op.Row.Kind == Balanced && !needed[op.Key.Addr]
+	}
+}
+
+// leftBehind returns what takes back the addresses that NAT44 has made VPP's own and that nothing in it has any more.
+func leftBehind(have *State) (ops []Op) {
+	if len(have.Received) == 0 {
+		return nil
+	}
+	needed := have.othersAt()
+	for key := range have.Rows {
+		needed[key.Addr] = true
+	}
+	for addr := range have.Received {
+		if !needed[addr] {
+			ops = append(ops, Op{Verb: Withdraw, Addr: addr})
+		}
+	}
+	slices.SortFunc(ops, func(a, b Op) int { return a.Addr.Compare(b.Addr) })
+	return ops
+}
+
+// othersAt are the addresses of mappings of others and of the SNAT pool.
+func (s *State) othersAt() map[netip.Addr]bool {
+	at := make(map[netip.Addr]bool, len(s.Foreign)+len(s.Pool))
+	for key := range s.Foreign {
+		at[key.Addr] = true
+	}
+	for _, addr := range s.Pool {
+		at[addr] = true
+	}
+	return at
+}
+
+// left is what VPP has at addresses besides rows.
+type left struct {
+	// nat is the id of NAT44's source; 0 = there is none.
+	nat uint8
+	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides what it says.
+	held map[netip.Addr]bool
+}
+
+// steps are what an operation consists of: an address is withdrawn before the last thing goes that tells of it.
+func (l left) steps(op Op) []Op {
+	switch {
+	case op.Verb == Withdraw:
+		op.Source = l.nat
+	case op.Verb == DelRow && op.Release && l.held[op.Key.Addr]:
+		return []Op{{Verb: Withdraw, Addr: op.Key.Addr, Source: l.nat}, op}
+	}
+	return []Op{op}
+}
+
+// readLeft asks VPP what it has at the addresses of the rows that are to be deleted, and for the source of NAT44 where it is needed. A VPP that
+// cannot tell has nothing. What an interface that becomes an outside one brings about in the same batch is foreseen.
+func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, error) {
+	found := left{held: map[netip.Addr]bool{}}
+	var addrs []netip.Addr
+	withdraws, walked := false, false
+	for i := range results {
+		switch op := results[i].Op; {
+		case results[i].Err != nil:
+		case op.Verb == Withdraw:
+			withdraws = true
+		case op.Verb == AddOutput, op.Verb == AddRoles && op.Roles&Outside != 0:
+			walked = true
+		case op.Verb == DelRow && op.Release:
+			addrs = append(addrs, op.Key.Addr)
+			found.held[op.Key.Addr] = walked
+		}
+	}
+	walked = walked && len(addrs) > 0
+	winners, err := readWinners(ctx, c, addrs)
+	if err != nil || len(winners) == 0 && !withdraws && !walked {
+		return found, err
+	}
+	names, err := readSources(ctx, c)
+	if err != nil {
+		return found, err
+	}
+	for id, name := range names {
+		if name == natSource {
+			found.nat = id
+		}
+	}
+	for addr, id := range winners {
+		found.held[addr] = found.held[addr] || names[id] != interfaceSource
+	}
+	return found, nil
+}
+
+// readWinners returns the source whose route for exactly one address VPP uses; addresses without a route of their own are not in it.
+func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[netip.Addr]uint8, error) {
+	if len(addrs) == 0 {
+		return nil, nil
+	}
+	slices.SortFunc(addrs, netip.Addr.Compare)
+	addrs = slices.Compact(addrs)
+	requests := make([]api.Message, len(addrs))
+	for i, addr := range addrs {
+		requests[i] = &ip.IPRouteLookupV2{Exact: 1, Prefix: hostPrefix(addr)}
+	}
+	results, err := c.Do(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("look up addresses of rows: %w", err)
+	}
+	winners := map[netip.Addr]uint8{}
+	for i, result := range results {
+		_, answered := link.Retval(result.Err)
+		reply, ok := result.Reply.(*ip.IPRouteLookupV2Reply)
+		switch {
+		case result.Err == nil && ok:
+			winners[addrs[i]] = reply.Route.Src
+		case result.Err == nil:
+			return nil, fmt.Errorf("look up address %s: %w: answered by %T", addrs[i], link.ErrProtocol, result.Reply)
+		case !answered && !errors.Is(result.Err, link.ErrUnsupported):
+			return nil, fmt.Errorf("look up address %s: %w", addrs[i], result.Err)
+		}
+	}
+	return winners, nil
+}
+
+// readSources returns the names of the sources of VPP's FIB by their ids; none for a VPP that does not tell.
+func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
+	names := map[uint8]string{}
+	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
+		if d, ok := msg.(*fib.FibSourceDetails); ok {
+			names[d.Src.ID] = d.Src.Name
+		}
+	})
+	if err != nil && !errors.Is(err, link.ErrUnsupported) {
+		return nil, fmt.Errorf("read FIB sources: %w", err)
+	}
+	return names, nil
+}
+
+// readReceived reads the addresses that NAT44 has made VPP's own. It comes before what they may be for: what is new meanwhile is not taken for
+// something that was left behind.
+func readReceived(ctx context.Context, c link.Caller, state *State) error {
+	names, err := readSources(ctx, c)
+	if err != nil {
+		return err
+	}
+	for id, name := range names {
+		if name != natSource {
+			continue
+		}
+		err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id}, func(msg api.Message) {
+			if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id && d.Route.Prefix.Len == hostBits {
+				state.Received[netip.AddrFrom4(d.Route.Prefix.Address.Un.GetIP4())] = true
+			}
+		})
+		if err != nil && !errors.Is(err, link.ErrUnsupported) {
+			return fmt.Errorf("read addresses of NAT44: %w", err)
+		}
+	}
+	return nil
+}
+
+// withdrawal returns the message that takes back what NAT44 says about an address. Without a source it would be the route of an operator.
+func withdrawal(op Op) []api.Message {
+	if op.Source == 0 {
+		return nil
+	}
+	return []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: hostPrefix(op.Addr), Src: op.Source}}}
+}
+
+// hostPrefix translates an address.
+func hostPrefix(addr netip.Addr) ip_types.Prefix {
+	prefix := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: hostBits}
+	prefix.Address.Un.SetIP4(ip4(addr))
+	return prefix
+}

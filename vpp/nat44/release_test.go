@@ -1,0 +1,155 @@
+package nat44
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/ip"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// sentTo returns the names of the messages that change the model while ops are applied, and the addresses of those that withdraw one.
+func sentTo(t *testing.T, m *model, ops []Op) (sent []string) {
+	t.Helper()
+	m.after = func(msg api.Message) {
+		name := strings.TrimPrefix(msg.GetMessageName(), "nat44_")
+		if r, ok := msg.(*ip.IPRouteAddDelV2); ok {
+			name = fmt.Sprintf("withdraw %s of %d", r.Route.Prefix, r.Route.Src)
+		}
+		sent = append(sent, name)
+	}
+	for _, result := range Apply(t.Context(), m, ops) {
+		if result.Err != nil || result.Unknown {
+			t.Errorf("%s: error %v, unknown %v", result.Op, result.Err, result.Unknown)
+		}
+	}
+	if m.died != "" {
+		t.Error(m.died)
+	}
+	return sent
+}
+
+func TestRelease(t *testing.T) {
+	const deletion = "add_del_lb_static_mapping"
+	web, other := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.2:80/TCP", "10.1.1.1:80")
+	for _, c := range []struct {
+		name   string
+		change func(m *model, want *Want)
+		sent   []string
+	}{
+		{"an address of nobody", func(*model, *Want) {}, []string{deletion}},
+		{"an address of VPP, before the row goes", func(m *model, _ *Want) { m.received[web.Addr] = true }, []string{"withdraw 10.96.0.1/32 of 24", deletion}},
+		{"another address of VPP", func(m *model, _ *Want) { m.received[other.Addr] = true }, []string{deletion}},
+		{"beneath a better route", func(m *model, _ *Want) { m.above[web.Addr] = fromOthers }, []string{"withdraw 10.96.0.1/32 of 24", deletion}},
+		{"an address of an interface", func(m *model, _ *Want) {
+			m.above[web.Addr], m.received[web.Addr] = fromInterface, true
+		}, []string{deletion}},
+		{"somebody else's mapping at the address", func(m *model, _ *Want) {
+			m.static[mustKey("10.96.0.1:53/UDP")], m.received[web.Addr] = "cni", true
+		}, []string{deletion}},
+		{"made one of VPP in the same batch", func(_ *model, want *Want) { want.Interfaces[7] = true }, []string{
+			"interface_add_del_feature", "interface_add_del_feature", "withdraw 10.96.0.1/32 of 24", deletion,
+		}},
+		{"left behind", func(m *model, _ *Want) { m.received[netip.MustParseAddr("10.96.0.9")] = true }, []string{deletion, "withdraw 10.96.0.9/32 of 24"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, want := newModel(), &Want{Rows: byKey(other), Interfaces: map[uint32]bool{1: true}}
+			sentTo(t, m, Diff(m.read(t), want, true))
+			m.load(web)
+			c.change(m, want)
+			check(t, "messages", c.sent, sentTo(t, m, Diff(m.read(t), want, true)))
+			check(t, "operations left", nil, Diff(m.read(t), want, true))
+		})
+	}
+}
+
+// TestReleaseIsForBalancedRows: VPP takes back the address of a static mapping itself.
+func TestReleaseIsForBalancedRows(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	static := row.with(func(r *Row) { r.Kind = Static })
+	have := NewState()
+	have.Foreign[mustKey("10.96.0.3:80/TCP")], have.Pool = "somebody", []netip.Addr{netip.MustParseAddr("10.96.0.4")}
+	for _, c := range []struct {
+		op   Op
+		want bool
+	}{
+		{Op{Verb: DelRow, Key: row.Key, Row: &row}, true},
+		{Op{Verb: DelRow, Key: row.Key, Row: &static}, false},
+		{Op{Verb: AddRow, Key: row.Key, Row: &row}, false},
+		{Op{Verb: DelRow, Key: mustKey("10.96.0.3:443/TCP"), Row: &row}, false},
+		{Op{Verb: DelRow, Key: mustKey("10.96.0.4:443/TCP"), Row: &row}, false},
+	} {
+		ops := []Op{c.op}
+		if Release(have, ops); ops[0].Release != c.want {
+			t.Errorf("%s: released %v, want %v", c.op, ops[0].Release, c.want)
+		}
+	}
+}
+
+// silentFIB is a VPP whose answers to questions about routes are an error.
+type silentFIB struct {
+	*model
+	err error
+}
+
+func (s silentFIB) Do(ctx context.Context, reqs []api.Message) ([]link.Result, error) {
+	if _, asks := reqs[0].(*ip.IPRouteLookupV2); asks {
+		return []link.Result{{Err: s.err}}, nil
+	}
+	return s.model.Do(ctx, reqs)
+}
+
+// TestReleaseWithoutAnswer: who is not told what VPP has at an address deletes nothing, or the address would be left behind. A VPP that cannot
+// tell, or that has nothing there, loses the row alone.
+func TestReleaseWithoutAnswer(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	for _, c := range []struct {
+		answer, want error
+	}{
+		{link.ErrUnknown, link.ErrNotSent},
+		{link.ErrNotSent, link.ErrNotSent},
+		{nil, link.ErrNotSent}, // of no type that it may have
+		{link.ErrUnsupported, nil},
+		{&link.RetvalError{Retval: retNoSuchEntry}, nil},
+	} {
+		m := newModel()
+		m.enabled, m.sessions = true, 1000
+		m.load(row)
+		ops := []Op{{Verb: DelRow, Key: row.Key, Row: &row, Release: true}, {Verb: Forwarding}}
+		for _, result := range Apply(t.Context(), silentFIB{m, c.answer}, ops) {
+			if !errors.Is(result.Err, c.want) || (result.Err == nil) != (c.want == nil) || result.Unknown {
+				t.Errorf("answered with %v: %s: error %v, unknown %v", c.answer, result.Op, result.Err, result.Unknown)
+			}
+		}
+		if _, held := m.rows[row.Key]; held != (c.want != nil) {
+			t.Errorf("answered with %v: row there %v", c.answer, held)
+		}
+	}
+}
+
+// TestReadWithoutSources: an old VPP, of which nothing can be known, is read like one that has left nothing behind.
+func TestReadWithoutSources(t *testing.T) {
+	for _, name := range []string{"fib_source_dump", "ip_route_v2_dump"} {
+		m := newModel()
+		m.enabled, m.sessions = true, 1000
+		m.received[loopback] = true
+		answer := link.ErrUnsupported
+		m.fault = func(msg api.Message) error {
+			if msg.GetMessageName() == name {
+				return answer
+			}
+			return nil
+		}
+		check(t, "received", map[netip.Addr]bool{}, m.read(t).Received)
+		answer = link.ErrDown
+		if _, err := Read(t.Context(), m); !errors.Is(err, link.ErrDown) {
+			t.Errorf("%s: error %v, want %v", name, err, link.ErrDown)
+		}
+	}
+}
