@@ -5,13 +5,14 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// audit asks the renderers now and then to compare VPP with what they think it holds, so that damage done by others does not last.
+// audit has the renderers say again now and then what they have told the services: that may have been lost. They say it when they have compared VPP
+// with what they think it holds, which they do by themselves (vigil), so that damage done by others does not last.
 type audit struct{ deps *Deps }
 
 // reasonAudit is why VPP is read now and then. A read for this reason that finds nothing is not worth an entry in the journal.
 const reasonAudit = "periodic drift check"
 
-// auditTick starts a check.
+// auditTick asks them.
 type auditTick struct{}
 
 func newAudit(d *Deps) runtime.Behaviour { return &audit{d} }

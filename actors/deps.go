@@ -65,8 +65,11 @@ type Timing struct {
 	Retry time.Duration
 	// Rediscover is the longest time between two looks at VPP's interfaces: addresses and routes have no events. Default 5 s.
 	Rediscover time.Duration
-	// Audit is the interval of the drift check. Default 60 s.
+	// Audit is the longest time between two drift checks of a renderer, unless work or VPP keeps it from that, and the interval at which
+	// everybody is told again what became of him. Default 60 s.
 	Audit time.Duration
+	// AuditLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 1 s.
+	AuditLeast time.Duration
 	// Digest is the interval of the comparison between the source and the registry. Default 5 s.
 	Digest time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s. Default 1 s.
@@ -87,6 +90,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Retry, time.Second)
 	set(&t.Rediscover, 5*time.Second)
 	set(&t.Audit, time.Minute)
+	set(&t.AuditLeast, time.Second)
 	set(&t.Digest, 5*time.Second)
 	set(&t.Backoff, time.Second)
 	set(&t.Patience, 30*time.Second)

@@ -65,7 +65,9 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 	i.report(c, false, "VPP's interfaces are not known yet", 0)
 	i.load(c)
 	i.askLink(c)
-	c.Send(c.PID(PathRegistry), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
+	for _, path := range []string{PathRegistry, PathWatch} { // local endpoints, pods
+		c.Send(c.PID(path), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
+	}
 	i.keep(c)
 	c.After(i.deps.Timing.Rediscover, &interfacesTick{})
 	c.Ready()

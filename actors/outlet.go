@@ -18,19 +18,21 @@ type outlet struct {
 	link    *messages.LinkState
 	boot    string    // of the last VPP that was there
 	verify  string    // why a read of VPP is wanted although we believe to know it; "" = it is not
-	retell  bool      // after that read, every service is told where it stands, whether it has been told or not
+	retell  bool      // after the next read, every service is told where it stands, whether it has been told or not
 	damaged bool      // what was read was not what we knew; until it is repaired we are not ready
 	once    bool      // everything has been programmed once in this life
 	full    time.Time // when the read began after which everything is being programmed; zero = none
 	delayed time.Time // nothing is sent to VPP before
 	reread  time.Time // VPP is not read for verify before
+	vigil   vigil     // when it is read although nobody wants that
+	wake    func()    // cancels the timer of the vigil; nil = there is none
 	refused error     // the last operation on no single thing, or read, that VPP refused
 	refusal int       // how often in a row
 	unread  bool      // it was a read
 }
 
 func newOutlet(d *Deps, object string) outlet {
-	return outlet{deps: d, object: object, link: &messages.LinkState{}}
+	return outlet{deps: d, object: object, link: &messages.LinkState{}, vigil: newVigil(d.Timing)}
 }
 
 // linkChanged reports whether what VPP holds is not known any more, because the connection is another one, and whether what VPP refused
@@ -54,15 +56,38 @@ func (o *outlet) linkChanged(m *messages.LinkState) (lost, reborn bool) {
 func (o *outlet) open(c *runtime.Context) bool { return o.link.GetUp() && !o.delayed.After(c.Now()) }
 
 // doubts reports whether VPP should be read now although we believe to know it.
-func (o *outlet) doubts(c *runtime.Context) bool { return o.verify != "" && !o.reread.After(c.Now()) }
+func (o *outlet) doubts(c *runtime.Context) bool {
+	return o.verify != "" && !o.reread.After(c.Now()) || o.vigil.overdue(c.Now())
+}
+
+// asked has VPP read for a reason that somebody has given. The audit gives none: for it VPP is read when its turn comes, and then everybody is
+// told what became of him.
+func (o *outlet) asked(m *messages.Verify) {
+	if o.retell = true; m.GetReason() != reasonAudit {
+		o.verify = m.GetReason()
+	}
+}
+
+// rest waits a while after a reading that began at an instant, until VPP is read again for no reason.
+func (o *outlet) rest(c *runtime.Context, began time.Time) {
+	if o.wake != nil {
+		o.wake()
+	}
+	o.vigil.looked(began, c.Now())
+	o.wake = c.After(o.vigil.pause, &vigilTick{})
+}
 
 // reading tells why VPP is being read, and that it need not be for the same reason again.
 func (o *outlet) reading(known bool) (reason string) {
 	reason, o.verify = o.verify, ""
-	if !known {
+	switch {
+	case !known:
 		return causeUnknown
+	case reason == "":
+		return reasonAudit
+	default:
+		return reason
 	}
-	return reason
 }
 
 // readFailed has VPP read again: after a while, or when it is back.

@@ -108,7 +108,7 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 			r.enter(m)
 		}
 	case *messages.Verify:
-		r.verify, r.retell = m.GetReason(), true
+		r.asked(m)
 	case *messages.Resync:
 		r.resync(c, m)
 	case *externalWants:
@@ -123,6 +123,7 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 		r.guardApplied(c, m)
 	case *rendererTick:
 		r.tick(c)
+	case *vigilTick: // the next look at VPP is due
 	case *healthBeat:
 		r.keep(c)
 		r.repeat(c)
@@ -191,6 +192,9 @@ func (r *renderer) pump(c *runtime.Context) {
 	}
 	r.startBatch(c)
 	r.unprotect(c)
+	if r.work == nil && r.vigil.due(c.Now()) {
+		r.startRead(c)
+	}
 }
 
 // enter adopts the interfaces when all is known about them: a role that comes later would have every row walked for it and leave entries in

@@ -290,16 +290,18 @@ func TestGuardRepairsWhatOthersDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.forget()
-		s.tell(&messages.Verify{Reason: reasonAudit})
+		s.run(s.deps.Timing.AuditLeast)
 		if got := s.lists(); got != good || !s.readiness().GetOk() {
 			t.Errorf("%v, VPP has\n%s\nwant\n%s", s.readiness(), got, good)
 		}
 		if v := latest[*messages.Verified](s, PathIntrospect); v.GetDifferences() != 1 {
 			t.Errorf("found %v", v)
 		}
-		writes, _ := s.wrote(func() { s.tell(&messages.Verify{Reason: reasonAudit}) })
-		if writes != 0 {
-			t.Errorf("%d writes by a check that finds nothing", writes)
+		s.forget()
+		checks := s.wire.checks
+		writes, _ := s.wrote(func() { s.run(10 * s.deps.Timing.AuditLeast) })
+		if told := all[*messages.Event](s, PathJournal); writes != 0 || len(told) > 0 || s.wire.checks < checks+9 {
+			t.Errorf("%d writes by %d checks that find nothing, and in the journal %v", writes, s.wire.checks-checks, told)
 		}
 	})
 }

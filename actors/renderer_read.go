@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -16,7 +17,7 @@ func (r *renderer) startRead(c *runtime.Context) {
 	post, caller := c.Post(), r.deps.Link
 	guard := r.have == nil || r.guard.needed() // others may change lists, and who has none of ours needs none
 	c.Go("read", func(ctx context.Context) {
-		m := &readDone{work: w}
+		m, ctx := &readDone{work: w}, purpose(ctx, w.reason)
 		if m.state, m.err = nat44.Read(ctx, caller); m.err == nil && guard {
 			m.lists = readLists(ctx, caller)
 			m.err = m.lists.err
@@ -28,6 +29,7 @@ func (r *renderer) startRead(c *runtime.Context) {
 // read adopts what VPP holds and puts every row that may differ on the list.
 func (r *renderer) read(c *runtime.Context, m *readDone) {
 	r.work, r.outside.stale = nil, true
+	r.rest(c, m.began)
 	if m.session != r.link.GetSession() {
 		return
 	}
@@ -43,7 +45,9 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	for _, k := range news {
 		r.touch(k)
 	}
-	r.guard.reconsider() // rows of others come and go also where nobody has a row
+	if before == nil || !maps.Equal(before.Foreign, r.have.Foreign) {
+		r.guard.reconsider() // rows of others come and go also where nobody has a row
+	}
 	differences, settled := r.compare()
 	news = append(news, settled...)
 	if before != nil {

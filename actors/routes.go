@@ -89,7 +89,7 @@ func (r *refuser) Receive(c *runtime.Context, msg any) {
 			r.settle(c)
 		}
 	case *messages.Verify:
-		r.verify, r.retell = m.GetReason(), true
+		r.asked(m)
 	case *messages.Resync:
 		r.resync(c, m)
 	case *routesRead:
@@ -98,6 +98,7 @@ func (r *refuser) Receive(c *runtime.Context, msg any) {
 		r.applied(c, m)
 	case *rendererTick:
 		r.tick(c)
+	case *vigilTick: // the next look at VPP is due
 	case *healthBeat:
 		r.keep(c)
 		r.repeat(c)

@@ -25,6 +25,9 @@ func (r *refuser) pump(c *runtime.Context) {
 			r.sweep(c)
 		}
 		r.startBatch(c)
+		if r.work == nil && r.vigil.due(c.Now()) {
+			r.startRead(c)
+		}
 	}
 }
 
@@ -34,7 +37,7 @@ func (r *refuser) startRead(c *runtime.Context) {
 	r.work = w
 	post, caller, prefixes := c.Post(), r.deps.Link, r.have.Prefixes(r.claims.Want())
 	c.Go("read", func(ctx context.Context) {
-		state, err := routes.Read(ctx, caller, prefixes...)
+		state, err := routes.Read(purpose(ctx, w.reason), caller, prefixes...)
 		post(&routesRead{w, state, err})
 	})
 }
@@ -42,6 +45,7 @@ func (r *refuser) startRead(c *runtime.Context) {
 // read adopts what VPP holds and puts every route that differs on the list.
 func (r *refuser) read(c *runtime.Context, m *routesRead) {
 	r.work = nil
+	r.rest(c, m.began)
 	if m.session != r.link.GetSession() {
 		return
 	}

@@ -76,8 +76,8 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 		}
 	case *messages.Pull:
 		w.deps.Source.Refresh()
-	case *messages.Resync: // of an earlier sibling
-		if m.GetSibling() == "nodes" && w.node != nil {
+	case *messages.Resync: // of an earlier sibling, or of the interfaces
+		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
 			w.tellNode(c)
 		} else {
 			w.deps.Source.Refresh()

@@ -57,6 +57,7 @@ func TestWatchAsksTheSourceForWhoeverAsksIt(t *testing.T) {
 		"a new registry":       {&messages.Resync{Sibling: "registry"}, 1},
 		"a new spawner":        {&messages.Resync{Sibling: "services"}, 1},
 		"nodes need no list":   {&messages.Resync{Sibling: "nodes"}, 0},
+		"nor do interfaces":    {&messages.Resync{Sibling: "interfaces"}, 0},
 		"something irrelevant": {&messages.Verify{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

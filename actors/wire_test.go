@@ -25,7 +25,8 @@ type wire struct {
 	state      *messages.LinkState
 	told       chan struct{} // holds a token while Run has not reported the state
 	writes     int           // requests that change VPP
-	reads      int           // dumps of the rows
+	reads      int           // dumps of the rows for a reason
+	checks     int           // and by the clock
 	boots      int
 	refuse     func(api.Message) error // nil = VPP decides; an error is the answer
 	after      func(api.Message)       // sees every request that changed VPP, when it has; nil = nobody does
@@ -133,7 +134,7 @@ func (w *wire) breakAfter(n int) {
 	w.breakAt = n
 }
 
-// counts returns how often VPP was written to and its rows were read.
+// counts returns how often VPP was written to and its rows were read for a reason.
 func (w *wire) counts() (writes, reads int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,8 +207,8 @@ func changes(req api.Message) bool {
 }
 
 // Dump satisfies link.Caller.
-func (w *wire) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
-	details, err := w.dump(req)
+func (w *wire) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
+	details, err := w.dump(req, link.IsRoutine(ctx))
 	for _, d := range details {
 		if strings.HasSuffix(d.GetMessageName(), "_details") {
 			each(d)
@@ -216,7 +217,7 @@ func (w *wire) Dump(_ context.Context, req api.Message, each func(api.Message)) 
 	return err
 }
 
-func (w *wire) dump(req api.Message) ([]api.Message, error) {
+func (w *wire) dump(req api.Message, routine bool) ([]api.Message, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.state.GetUp() {
@@ -226,7 +227,11 @@ func (w *wire) dump(req api.Message) ([]api.Message, error) {
 		return nil, w.unreadable
 	}
 	if req.GetMessageName() == "nat44_lb_static_mapping_dump" {
-		w.reads++
+		if routine {
+			w.checks++
+		} else {
+			w.reads++
+		}
 	}
 	if w.bare && strings.HasPrefix(req.GetMessageName(), "acl_") {
 		return nil, link.ErrUnsupported

@@ -103,6 +103,7 @@ type world struct {
 	deps        *Deps
 	timing      Timing
 	observer    Observer
+	meter       *link.Meter // what the present agent asks VPP for
 	attachments AttachmentStore
 	system      *runtime.System
 	readiness   *Readiness
@@ -145,8 +146,9 @@ func (w *world) startWith(from kube.Source) {
 		default:
 		}
 	}}, log)
+	w.meter = link.NewMeter(vpp)
 	w.deps = &Deps{
-		NodeName: testNode, Source: from, Link: vpp, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
+		NodeName: testNode, Source: from, Link: w.meter, InterfaceEvents: hints, NAT44: nat44.Config{Node: testNode, Pads: true},
 		Readiness: w.readiness, Log: log, Timing: w.timing, Observer: w.observer, Attachments: w.attachments, Serving: testServing(),
 	}
 	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { w.fatal.Store(&reason) }})

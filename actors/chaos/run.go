@@ -152,7 +152,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		if err := w.sim.RunFor(70 * time.Second); err != nil { // past the periodic reads
 			return nil, err
 		}
-		writes, reads := w.vpp.Writes, w.vpp.Reads
+		writes, reads := w.vpp.Writes, w.vpp.Reads-w.vpp.Checks
 		if err := w.sys.Kill(d.path); err != nil {
 			return []string{"I8: " + err.Error()}, nil
 		}
@@ -162,7 +162,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 		if w.vpp.Writes != writes {
 			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d changes of VPP", d.path, w.vpp.Writes-writes))
 		}
-		if n := w.vpp.Reads - reads; n > d.reads+1 { // a periodic one may fall into the time
+		if n := w.vpp.Reads - w.vpp.Checks - reads; n > d.reads {
 			wrong = append(wrong, fmt.Sprintf("I4: %s died, which cost %d reads of VPP, want %d", d.path, n, d.reads))
 		}
 	}

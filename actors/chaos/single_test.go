@@ -1,11 +1,15 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
 )
 
 // soon is how long it may take, and a poll.
@@ -20,7 +24,6 @@ var slower = map[string]struct {
 	"VPP refuses":            {5 * time.Second, "every refusal is tried again after 1 s, 2 s, ..."},
 	"table full":             {10 * time.Second, "the same: the longer it lasted, the longer the last wait"},
 	"slow list":              {5 * time.Second, "the list itself takes up to 4 s"},
-	"rows stolen":            {61 * time.Second, "VPP tells nobody; the periodic read finds out"},
 	"poisoned service":       {32 * time.Second, "it is in quarantine for 30 s, the others are not"},
 	"panics before messages": {32 * time.Second, "a crash loop: back-off, at worst quarantine"},
 	"panics after messages":  {32 * time.Second, "the same"},
@@ -62,4 +65,24 @@ func TestSingleFaults(t *testing.T) {
 		table = append(table, fmt.Sprintf("%-24s median %8v  slowest %8v (seed %d)", kind, all[len(all)/2].Round(time.Millisecond), worst.Round(time.Millisecond), who))
 	}
 	t.Logf("until all is well after the end of the fault:\n%s", strings.Join(table, "\n"))
+}
+
+// TestKillEachActor: whoever dies while nothing changes, all is well within a second.
+func TestKillEachActor(t *testing.T) {
+	for _, path := range []string{
+		actors.PathJournal, actors.PathIntrospect, actors.PathHealer, actors.PathDataplane, actors.PathLink, actors.PathInterfaces,
+		actors.PathRenderer("nat44"), actors.PathRenderer("routes"), actors.PathAudit, actors.PathSessions, actors.RootName + "/world", actors.PathRegistry,
+		actors.PathNodes, actors.PathServices, actors.PathWatch, actors.PathExternal,
+	} {
+		for seed := range uint64(6) {
+			var err error
+			r, broken := alone(func(w *world, _ *rand.Rand) { err = w.sys.Kill(path) }, seed)
+			if err = errors.Join(err, broken); err != nil {
+				t.Fatal(path, err)
+			}
+			if !r.OK() || r.Converged > soon {
+				t.Errorf("%s, seed %d: %v, %s", path, seed, r.Converged, strings.Join(r.Violations, "\n"))
+			}
+		}
+	}
 }

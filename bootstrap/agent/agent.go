@@ -131,7 +131,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
-			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
+			AuditLeast: a.cfg.Healing.DriftCheckLeast.Duration(),
+			Backoff:    a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
 		},
 	}
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }

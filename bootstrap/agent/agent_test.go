@@ -186,7 +186,9 @@ func TestStartRefuses(t *testing.T) {
 
 // TestSecondAgentTouchesNothing: an agent that was started twice by mistake ends before it connects to VPP.
 func TestSecondAgentTouchesNothing(t *testing.T) {
-	first := run(t, everything(t))
+	cfg := everything(t)
+	cfg.Healing.DriftCheckLeast = cfg.Healing.DriftCheckInterval
+	first := run(t, cfg)
 	ready(t, first)
 	before := first.Simulator().Counters().String()
 	second := everything(t)

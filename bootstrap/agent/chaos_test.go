@@ -11,13 +11,17 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
 // stageFor starts an agent with chaos that is at rest.
-func stageFor(t *testing.T) *Agent {
+func stageFor(t *testing.T, with ...func(*config.Agent)) *Agent {
 	t.Helper()
 	cfg := everything(t)
 	cfg.API.EnableChaos = true
+	for _, change := range with {
+		change(cfg)
+	}
 	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
@@ -135,7 +139,7 @@ func TestDrill(t *testing.T) {
 
 // TestDrillFindsDamage: a row that somebody takes out of VPP while an agent calls itself ready ends the drill as violated.
 func TestDrillFindsDamage(t *testing.T) {
-	a := stageFor(t)
+	a := stageFor(t, func(c *config.Agent) { c.Healing.DriftCheckLeast = c.Healing.DriftCheckInterval }) // or it were repaired at once
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
 		For: live.Duration(time.Hour), Converge: live.Duration(time.Second), Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}},
 	}))(t)

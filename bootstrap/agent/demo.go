@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -23,6 +24,9 @@ func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error)
 
 // Simulator is the simulated VPP, nil with a real one.
 func (a *Agent) Simulator() *simulator.VPP { return a.simulated }
+
+// Usage is what was asked of VPP, by an agent with chaos; what nobody has given a reason for, checks and read-backs, is not among RowReads.
+func (a *Agent) Usage() link.Usage { return a.stage.Usage() }
 
 // Kill makes an actor fail, as if it had panicked.
 func (a *Agent) Kill(path string) error { return a.system.Kill(path) }

@@ -40,6 +40,8 @@ type Options struct {
 	// Out gets the report, Log the log of the agent.
 	Out io.Writer
 	Log *slog.Logger
+
+	blind bool // the agent does not look for damage in VPP: a test wants to see that it is seen
 }
 
 // Run runs the demo until its proof is done (Options.Exit) or ctx ends. The error is nil only if everything held.
@@ -111,6 +113,9 @@ func start(o *Options, dir string) (*agent.Agent, error) {
 	cfg.Services.ServiceCIDRs, cfg.Services.ClusterCIDRs = []string{"10.96.0.0/16"}, []string{"10.1.0.0/16"}
 	cfg.API.HTTPAddress, cfg.API.ControlSocket = o.HTTPAddress, filepath.Join(dir, "control.sock")
 	cfg.API.EnableChaos, cfg.API.HealthzBindAddress = true, ""
+	if o.blind {
+		cfg.Healing.DriftCheckLeast = cfg.Healing.DriftCheckInterval
+	}
 	a, err := agent.Start(cfg, o.Log)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		cfg.API.HTTPAddress = "127.0.0.1:0" // the usual port is taken, for example by another demo

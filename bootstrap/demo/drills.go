@@ -11,16 +11,13 @@ import (
 // errUnsettled says that the agent was not in sync in time.
 var errUnsettled = errors.New("not in sync after " + settleTimeout.String())
 
-// rowsDump is the message that reads our rows; one of it is one pass over VPP.
-const rowsDump = "nat44_lb_static_mapping_dump"
-
 // quietFor is how long the demo watches VPP after a fault: long enough for the actors to repeat themselves.
 const quietFor = 1500 * time.Millisecond
 
 // kill makes one actor fail and counts what VPP notices of it until everything has been in sync again for a while.
 func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	drill := Drill{Fault: what}
-	before, rows, restarts := a.Simulator().Counters(), a.Simulator().Rows(), a.Restarts(path)
+	before, usage, rows, restarts := a.Simulator().Counters(), a.Usage(), a.Simulator().Rows(), a.Restarts(path)
 	started := time.Now()
 	if err := a.Kill(path); err != nil {
 		return drill, fmt.Errorf("%s: %w", what, err)
@@ -38,7 +35,7 @@ func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	case <-time.After(a.quiet):
 	}
 	after := a.Simulator().Counters()
-	drill.VPPWrites, drill.VPPReads = after.Mutating()-before.Mutating(), after.Of(rowsDump)-before.Of(rowsDump)
+	drill.VPPWrites, drill.VPPReads = after.Mutating()-before.Mutating(), a.Usage().RowReads-usage.RowReads
 	drill.OK = drill.VPPWrites == 0 && drill.VPPReads <= 1 && slices.Equal(rows, a.Simulator().Rows())
 	return drill, nil
 }

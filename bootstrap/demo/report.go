@@ -70,7 +70,8 @@ type Probe struct {
 type Drill struct {
 	// Fault says what was done.
 	Fault string `json:"fault"`
-	// VPPWrites and VPPReads are the messages that changed VPP and the passes that read its rows until everything was quiet again.
+	// VPPWrites and VPPReads are the messages that changed VPP and the passes that read its rows until everything was quiet again, periodic checks
+	// not among them.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Recovered is the time until everything was in sync again.

@@ -28,6 +28,7 @@ func running(t *testing.T) *stage {
 	t.Helper()
 	dir := t.TempDir()
 	o := options(t)
+	o.blind = true
 	services, err := o.cluster(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -21,16 +21,16 @@ type Runner interface {
 // Meter is a Runner that counts what is asked of VPP through it, for whoever wants to know what something has cost. It changes nothing.
 type Meter struct {
 	Runner
-	writes, rowReads, refused, boots atomic.Uint64
-	boot                             atomic.Pointer[string] // of the latest VPP that was connected
+	writes, rowReads, rowChecks, refused, boots atomic.Uint64
+	boot                                        atomic.Pointer[string] // of the latest VPP that was connected
 }
 
 // Usage is what a Meter has counted since its start.
 type Usage struct {
 	// Writes counts requests that change the configuration of VPP, successful or not. Freeing sessions is none.
 	Writes uint64
-	// RowReads counts how often the rows of services were read.
-	RowReads uint64
+	// RowReads counts how often the rows of services were read for a reason, RowChecks how often by the clock (Routine).
+	RowReads, RowChecks uint64
 	// Refused counts requests that change something and that VPP answered with a return code other than 0.
 	Refused uint64
 	// Boots counts how often another VPP was met than before, which knows nothing of what the last one held; the first one counts.
@@ -42,7 +42,9 @@ func NewMeter(r Runner) *Meter { return &Meter{Runner: r} }
 
 // Usage returns what was counted.
 func (m *Meter) Usage() Usage {
-	return Usage{Writes: m.writes.Load(), RowReads: m.rowReads.Load(), Refused: m.refused.Load(), Boots: m.boots.Load()}
+	return Usage{
+		Writes: m.writes.Load(), RowReads: m.rowReads.Load(), RowChecks: m.rowChecks.Load(), Refused: m.refused.Load(), Boots: m.boots.Load(),
+	}
 }
 
 // Run satisfies Runner.
@@ -78,7 +80,11 @@ func (m *Meter) Do(ctx context.Context, reqs []api.Message) ([]Result, error) {
 func (m *Meter) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
 	switch req.GetMessageName() {
 	case "nat44_lb_static_mapping_dump", "cnat_translation_dump":
-		m.rowReads.Add(1)
+		if IsRoutine(ctx) {
+			m.rowChecks.Add(1)
+		} else {
+			m.rowReads.Add(1)
+		}
 	}
 	return m.Runner.Dump(ctx, req, each)
 }

@@ -20,9 +20,9 @@ var errInjected = errors.New("injected: broken")
 
 // Properties of the simulated connection.
 const (
-	windowSize   = 16              // requests that are on their way at a time
-	replyTimeout = 5 * time.Second // a request without an answer ends the session
-	roundTrip    = 300 * time.Microsecond
+	windowSize   = 16                    // requests that are on their way at a time
+	replyTimeout = 5 * time.Second       // a request without an answer ends the session
+	roundTrip    = 50 * time.Microsecond // VPP 25.10 takes 15 to 30
 )
 
 // Time is who lets functions wait in virtual time; runtime.Sim of package actors/runtime is one.
@@ -46,8 +46,8 @@ type Stream struct {
 	Lose int
 	// Refuse lets so many changes be refused with an error.
 	Refuse int
-	// Writes counts changes of VPP, Reads dumps of the rows.
-	Writes, Reads int
+	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were routine (link.Routine).
+	Writes, Reads, Checks int
 
 	time    Time
 	session uint64
@@ -271,7 +271,7 @@ func changes(req api.Message) bool {
 }
 
 // Dump satisfies link.Caller.
-func (d *Stream) Dump(_ context.Context, req api.Message, each func(api.Message)) error {
+func (d *Stream) Dump(ctx context.Context, req api.Message, each func(api.Message)) error {
 	if !d.up {
 		return link.ErrDown
 	}
@@ -284,6 +284,9 @@ func (d *Stream) Dump(_ context.Context, req api.Message, each func(api.Message)
 	}
 	if req.GetMessageName() == rowsDump {
 		d.Reads++
+		if link.IsRoutine(ctx) {
+			d.Checks++
+		}
 	}
 	details, err := d.VPP.Exec(req)
 	if errors.Is(err, simulator.ErrUnknownMessage) {

@@ -45,7 +45,7 @@ type Record struct {
 	// Recovered is how long it took after the end until all was well again, for good.
 	Recovered Duration `json:"recovered,omitempty"`
 	// VPPWrites and VPPReads are the changes of VPP's configuration and the reads of all rows from the beginning until all was well and quiet.
-	// A periodic check that falls into that time is counted, too.
+	// Periodic checks are not among the latter.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Outcome is one line for an operator; "" = not known yet.

@@ -50,7 +50,7 @@ type RunStatus struct {
 	// Faults counts those that were injected, Skipped those that the limits, or a lack of targets, did not allow.
 	Faults  int `json:"faults"`
 	Skipped int `json:"skipped"`
-	// VPPWrites and VPPReads are what it has cost: changes of the configuration, reads of all rows. Periodic checks are among the latter.
+	// VPPWrites and VPPReads are what it has cost: changes of the configuration, reads of all rows. Periodic checks are not among the latter.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Converged is how long it took after the last fault until all was well.
