@@ -60,6 +60,7 @@ func (w *world) wrong() []string {
 		say("I11: gave up: %s", w.fatal)
 	}
 	wrong = append(wrong, w.wrongRoutes()...)
+	wrong = append(wrong, w.leftBehind()...)
 	wrong = append(wrong, w.wrongStatuses()...)
 	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes())
 }

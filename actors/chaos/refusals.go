@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	kubeservice "github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
@@ -40,6 +41,25 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 	}
 	maps.DeleteFunc(want, func(p netip.Prefix, _ bool) bool { return left[p] })
 	return want
+}
+
+// leftBehind finds addresses that NAT44 has made VPP's own and for which nobody has a row any more (I1): who ever has such an address is not reached.
+func (w *world) leftBehind() (wrong []string) {
+	state, err := nat44.Read(context.Background(), w.vpp.Reader())
+	if err != nil {
+		return []string{"I1: " + err.Error()}
+	}
+	kept := map[netip.Addr]bool{}
+	for _, row := range w.rows() {
+		kept[row.At.Addr()] = true
+	}
+	for addr := range state.Received {
+		if !kept[addr] {
+			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own, but nobody has a row there", addr))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
 }
 
 // wrongRoutes compares the routes of ours in VPP with what has to be refused (I1).

@@ -28,13 +28,16 @@ const (
 
 var (
 	roundsFor = flag.Duration("for", wallTroubles, "for how long rounds of worlds with threads are begun; CI plays a minute with the race detector")
-	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = another one each time")
+	firstSeed = flag.Uint64("seed", 0, "seed of the first world with threads; 0 = another one each time where -for asks for a campaign, else 1")
 )
 
 // TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and time that only runs faster; it is for the race detector, and
 // for what a simulation on one goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as well.
 func TestOnDispatcher(t *testing.T) {
-	seed := cmp.Or(*firstSeed, rand.Uint64N(1_000_000))
+	seed := cmp.Or(*firstSeed, 1) // whoever changes something else is not told of a seed that nobody has played before
+	if *firstSeed == 0 && *roundsFor > wallTroubles {
+		seed = rand.Uint64N(1_000_000)
+	}
 	t.Logf("seeds from %d; repeat with -run TestOnDispatcher -seed %d", seed, seed)
 	total := tally{struck: Counts{}}
 	for began := time.Now(); total.worlds == 0 || time.Since(began) < *roundsFor && !t.Failed(); {
