@@ -23,6 +23,7 @@ type healer struct {
 	turned  map[string]turn
 	ladder  *ladder
 	started time.Time
+	ticked  time.Time // the last look at everybody
 }
 
 // heard is the last word of a part.
@@ -55,7 +56,7 @@ func (*Deps) advisory() []string { return []string{"sessions", "external"} }
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
 	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
-	h.ladder, h.started = newLadder(h.deps.Timing.Patience), c.Now()
+	h.ladder, h.started, h.ticked = newLadder(h.deps.Timing.Patience), c.Now(), c.Now()
 	h.publish(c)
 	c.After(healthRepeat, &healthTick{})
 	c.Ready()
@@ -79,12 +80,22 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 		c.Reply(h.page())
 	case *healthTick:
 		h.publish(c)
+		h.awake(c.Now())
 		h.heal(c)
 		if !h.ready {
 			h.log(c)
 		}
 		c.After(healthRepeat, &healthTick{})
 	}
+}
+
+// awake notices that its own time was late: the machine slept, the process was stopped, or the healer was held up. Nobody is to be healed for not
+// having got well in that time.
+func (h *healer) awake(now time.Time) {
+	if late := now.Sub(h.ticked) - healthRepeat; late > healthRepeat {
+		h.ladder.slept(late)
+	}
+	h.ticked = now
 }
 
 // publish computes readiness from scratch.

@@ -250,6 +250,28 @@ func TestFailedResyncClimbs(t *testing.T) {
 	})
 }
 
+// TestSleepIsNoIllness: the machine sleeps while something is wrong. Nobody could do anything about it meanwhile, so nobody is restarted for that.
+func TestSleepIsNoIllness(t *testing.T) {
+	inHospital(t, func(h *hospital) {
+		unreadable := func(err error) {
+			h.wire.mu.Lock()
+			defer h.wire.mu.Unlock()
+			h.wire.unreadable = err
+		}
+		unreadable(errors.New("no dump"))
+		h.kill(PathRenderer(nat))
+		h.run(10 * time.Second)
+		if page := h.healing(); len(page.Cases) != 1 {
+			t.Fatalf("cases %+v", page.Cases)
+		}
+		unreadable(nil)
+		h.sim.Skip(3 * h.deps.Timing.Patience)
+		h.settle(time.Minute)
+		h.run(time.Minute)
+		h.expect(map[string][2]int{})
+	})
+}
+
 // healing asks the healer.
 func (h *hospital) healing() *HealingPage {
 	h.Helper()

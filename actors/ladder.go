@@ -119,6 +119,16 @@ func (l *ladder) ill(part, reason string, lowest rung, now time.Time) rung {
 	return l.climb(part, ill, now)
 }
 
+// slept puts off whatever is waited for by a time in which nobody could do anything.
+func (l *ladder) slept(d time.Duration) {
+	for _, ill := range l.cases {
+		ill.since, ill.until = ill.since.Add(d), ill.until.Add(d)
+		if !ill.paused.IsZero() {
+			ill.paused = ill.paused.Add(d)
+		}
+	}
+}
+
 // withoutNumbers leaves the words of a reason.
 func withoutNumbers(reason string) string {
 	return strings.Map(func(r rune) rune {

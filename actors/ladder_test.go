@@ -88,6 +88,14 @@ func TestLadder(t *testing.T) {
 			},
 			want: []string{"30s nat44 downstream", "1m0s nat44 downstream", "1m30s nat44 downstream", "30s nat44 full", "30s nat44 downstream"},
 		},
+		"time in which nobody could do anything does not count": {
+			play: func(l *ladder) []string {
+				done := climbs(l, now, 10*time.Second, always, rungDownstream, "nat44")
+				l.slept(time.Minute)
+				return append(done, climbs(l, now.Add(70*time.Second), calm, always, rungDownstream, "nat44")...)
+			},
+			want: []string{"20s nat44 downstream"},
+		},
 	} {
 		if got := tt.play(newLadder(calm)); !slices.Equal(got, tt.want) {
 			t.Errorf("%s:\n%q\nwant\n%q", name, got, tt.want)
