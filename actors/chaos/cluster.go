@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"fmt"
+	"iter"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 
@@ -22,6 +24,8 @@ const (
 	externalIPs   = 3
 	podsPerNode   = 4
 	firstNodePort = 30000
+
+	slicesOfService = 2
 )
 
 // service is a Service, as far as it matters here.
@@ -66,6 +70,34 @@ func (k *cluster) remove(n int) {
 	if _, found := k.services[n]; found {
 		delete(k.services, n)
 		k.changed(n)
+	}
+}
+
+// collect removes what belongs to a service that is gone, as the garbage collector of Kubernetes does.
+func (k *cluster) collect(n int) {
+	for i := range slicesOfService {
+		k.removeSlice(n, i)
+	}
+}
+
+// erase removes some services with everything that belongs to them.
+func (k *cluster) erase(r *rand.Rand) {
+	for n := range serviceNames {
+		if r.IntN(3) == 0 {
+			k.remove(n)
+			k.collect(n)
+		}
+	}
+}
+
+// ordered are the services that may change, by name.
+func (k *cluster) ordered() iter.Seq2[int, service] {
+	return func(yield func(int, service) bool) {
+		for n := range serviceNames {
+			if s, exists := k.services[n]; exists && !yield(n, s) {
+				return
+			}
+		}
 	}
 }
 

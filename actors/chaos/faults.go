@@ -1,10 +1,14 @@
 package chaos
 
 import (
+	"context"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -20,8 +24,8 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"stuck actor":            (*world).stick,
 		"panics before messages": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.before, 30, 300) },
 		"panics after messages":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.after, 30, 300) },
-		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.weather.starting, 2, 6) },
-		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.weather.stopping, 2, 6) },
+		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.weather.starting, 2, 6); w.killServices(r) },
+		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.weather.stopping, 2, 6); w.killServices(r) },
 		"poisoned service":       (*world).poison,
 		// messages
 		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.lost, 5, 100) },
@@ -37,6 +41,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"rows stolen":         (*world).steal,
 		"rows put by another": (*world).occupy,
 		"rows given back":     (*world).giveBack,
+		"routes stolen":       (*world).stealRoute,
 		// API server
 		"watch gap":      (*world).blind,
 		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
@@ -44,6 +49,8 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"slow list":      func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true },
 		"object storm":   (*world).storm,
 		"cluster wiped":  (*world).wipe,
+		"made anew":      (*world).renew,
+		"gone unseen":    (*world).vanish,
 		"node IDs away":  func(w *world, r *rand.Rand) { w.nodes.lose(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node ID taken":  func(w *world, r *rand.Rand) { w.nodes.fence(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node IDs wiped": func(w *world, _ *rand.Rand) { w.nodes.wipe() },
@@ -97,6 +104,7 @@ func (w *world) stick(r *rand.Rand) {
 		return
 	}
 	box.Hold()
+	w.weather.count("actor held up")
 	w.later(seconds(r, 8), box.Release)
 }
 
@@ -150,6 +158,22 @@ func (w *world) steal(r *rand.Rand) {
 	}
 }
 
+// stealRoute removes one of our routes, with our own source: VPP lets anybody do that.
+func (w *world) stealRoute(r *rand.Rand) {
+	vpp := w.vpp.Reader()
+	state, err := routes.Read(context.Background(), vpp)
+	if err != nil || len(state.Routes) == 0 {
+		return // VPP is down, or has just begun
+	}
+	places := slices.SortedFunc(maps.Keys(state.Routes), func(a, b routes.Place) int { return a.Prefix.Addr().Compare(b.Prefix.Addr()) })
+	place := places[r.IntN(len(places))]
+	op := routes.Op{Verb: routes.Delete, Source: place.Source, Prefix: place.Prefix}
+	if done := routes.Apply(context.Background(), vpp, []routes.Op{op}); done[0].Err != nil {
+		w.breach("steal: %v", done[0].Err)
+	}
+	w.strayed++
+}
+
 // occupy puts a row of somebody else on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
 // not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
@@ -163,16 +187,28 @@ func (w *world) occupy(r *rand.Rand) {
 	retval, err := w.vpp.VPP.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: protoTCP, Tag: "theirs", Backends: []simulator.Backend{backend(1), backend(2)}})
 	if err == nil && retval == 0 {
 		w.foreign[at] = true
+		w.weather.count("row put")
 	}
 }
 
-func (w *world) giveBack(*rand.Rand) {
+// giveBack removes a row of somebody else; where there is none, one is put there before.
+func (w *world) giveBack(r *rand.Rand) {
+	if len(w.foreign) == 0 {
+		w.occupy(r)
+		w.later(seconds(r, 3), w.takeAway)
+		return
+	}
+	w.takeAway()
+}
+
+func (w *world) takeAway() {
 	for _, row := range w.rows() {
 		if at := row.At; w.foreign[at] {
 			if _, err := w.vpp.VPP.ForeignRemove(at, protoTCP); err != nil {
 				w.breach("give back: %v", err)
 			}
 			delete(w.foreign, at)
+			w.weather.count("row given back")
 			return
 		}
 	}
@@ -206,4 +242,26 @@ func (w *world) wipe(r *rand.Rand) {
 			}
 		}
 	})
+}
+
+// renew deletes one service after the other and creates it again at once, as "kubectl replace --force" does: just before everything of the old one has
+// gone, or just after that.
+func (w *world) renew(r *rand.Rand) {
+	at := time.Duration(0)
+	for n, s := range w.cluster.ordered() {
+		w.later(at, func() { w.cluster.remove(n) })
+		w.later(at+time.Duration(r.IntN(6000))*time.Microsecond, func() {
+			if _, exists := w.cluster.services[n]; !exists {
+				w.cluster.put(n, s)
+			}
+		})
+		at += 30 * time.Millisecond
+	}
+}
+
+// vanish deletes services with all that belongs to them while nobody looks: the next list has nothing of them, and nothing else says that they are gone.
+func (w *world) vanish(r *rand.Rand) {
+	w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
+	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
+	w.later(5*time.Second, func() { w.source.slow = 0 })
 }

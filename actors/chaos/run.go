@@ -124,6 +124,7 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 // still checks that nothing is left to do (I1, I10): nobody writes, nobody turns unready.
 func (w *world) still() (wrong []string, err error) {
 	writes, since := w.vpp.Writes, w.deps.Readiness.Load().Since
+	w.remedies.over = true
 	if err := w.sim.RunFor(stillFor); err != nil {
 		return nil, err
 	}
@@ -147,6 +148,7 @@ func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 	if keys := w.cluster.keys(); len(keys) > 0 {
 		all = append(all, drill{actors.PathService(keys[r.IntN(len(keys))]), 0})
 	}
+	w.remedies.killed = true
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, d := range all {
 		if err := w.sim.RunFor(70 * time.Second); err != nil { // past the periodic reads

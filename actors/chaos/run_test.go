@@ -37,9 +37,57 @@ func TestSeeds(t *testing.T) {
 		t.Errorf("seed %d: %s", f.Seed, strings.Join(f.Violations, "\n"))
 	}
 	t.Logf("%d messages, slowest %v, %v", report.Steps, report.Slowest, report.Struck)
+	if !report.OK() || report.Seeds < o.Seeds {
+		return
+	}
+	planned := Counts{}
+	for seed := range uint64(o.Seeds) {
+		for _, step := range NewPlan(seed, o.Swarm).Steps {
+			planned[step.What]++
+		}
+	}
 	for name := range faultKinds() {
-		if report.OK() && *seeds >= 100 && report.Struck[name] == 0 {
-			t.Errorf("never happened: %s", name)
+		if report.Struck[name] != planned[name] {
+			t.Errorf("%s was planned %d times and happened %d times", name, planned[name], report.Struck[name])
+		}
+		const many = 20 // so often in vain is no chance
+		if effect, known := effects()[name]; known && planned[name] >= many && report.Struck[effect] == 0 {
+			t.Errorf("%s: %d times without an effect: %s", name, planned[name], effect)
+		}
+	}
+}
+
+// effects are what must come of faults that may strike nobody.
+func effects() map[string]string {
+	return map[string]string{
+		"panics before messages": "panic before a message", "panics after messages": "panic after a message", "panics in starts": "panic in the start",
+		"panics in stops": "panic in the stop", "poisoned service": "poisoned spec", "messages lost": "message lost", "messages twice": "message twice",
+		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
+		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "rows put by another": "row put",
+		"rows given back": "row given back", "stuck actor": "actor held up",
+	}
+}
+
+// TestPlans: every kind of fault is planned, in quiet and in hot runs, and every swarm is another one.
+func TestPlans(t *testing.T) {
+	const plans = 100
+	kinds, left := map[bool]Counts{false: {}, true: {}}, Counts{}
+	for seed := range uint64(plans) {
+		plan := NewPlan(seed, true)
+		drawn := map[string]bool{}
+		for _, step := range plan.Steps {
+			kinds[plan.Hot][step.What]++
+			drawn[step.What] = true
+		}
+		for name := range faultKinds() {
+			if !drawn[name] {
+				left[name]++
+			}
+		}
+	}
+	for name := range faultKinds() {
+		if kinds[false][name] == 0 || kinds[true][name] == 0 || left[name] == 0 {
+			t.Errorf("%s: planned %d times in quiet runs, %d times in hot ones, missing in %d of %d", name, kinds[false][name], kinds[true][name], left[name], plans)
 		}
 	}
 }

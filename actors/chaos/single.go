@@ -19,14 +19,20 @@ const (
 // Faults are the names of all kinds of faults, ordered.
 func Faults() []string { return slices.Sorted(maps.Keys(faultKinds())) }
 
-// Single plays one fault of a kind on a node that is well; with an even seed the cluster goes on changing. Result.Converged is the time from the end
-// of the fault, or the last change if that is later, until all was well again.
+// Single plays one fault of a kind on a node that is well, "" is none at all; with an even seed the cluster goes on changing. Result.Converged is the
+// time from the end of the fault, or the last change if that is later, until all was well again.
 func Single(kind string, seed uint64) (*Result, error) {
 	fault, found := faultKinds()[kind]
+	if kind == "" {
+		fault, found = func(*world, *rand.Rand) {}, true
+	}
 	if !found {
 		return nil, fmt.Errorf("play a single fault: there is no %q", kind)
 	}
-	return alone(fault, seed)
+	return alone(func(w *world, r *rand.Rand) {
+		w.weather.count(kind) // it explains what is done about it
+		fault(w, r)
+	}, seed)
 }
 
 // alone is Single for a fault of any kind.
@@ -61,6 +67,7 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 		return nil
 	}
 	w.outage = w.sim.Now()
+	w.witnesses.settle(w.cluster)
 	fault(w, dice)
 	over := w.sim.Now()
 	if result.Seed%2 == 0 {

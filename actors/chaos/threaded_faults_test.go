@@ -14,7 +14,7 @@ import (
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
 	"poisoned service", "messages lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
-	"cluster wiped",
+	"cluster wiped", "made anew", "routes stolen",
 }
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
@@ -49,6 +49,7 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 		"relist":              func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
 		"source breaks":       func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
 		"slow list":           func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
+		"gone unseen":         w.vanish,
 		"node IDs away":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
 		"node ID taken":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
 		"node IDs wiped":      func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, 0) },
@@ -85,6 +86,12 @@ func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 			w.mortal--
 		}
 	})
+}
+
+// vanish deletes services with all that belongs to them while the source is away.
+func (w *threaded) vanish(r *rand.Rand) {
+	w.source.set(func(s *threadedSource) { s.broken, s.slow = true, 500*time.Millisecond+seconds(r, 4) })
+	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
 }
 
 func (w *threaded) refuse(r *rand.Rand) {

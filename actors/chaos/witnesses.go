@@ -31,6 +31,8 @@ type witnesses struct {
 	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
 	missed    time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
 	boots     int                                  // of VPP when they were opened
+	settled   map[frontend]int                     // all other frontends that nobody else can claim, with their services, once all is well
+	version   uint64                               // of the cluster then
 }
 
 // stationWitnesses creates the two services.
@@ -68,13 +70,28 @@ func (s *witnesses) grow(k *cluster) {
 // changed sees every change of a row.
 func (s *witnesses) changed(w *world, c virtual.RowChange) {
 	switch {
-	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()):
+	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()), s.rests(w.cluster, c.At) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		w.breach("I6: %s was removed although its service goes on", c.At)
 	case c.At == s.at && c.Added:
 		s.compare(w)
 	}
+}
+
+// settle notes that all is well: from now on the rows of every service are those of a witness until it changes.
+func (s *witnesses) settle(k *cluster) {
+	s.settled, s.version = map[frontend]int{}, k.version
+	for n := range k.ordered() {
+		s.settled[netip.AddrPortFrom(clusterIP(n), servicePort)] = n
+		s.settled[netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(n))] = n
+	}
+}
+
+// rests reports whether a frontend is that of a service that has not changed since all was well.
+func (s *witnesses) rests(k *cluster, at frontend) bool {
+	n, known := s.settled[at]
+	return known && k.touched[n] <= s.version
 }
 
 // compare finds out whether the row of the ageing service went back (I7).

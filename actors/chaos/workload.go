@@ -21,10 +21,13 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 		k.put(n, randomService(r))
 	case 3:
 		k.remove(n)
+		if r.IntN(2) == 0 {
+			k.collect(n) // otherwise that happens later, or the service comes back before
+		}
 	case 4, 5, 6, 7:
-		k.putSlice(n, r.IntN(2), randomEndpoints(r))
+		k.putSlice(n, r.IntN(slicesOfService), randomEndpoints(r))
 	case 8:
-		k.removeSlice(n, r.IntN(2))
+		k.removeSlice(n, r.IntN(slicesOfService))
 	case 9:
 		k.setZone([]string{"a", "b"}[r.IntN(2)])
 	}

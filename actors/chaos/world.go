@@ -36,6 +36,8 @@ type world struct {
 	sys       *runtime.System
 	foreign   map[frontend]bool // rows of somebody else in VPP
 	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
+	strayed   int               // routes that somebody else removed and that nobody has missed yet
+	remedies  remedies
 	witnesses witnesses
 	outage    time.Time // when the last fault ends
 	fatal     string
@@ -64,10 +66,11 @@ func (w *world) start() error {
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
+		Observer: observer{w},
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
-	o.Faults, o.Network = w.weather.fault, w.weather.network
+	o.Faults, o.Network = w.handled, w.weather.network
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
 	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {

@@ -1,0 +1,125 @@
+package chaos
+
+import (
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// What the troupe does because it has found that something is not as it should be. In the end everything is well then, and that hides bugs: whoever
+// believes something wrong is saved by the next check, and whoever forgets something by the next repetition. So each of these needs a fault that
+// explains it. That VPP does not hold what a renderer knew is explained by what was stolen.
+const (
+	again   = "what VPP refused is tried again"
+	doubt   = "VPP is read, because it has refused something"
+	relist  = "the source is asked for everything again"
+	repeat  = "a service is told again what it has not acknowledged"
+	silence = "the registry is asked for services that have not spoken"
+)
+
+// explanations are the faults that can lead to a remedy; what is not in it is never needed.
+func explanations() map[string][]string {
+	refusal := []string{"VPP refuses", "table full"}
+	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
+	loss := []string{
+		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "stuck actor", "poisoned service",
+		"messages lost", "messages twice", "messages late",
+	}
+	return map[string][]string{
+		again:   refusal,
+		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
+		relist:  loss,
+		repeat:  loss,
+		silence: loss,
+	}
+}
+
+// remedies say when there is no need for any.
+type remedies struct {
+	over   bool // all faults are over, and all is well again
+	killed bool // somebody has been killed nevertheless, who asks for what he has to know
+}
+
+// observer is the actors.Observer of a simulation.
+type observer struct{ *world }
+
+var _ actors.Observer = observer{}
+
+// Synced satisfies actors.Observer.
+func (observer) Synced(string, time.Duration, bool) {}
+
+// Programmed satisfies actors.Observer.
+func (observer) Programmed(time.Duration) {}
+
+// Operations satisfies actors.Observer.
+func (o observer) Operations(_ string, _, failed, unknown int) {
+	if failed > 0 {
+		o.weather.count("operation refused")
+	}
+	if unknown > 0 {
+		o.weather.count("operation unanswered")
+	}
+}
+
+// InputErrors satisfies actors.Observer.
+func (observer) InputErrors(int) {}
+
+// Healed satisfies actors.Observer.
+func (o observer) Healed(part, rung string, _ int) {
+	switch rung {
+	case "key":
+		o.remedy(again)
+	case "object":
+		o.remedy(doubt)
+	default:
+		o.remedy("rung " + rung + " of " + part)
+	}
+}
+
+// Drifted satisfies actors.Observer: nothing explains it but what somebody else has taken away since the read before.
+func (o observer) Drifted(renderer string, n int) {
+	o.weather.count("drift found")
+	explained := 0
+	switch renderer {
+	case "nat44":
+		for _, reads := range o.stolen {
+			if reads == o.vpp.Reads-1 {
+				explained++
+			}
+		}
+	case "routes":
+		explained, o.world.strayed = o.world.strayed, 0
+	}
+	if n > explained {
+		o.breach("I15: %s believed something wrong of %d things in VPP; others have changed %d", renderer, n, explained)
+	}
+}
+
+// handled sees every message before it is handled; it is the runtime's FaultHook.
+func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
+	if phase == runtime.Before {
+		switch msg.(type) {
+		case *messages.Pull:
+			w.remedy(relist)
+		case *messages.Nudge:
+			w.remedy(repeat)
+		case *messages.Missing:
+			w.remedy(silence)
+		}
+	}
+	w.weather.fault(to, msg, phase)
+}
+
+// remedy judges something that the troupe has done (I15).
+func (w *world) remedy(what string) {
+	explained := slices.ContainsFunc(explanations()[what], func(fault string) bool { return w.weather.counts[fault] > 0 })
+	switch {
+	case !explained && !w.remedies.over:
+		w.breach("I15: %s, which no fault explains", what)
+	case w.remedies.over && !(w.remedies.killed && what == relist):
+		w.breach("I15: %s, although all faults are over", what)
+	}
+}
