@@ -27,20 +27,24 @@ type backlog[K thing] struct {
 	queue   []K                   // to be looked at next; those that became clean meanwhile are still in it
 	failed  map[K]*failure        // refused by VPP
 	first   *K                    // smallest key of failed; nil = to be looked for
+	probed  map[manner]K          // the last one that was tried before its time, for those that were refused in the same way
 	leaving map[string]map[K]bool // by service: what it wanted, nobody wants any more, and may still be in VPP
 }
 
 // failure is a thing that VPP refused.
 type failure struct {
 	err   error
+	way   manner
 	tries int
-	until time.Time // not tried again before
+	until time.Time // not tried again before, unless as a probe
+	probe bool      // it is being tried before its time
+	vain  bool      // the last try was a probe
 }
 
 func newBacklog[K thing](noun string, order func(a, b K) int, claimed func(K) bool, users func(K) []string) backlog[K] {
 	return backlog[K]{
 		noun: noun, order: order, claimed: claimed, users: users, dirty: map[K]bool{}, failed: map[K]*failure{},
-		leaving: map[string]map[K]bool{},
+		probed: map[manner]K{}, leaving: map[string]map[K]bool{},
 	}
 }
 
@@ -96,13 +100,14 @@ func (b *backlog[K]) list(k K) {
 }
 
 // relist replaces the whole list, because everything has been looked at. Of what was refused, that which differs waits until its time
-// comes, and the rest, which is returned, is as wanted nevertheless.
+// comes, unless it has, and the rest, which is returned, is as wanted nevertheless.
 func (b *backlog[K]) relist(differing []K) (settled []K) {
+	before := b.dirty
 	b.dirty, b.queue = map[K]bool{}, nil
 	slices.SortFunc(differing, b.order)
 	for _, k := range differing {
-		if b.failed[k] != nil {
-			b.dirty[k] = false
+		if f := b.failed[k]; f != nil && !before[k] {
+			b.dirty[k], f.probe = false, false
 			continue
 		}
 		b.list(k)
@@ -143,7 +148,7 @@ func (b *backlog[K]) unfinished() []K {
 	return keys
 }
 
-// fail notes that VPP refused something; it is tried again after a growing delay.
+// fail notes that VPP refused something; it is tried again after a growing delay, which a probe that ends as was to be feared does not change.
 func (b *backlog[K]) fail(k K, err error, now time.Time, backoff time.Duration) {
 	f := b.failed[k]
 	if f == nil {
@@ -151,13 +156,17 @@ func (b *backlog[K]) fail(k K, err error, now time.Time, backoff time.Duration) 
 		b.failed[k] = f
 		b.first = nil
 	}
+	b.dirty[k] = false
+	if f.vain, f.probe = f.probe && f.way == mannerOf(err), false; f.vain {
+		f.err = err
+		return
+	}
 	delay := delayAfter(f.tries, backoff)
 	if class, _ := classify(err); class == classAbort {
 		delay = longestDelay // the same again ends the same way, unless something changes of which nobody has told us
 	}
-	f.err, f.until = err, now.Add(spread(delay, k.String(), f.tries))
+	f.err, f.way, f.until = err, mannerOf(err), now.Add(spread(delay, k.String(), f.tries))
 	f.tries++
-	b.dirty[k] = false
 }
 
 // delayAfter is how long VPP is left alone after it has refused something again and again.
@@ -182,7 +191,7 @@ func spread(delay time.Duration, name string, tries int) time.Duration {
 // be wrong. The first few tries cost less than reading VPP does.
 func (b *backlog[K]) stubborn(things []K) bool {
 	for _, k := range things {
-		if f := b.failed[k]; f != nil && f.tries%triesUntilRead == 0 {
+		if f := b.failed[k]; f != nil && !f.vain && f.tries%triesUntilRead == 0 {
 			return true
 		}
 	}
@@ -210,18 +219,31 @@ func (b *backlog[K]) retry(now time.Time) (n int) {
 	return n
 }
 
-// book sorts what has been in a batch: refused, as wanted, or to be looked at again.
-func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool, now time.Time, backoff time.Duration) {
+// book sorts what has been in a batch: refused, as wanted, or to be looked at again. Where VPP takes now what it refused before, others that it
+// refused in the same way need not wait any longer; it returns how many are tried again for that.
+func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool, now time.Time, backoff time.Duration) (again int) {
+	taken := map[manner]int{}
 	for _, k := range batch {
+		before := b.failed[k]
 		switch err := refused[k]; {
 		case err != nil:
 			b.fail(k, err, now, backoff)
 		case asWanted(k):
+			if before != nil {
+				taken[before.way]++
+			}
 			b.clean(k)
 		default:
 			b.list(k)
 		}
 	}
+	for _, err := range refused {
+		delete(taken, mannerOf(err))
+	}
+	for way, n := range taken {
+		again += b.release(way, 2*n)
+	}
+	return again
 }
 
 // forgive forgets that something was refused.

@@ -33,7 +33,9 @@ type guard struct {
 	waiting map[nat44.Key]bool // rows that were held up
 	err     error              // VPP refused something; nil = it did not the last time
 	tries   int
-	until   time.Time // not tried again before
+	until   time.Time // not tried again before, unless as a probe
+	trial   bool      // one operation is being tried before its time
+	turn    int       // which one it is, counted on for ever
 }
 
 // guarded is one service.
@@ -265,20 +267,49 @@ func (g *guard) book(results []acl.OpResult) (o outcome[nat44.Key], overtaken bo
 		overtaken = overtaken && (res.Err == nil || errors.Is(res.Err, acl.ErrChanged) || errors.Is(res.Err, acl.ErrVanished) ||
 			errors.Is(res.Err, acl.ErrNoInterface))
 	}
-	if o.doubt || o.failed+o.unknown > 0 {
+	if o.doubt || o.unknown > 0 || o.failed > 0 && !g.trial {
 		g.forget()
 	}
 	return o, overtaken
 }
 
-// fail notes that VPP refused something; it is tried again after a growing delay.
+// fail notes that VPP refused something; it is tried again after a growing delay, which a probe that ends as was to be feared does not change.
 func (g *guard) fail(err error, now time.Time, backoff time.Duration) {
-	g.err, g.until = err, now.Add(delayAfter(g.tries, backoff))
+	if g.vain(err) {
+		g.err, g.trial = err, false
+		return
+	}
+	g.err, g.until, g.trial = err, now.Add(spread(delayAfter(g.tries, backoff), "access lists", g.tries)), false
 	g.tries++
 }
 
+// vain reports whether a probe has ended as was to be feared, which is no news.
+func (g *guard) vain(err error) bool {
+	return g.trial && err != nil && mannerOf(err) == mannerOf(g.err)
+}
+
 // forgive forgets that VPP refused something.
-func (g *guard) forgive() { g.err, g.tries, g.until = nil, 0, time.Time{} }
+func (g *guard) forgive() { g.err, g.tries, g.until, g.trial = nil, 0, time.Time{}, false }
+
+// probe has one operation tried before its time.
+func (g *guard) probe(now time.Time) {
+	if k, _ := classify(g.err); k == classRetry && g.until.After(now) {
+		g.trial = true
+	}
+}
+
+// rests reports whether VPP is left alone, because it has refused something.
+func (g *guard) rests(now time.Time) bool { return g.until.After(now) && !g.trial }
+
+// due are the operations that are carried out now: all, or as a probe one after the other.
+func (g *guard) due(ops []acl.Op) []acl.Op {
+	if !g.trial {
+		return ops
+	}
+	g.turn++
+	at := g.turn % len(ops)
+	return ops[at : at+1]
+}
 
 // ack adds what is to be said about the rules of a service.
 func (g *guard) ack(ack *messages.RenderAck, key string) {

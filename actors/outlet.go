@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // outlet is a renderer's side of VPP: whether VPP is there, when it may be asked again, and why it should be read. Every renderer embeds
@@ -26,6 +27,7 @@ type outlet struct {
 	reread  time.Time // VPP is not read for verify before
 	vigil   vigil     // when it is read although nobody wants that
 	wake    func()    // cancels the timer of the vigil; nil = there is none
+	probing bool      // a probeTick is under way
 	refused error     // the last operation on no single thing, or read, that VPP refused
 	refusal int       // how often in a row
 	unread  bool      // it was a read
@@ -164,7 +166,9 @@ func (o *outcome[K]) take(k *K, what fmt.Stringer, err error, unknown bool) bool
 		if o.refused == nil {
 			o.refused = map[K]error{}
 		}
-		o.refused[*k] = err
+		if first := o.refused[*k]; first == nil || errors.Is(first, nat44.ErrSkipped) { // what was refused after it may only follow from it
+			o.refused[*k] = err
+		}
 	default:
 		o.global = fmt.Errorf("%s: %w", what, err)
 	}

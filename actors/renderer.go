@@ -124,6 +124,8 @@ func (r *renderer) Receive(c *runtime.Context, msg any) {
 	case *rendererTick:
 		r.tick(c)
 	case *vigilTick: // the next look at VPP is due
+	case *probeTick:
+		r.tryAgain(c)
 	case *healthBeat:
 		r.keep(c)
 		r.repeat(c)
@@ -226,8 +228,14 @@ func (r *renderer) tick(c *runtime.Context) {
 	r.remind(c)
 	r.inquire(c)
 	r.outside.stale = true
-	if len(r.failed) > 0 {
-		heal(c, r.name, rungKey, r.retry(c.Now()))
-	}
+	heal(c, r.name, rungKey, r.retry(c.Now()))
 	r.cause = "" // the numbers in the reason may have changed
+}
+
+// tryAgain tries what VPP refused: what is due, and one of each kind that is not.
+func (r *renderer) tryAgain(c *runtime.Context) {
+	r.probing = false
+	heal(c, r.name, rungKey, r.retry(c.Now())+r.probe())
+	r.guard.probe(c.Now())
+	r.probeLater(c, len(r.failed) > 0 || r.guard.err != nil)
 }

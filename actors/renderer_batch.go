@@ -90,10 +90,11 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o := r.noteResults(m)
-	r.book(m.keys, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff)
+	heal(c, r.name, rungKey, r.book(m.keys, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff))
 	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
 	}
+	r.probeLater(c, len(r.failed) > 0)
 	conclude(c, &r.outlet, o, r.stubborn(m.keys))
 	r.synced(c, m.began, r.pending())
 	r.answerAll(c, m.keys)
@@ -127,13 +128,16 @@ func (r *renderer) rolesFailed(err error) {
 func (r *renderer) journal(c *runtime.Context, m *applied) {
 	d := deeds[nat44.Key]{
 		object: r.name, method: r.method(), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
-		list: make([]deed[nat44.Key], len(m.results)),
+		list: make([]deed[nat44.Key], 0, len(m.results)),
 	}
 	for i := range m.results {
 		res := &m.results[i]
-		d.list[i] = deed[nat44.Key]{text: res.Op.Describe(), err: res.Err}
+		one := deed[nat44.Key]{text: res.Op.Describe(), err: res.Err}
 		if onRow(res.Op) {
-			d.list[i].of = &res.Op.Key
+			one.of = &res.Op.Key
+		}
+		if !r.vain(one.of, one.err) {
+			d.list = append(d.list, one)
 		}
 	}
 	d.record(c)

@@ -55,14 +55,14 @@ func (r *renderer) protect(c *runtime.Context) bool {
 			r.lookAgain(c)
 		}
 		return false
-	case g.until.After(c.Now()):
+	case g.rests(c.Now()):
 		return false
 	case g.have == nil:
 		r.readGuard(c)
 		return true
 	case g.dirty:
 		if ops := acl.Diff(g.have, &g.want, false); len(ops) > 0 {
-			r.applyGuard(c, ops)
+			r.applyGuard(c, g.due(ops))
 			return true
 		}
 		g.dirty = false
@@ -85,7 +85,7 @@ func (r *renderer) owner(k nat44.Key) (service string, claimed bool) {
 // unprotect takes what is dropped and should not be out of VPP, when the rows that relied on it are gone.
 func (r *renderer) unprotect(c *runtime.Context) {
 	g := r.guard
-	if r.work != nil || !r.passed() || r.pending() > 0 || !g.needed() || g.have == nil || g.dirty || !g.loose || g.until.After(c.Now()) {
+	if r.work != nil || !r.passed() || r.pending() > 0 || !g.needed() || g.have == nil || g.dirty || !g.loose || g.rests(c.Now()) {
 		return
 	}
 	want, all := g.remaining(func(k nat44.Key) bool {
@@ -93,10 +93,11 @@ func (r *renderer) unprotect(c *runtime.Context) {
 		return dirty
 	})
 	if ops := acl.Diff(g.have, want, true); len(ops) > 0 {
-		r.applyGuard(c, ops)
+		r.applyGuard(c, g.due(ops))
 		return
 	}
 	g.loose = !all
+	g.forgive() // whatever VPP has refused, nothing is left of it
 	r.lookAgain(c)
 }
 
@@ -123,6 +124,7 @@ func (r *renderer) guardRead(c *runtime.Context, m *guardRead) {
 		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell
 	case m.lists.err != nil:
 		r.guard.fail(m.lists.err, c.Now(), r.deps.Timing.Backoff)
+		r.probeLater(c, true)
 		r.lookAgain(c)
 	default:
 		r.takeLists(c, m.lists)
@@ -153,7 +155,9 @@ func (r *renderer) guardApplied(c *runtime.Context, m *guardApplied) {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o, overtaken := g.book(m.results)
-	r.journalGuard(c, m)
+	if !g.vain(o.global) {
+		r.journalGuard(c, m)
+	}
 	if r.deps.Observer != nil {
 		r.deps.Observer.Operations(r.object, o.done, o.failed, o.unknown+o.unsent)
 	}
@@ -161,8 +165,11 @@ func (r *renderer) guardApplied(c *runtime.Context, m *guardApplied) {
 	case o.global != nil && overtaken && g.tries == 0:
 		g.tries++ // an interface went, or somebody else changed its list: look again at once, but not for ever
 	case o.global != nil:
+		if !g.vain(o.global) {
+			c.Logger().Warn("VPP refused access lists", "err", o.global)
+		}
 		g.fail(o.global, c.Now(), r.deps.Timing.Backoff)
-		c.Logger().Warn("VPP refused access lists", "err", o.global)
+		r.probeLater(c, true)
 	case o.unknown+o.unsent > 0:
 		r.delayed = c.Now().Add(r.deps.Timing.Backoff) // the link will tell of another session, which ends the wait
 	default:

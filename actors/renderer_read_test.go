@@ -82,7 +82,7 @@ func TestRendererDoesNotTakeOneVPPForAnother(t *testing.T) {
 	})
 }
 
-// TestRendererRetriesWhatWasRefused: later and later, one row at a time, and without disturbing others.
+// TestRendererRetriesWhatWasRefused: once a second, one row at a time, and without disturbing others; VPP is read for it later and later.
 func TestRendererRetriesWhatWasRefused(t *testing.T) {
 	withRenderer(t, func(s *stage) {
 		s.begin(1, "a/a", "b/b")
@@ -105,11 +105,11 @@ func TestRendererRetriesWhatWasRefused(t *testing.T) {
 			t.Errorf("health %v", h)
 		}
 		_, reads := s.wrote(func() { s.run(5 * time.Minute) })
-		if tries < 10 || tries > 20 || reads > 2*tries {
+		if tries < 300 || tries > 320 || reads > 10 {
 			t.Errorf("tried %d times in five minutes, with %d reads", tries, reads)
 		}
 		s.wire.refuse = nil
-		s.run(31 * time.Second)
+		s.run(s.deps.Timing.Backoff)
 		if s.standing("a/a") != inSync || !s.readiness().GetOk() {
 			t.Errorf("told %v, %v", s.standing("a/a"), s.readiness())
 		}

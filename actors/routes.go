@@ -99,6 +99,8 @@ func (r *refuser) Receive(c *runtime.Context, msg any) {
 	case *rendererTick:
 		r.tick(c)
 	case *vigilTick: // the next look at VPP is due
+	case *probeTick:
+		r.tryAgain(c)
 	case *healthBeat:
 		r.keep(c)
 		r.repeat(c)
@@ -183,10 +185,15 @@ func (r *refuser) grounded() bool { return r.located() && r.begun != nil }
 func (r *refuser) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
 	r.remind(c)
-	if len(r.failed) > 0 {
-		heal(c, r.name, rungKey, r.retry(c.Now()))
-	}
+	heal(c, r.name, rungKey, r.retry(c.Now()))
 	r.cause = "" // the numbers in the reason may have changed
+}
+
+// tryAgain tries what VPP refused: what is due, and one of each kind that is not.
+func (r *refuser) tryAgain(c *runtime.Context) {
+	r.probing = false
+	heal(c, r.name, rungKey, r.retry(c.Now())+r.probe())
+	r.probeLater(c, len(r.failed) > 0)
 }
 
 // health tells whether VPP refuses what it should, and if not why.

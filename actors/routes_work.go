@@ -207,10 +207,11 @@ func (r *refuser) applied(c *runtime.Context, m *routesApplied) {
 	}
 	none := r.none
 	o := r.noteResults(m)
-	r.book(m.prefixes, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff)
+	heal(c, r.name, rungKey, r.book(m.prefixes, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff))
 	if o.unknown > 0 {
 		r.sure = false // some of it may have happened: read back
 	}
+	r.probeLater(c, len(r.failed) > 0)
 	conclude(c, &r.outlet, o, r.stubborn(m.prefixes))
 	r.synced(c, m.began, r.pending())
 	if r.none && !none {
@@ -242,13 +243,16 @@ func (r *refuser) noteResults(m *routesApplied) (o outcome[netip.Prefix]) {
 func (r *refuser) journal(c *runtime.Context, m *routesApplied) {
 	d := deeds[netip.Prefix]{
 		object: r.name, method: r.method(), noun: r.noun, cause: r.set.GetCause(), owner: r.beneficiary,
-		list: make([]deed[netip.Prefix], len(m.results)),
+		list: make([]deed[netip.Prefix], 0, len(m.results)),
 	}
 	for i := range m.results {
 		res := &m.results[i]
-		d.list[i] = deed[netip.Prefix]{text: res.Op.Describe(), err: res.Err}
+		one := deed[netip.Prefix]{text: res.Op.Describe(), err: res.Err}
 		if res.Op.Verb != routes.Register {
-			d.list[i].of = &res.Op.Prefix
+			one.of = &res.Op.Prefix
+		}
+		if !r.vain(one.of, one.err) {
+			d.list = append(d.list, one)
 		}
 	}
 	d.record(c)

@@ -30,13 +30,10 @@ type vigilTick struct{}
 func newVigil(t Timing) vigil { return vigil{least: t.AuditLeast, most: t.Audit} }
 
 // looked notes a reading, whatever came of it and whatever it was for. Of the last two the shorter one counts: the other has waited for something
-// else than VPP, like a processor.
+// else than VPP, like a processor. Of one alone that is not known, least of all at the start, when everybody wants something.
 func (v *vigil) looked(began, ended time.Time) {
 	took := ended.Sub(began)
-	cost := took - vigilWay
-	if !v.last.IsZero() {
-		cost = min(took, v.took) - vigilWay
-	}
+	cost := min(took, v.took) - vigilWay
 	v.took, v.last, v.pause = took, ended, min(max(vigilShare*cost, v.least), v.most)
 }
 

@@ -23,19 +23,20 @@ func TestVigil(t *testing.T) {
 		took   []time.Duration // by the readings so far
 		want   time.Duration   // until the next one
 	}{
-		{Timing{}, ms(0), time.Second},
-		{Timing{}, ms(0.6), time.Second},             // a hundred rows
-		{Timing{}, ms(2.2), 1200 * time.Millisecond}, // a thousand
-		{Timing{}, ms(33), 32 * time.Second},         // ten thousand
-		{Timing{}, ms(5000), time.Minute},
+		{Timing{}, ms(0, 0), time.Second},
+		{Timing{}, ms(0.6, 0.6), time.Second},             // a hundred rows
+		{Timing{}, ms(2.2, 2.2), 1200 * time.Millisecond}, // a thousand
+		{Timing{}, ms(33, 33), 32 * time.Second},          // ten thousand
+		{Timing{}, ms(33), time.Second},                   // once may be by chance
+		{Timing{}, ms(5000, 5000), time.Minute},
 		{Timing{}, ms(0.6, 44), time.Second}, // the second one has waited for something else
 		{Timing{}, ms(44, 0.6), time.Second},
 		{Timing{}, ms(0.6, 44, 33), 32 * time.Second}, // twice is not by chance
-		{Timing{AuditLeast: 10 * time.Second}, ms(1), 10 * time.Second},
-		{Timing{AuditLeast: time.Hour}, ms(1), time.Minute}, // no longer than what is promised
-		{Timing{Audit: 200 * time.Millisecond}, ms(1), 200 * time.Millisecond},
-		{Timing{Audit: time.Hour}, ms(5000), time.Hour},
-		{Timing{}, ms(-1000), time.Second}, // no clock does that
+		{Timing{AuditLeast: 10 * time.Second}, ms(1, 1), 10 * time.Second},
+		{Timing{AuditLeast: time.Hour}, ms(1, 1), time.Minute}, // no longer than what is promised
+		{Timing{Audit: 200 * time.Millisecond}, ms(1, 1), 200 * time.Millisecond},
+		{Timing{Audit: time.Hour}, ms(5000, 5000), time.Hour},
+		{Timing{}, ms(-1000, -1000), time.Second}, // no clock does that
 	} {
 		timing := c.timing.withDefaults()
 		v, end := newVigil(timing), start

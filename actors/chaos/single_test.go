@@ -24,8 +24,6 @@ var slower = map[string]struct {
 	most time.Duration
 	why  string
 }{
-	"VPP refuses":            {5 * time.Second, "every refusal is tried again after 1 s, 2 s, ..."},
-	"table full":             {10 * time.Second, "the same: the longer it lasted, the longer the last wait"},
 	"slow list":              {5 * time.Second, "the list itself takes up to 4 s"},
 	"rows stolen":            {time.Second + soon, "VPP tells nobody; the drift check finds out within a second"},
 	"routes stolen":          {time.Second + soon, "the same"},

@@ -22,7 +22,7 @@ var errInjected = errors.New("injected: broken")
 const (
 	windowSize   = 16                    // requests that are on their way at a time
 	replyTimeout = 5 * time.Second       // a request without an answer ends the session
-	roundTrip    = 50 * time.Microsecond // VPP 25.10 takes 15 to 30
+	roundTrip    = 20 * time.Microsecond // VPP 25.10 takes 15 to 30
 )
 
 // Time is who lets functions wait in virtual time; runtime.Sim of package actors/runtime is one.
