@@ -28,6 +28,8 @@ var slower = map[string]struct {
 	"rows stolen":            {time.Second + soon, "VPP tells nobody; the drift check finds out within a second"},
 	"routes stolen":          {time.Second + soon, "the same"},
 	"rows given back":        {time.Second + soon, "the same"},
+	"VPP refuses":            {time.Second + soon, "what it refused is tried again once a second"},
+	"table full":             {time.Second + soon, "the same"},
 	"poisoned service":       {32 * time.Second, "it is in quarantine for 30 s, the others are not"},
 	"panics before messages": {32 * time.Second, "a crash loop: back-off, at worst quarantine"},
 	"panics after messages":  {32 * time.Second, "the same"},
