@@ -301,13 +301,18 @@ func (g *guard) probe(now time.Time) {
 // rests reports whether VPP is left alone, because it has refused something.
 func (g *guard) rests(now time.Time) bool { return g.until.After(now) && !g.trial }
 
-// due are the operations that are carried out now: all, or as a probe one after the other.
+// due are the operations that are carried out now: all, or as a probe one after the other of the first ones of one kind, which need none of the
+// others.
 func (g *guard) due(ops []acl.Op) []acl.Op {
 	if !g.trial {
 		return ops
 	}
+	first := 1
+	for first < len(ops) && ops[first].Verb == ops[0].Verb {
+		first++
+	}
 	g.turn++
-	at := g.turn % len(ops)
+	at := g.turn % first
 	return ops[at : at+1]
 }
 
