@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -31,6 +32,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.lost, 5, 100) },
 		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.twice, 5, 100) },
 		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.late, 5, 100) },
+		"services late":  (*world).lateEpoch,
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
 		"VPP hangs":           (*world).hangVPP,
@@ -106,6 +108,12 @@ func (w *world) stick(r *rand.Rand) {
 	box.Hold()
 	w.weather.count("actor held up")
 	w.later(seconds(r, 8), box.Release)
+}
+
+// lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken when it has read VPP.
+func (w *world) lateEpoch(r *rand.Rand) {
+	w.spell(r, &w.weather.late, 2, 6)
+	_ = w.sys.Kill(actors.PathRenderer("nat44")) // it may be down already
 }
 
 func (w *world) poison(r *rand.Rand) {

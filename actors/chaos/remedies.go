@@ -26,7 +26,7 @@ func explanations() map[string][]string {
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "stuck actor", "poisoned service",
-		"messages lost", "messages twice", "messages late",
+		"messages lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
 		again:   refusal,

@@ -64,7 +64,7 @@ func effects() map[string]string {
 		"panics in stops": "panic in the stop", "poisoned service": "poisoned spec", "messages lost": "message lost", "messages twice": "message twice",
 		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
 		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "rows put by another": "row put",
-		"rows given back": "row given back", "stuck actor": "actor held up",
+		"services late": "message late", "rows given back": "row given back", "stuck actor": "actor held up",
 	}
 }
 

@@ -76,6 +76,11 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.cluster.mutate(dice, false) })
 		}
 	}
+	if result.Seed%4 == 0 {
+		for range years {
+			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.witnesses.grow(w.cluster) })
+		}
+	}
 	if over.After(w.outage) {
 		w.outage = over
 	}
@@ -106,6 +111,7 @@ func (w *world) recover(over time.Time, result *Result) error {
 			return err
 		}
 	}
+	result.Violations = w.wrongPackets()
 	for _, end := range []time.Time{w.outage, w.vpp.Since()} {
 		if end.After(over) {
 			over = end

@@ -38,6 +38,7 @@ var slower = map[string]struct {
 	"messages lost":          {61 * time.Second, "not in a process"},
 	"messages late":          {61 * time.Second, "not in a process"},
 	"messages twice":         {61 * time.Second, "not in a process"},
+	"services late":          {61 * time.Second, "not in a process"},
 }
 
 // TestSingleFaults measures how long it takes after any single fault until all is well, in virtual time, and bounds it.

@@ -14,7 +14,7 @@ import (
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
 	"poisoned service", "messages lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
-	"cluster wiped", "made anew", "routes stolen",
+	"cluster wiped", "made anew", "routes stolen", "services late",
 }
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
