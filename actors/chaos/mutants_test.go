@@ -62,8 +62,12 @@ var mutants = []mutant{
 		"r.claims.SetForeign(m.state.Foreign)", "r.claims.SetForeign(nil)",
 	},
 	{
-		"what VPP refused is not tried again", "actors/renderer.go",
-		"		heal(c, r.name, rungKey, r.retry(c.Now()))\n", "",
+		"what VPP refused is not tried again", "actors/backlog.go",
+		"		if b.dirty[k] {\n", "		if b.dirty[k] && b.failed[k] == nil {\n",
+	},
+	{
+		"what VPP refused waits for its turn although VPP takes it again", "actors/renderer.go",
+		"r.retry(c.Now())+r.probe())", "r.retry(c.Now()))",
 	},
 	{
 		"a row is made anew for every change", "vpp/nat44/diffrow.go",

@@ -15,32 +15,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 )
 
-// soon is how long it may take, and a poll.
-const soon = 4 * tick
-
-// slower are the faults after which it may take longer, with the reason. What is not in a process, messages that get lost or come late, is
-// repaired by questions that are asked again after a second or more, at the latest by the audit.
-var slower = map[string]struct {
-	most time.Duration
-	why  string
-}{
-	"slow list":              {5 * time.Second, "the list itself takes up to 4 s"},
-	"rows stolen":            {time.Second + soon, "VPP tells nobody; the drift check finds out within a second"},
-	"routes stolen":          {time.Second + soon, "the same"},
-	"rows given back":        {time.Second + soon, "the same"},
-	"VPP refuses":            {time.Second + soon, "what it refused is tried again once a second"},
-	"table full":             {time.Second + soon, "the same"},
-	"poisoned service":       {32 * time.Second, "it is in quarantine for 30 s, the others are not"},
-	"panics before messages": {32 * time.Second, "a crash loop: back-off, at worst quarantine"},
-	"panics after messages":  {32 * time.Second, "the same"},
-	"panics in starts":       {32 * time.Second, "the same"},
-	"panics in stops":        {32 * time.Second, "the same"},
-	"messages lost":          {61 * time.Second, "not in a process"},
-	"messages late":          {61 * time.Second, "not in a process"},
-	"messages twice":         {61 * time.Second, "not in a process"},
-	"services late":          {61 * time.Second, "not in a process"},
-}
-
 // TestSingleFaults measures how long it takes after any single fault until all is well, in virtual time, and bounds it.
 func TestSingleFaults(t *testing.T) {
 	kinds := append([]string{""}, Faults()...) // first none at all
@@ -103,11 +77,7 @@ func judge(t *testing.T, kind string, r *Result) {
 	if !r.OK() {
 		t.Errorf("%q, seed %d: %s", kind, r.Seed, strings.Join(r.Violations, "\n"))
 	}
-	most := soon
-	if s, is := slower[kind]; is {
-		most = s.most
-	}
-	if r.Converged > most {
+	if most := (Counts{kind: 1}).within(); r.Converged > most {
 		t.Errorf("%q, seed %d: %v until all was well, want at most %v", kind, r.Seed, r.Converged, most)
 	}
 }
