@@ -109,6 +109,11 @@ func (r *OpResult) add(step Op, err error) {
 		r.Messages++
 	}
 	found, unknown := classify(step, err)
+	if _, answered := link.Retval(err); answered && step.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
+		// The row goes nevertheless. A read finds what is left, which is then withdrawn by itself.
+		r.Unknown = true
+		return
+	}
 	// A part of the operation is done and another one is not.
 	partial := r.Messages > 0 && found != nil && !errors.Is(err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial

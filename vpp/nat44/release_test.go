@@ -153,3 +153,29 @@ func TestReadWithoutSources(t *testing.T) {
 		}
 	}
 }
+
+// TestReleaseRefused: where VPP keeps the address the row is gone nevertheless, and what is left is found and taken back by itself.
+func TestReleaseRefused(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	m, want := newModel(), &Want{Rows: byKey(row), Interfaces: map[uint32]bool{1: true}}
+	sentTo(t, m, Diff(m.read(t), want, true))
+	m.receive(true)
+	want.Rows = nil
+	m.fault = func(req api.Message) error {
+		if _, withdraws := req.(*ip.IPRouteAddDelV2); withdraws {
+			return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
+		}
+		return nil
+	}
+	results := Apply(t.Context(), m, Diff(m.read(t), want, true))
+	if len(results) != 1 || results[0].Op.Verb != DelRow || results[0].Err != nil || !results[0].Unknown || len(m.rows) != 0 {
+		t.Fatalf("%+v, rows %v", results, m.rows)
+	}
+	m.fault = nil
+	check(t, "left behind", map[netip.Addr]bool{row.Addr: true}, m.received)
+	if ops := Diff(m.read(t), want, true); len(ops) != 1 || ops[0].Verb != Withdraw {
+		t.Errorf("operations %v", ops)
+	}
+	sentTo(t, m, Diff(m.read(t), want, true))
+	check(t, "left behind", map[netip.Addr]bool{}, m.received)
+}
