@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -54,4 +57,33 @@ func TestJournalIsBoundedAndKeepsTheBeginning(t *testing.T) {
 	if last := j.page(&EventsQuery{Limit: 1}).Events[0].GetSeq(); last != journalFirst+journalRing+500 {
 		t.Errorf("the newest event is %d, want %d", last, journalFirst+journalRing+500)
 	}
+}
+
+// TestAJournalThatHangsIsBounded: what waits for it is never more than it would keep, and that is the newest.
+func TestAJournalThatHangsIsBounded(t *testing.T) {
+	inHouse(t, 1, nil, func(h *house) {
+		h.settle(time.Minute)
+		box, found := h.sys.Mailbox(PathJournal)
+		if !found {
+			t.Error("no journal")
+			return
+		}
+		box.Hold()
+		const n = journalRing + 1000
+		for i := range n {
+			h.sys.Send(h.sys.PID(PathJournal), &messages.Event{Kind: "flood", Text: fmt.Sprint(i)})
+		}
+		if s := box.State(); s.HighWater != journalRing || s.Discarded != 1000 {
+			t.Errorf("%d waited, %d were given up", s.HighWater, s.Discarded)
+		}
+		box.Release()
+		h.run(5 * time.Second)
+		answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 1000, Kind: "flood"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events := answer.(*EventsPage).Events; len(events) != 1000 || events[0].GetText() != fmt.Sprint(n-1) {
+			t.Errorf("%d events, the newest %v", len(events), events[0])
+		}
+	})
 }

@@ -49,7 +49,7 @@ func Tree(d *Deps) runtime.Spec {
 	}, workers())
 	// The first three only listen; they come up before anybody has something to tell them.
 	return runtime.Ordered("root", []runtime.Child{
-		{Name: "journal", Spec: d.actor("journal", newJournal), Reaction: runtime.ReactNone},
+		{Name: "journal", Spec: limited(d.actor("journal", newJournal), journalRing), Reaction: runtime.ReactNone},
 		{Name: "introspect", Spec: d.actor("introspect", func() runtime.Behaviour { return newIntrospect(d) }), Reaction: runtime.ReactNone},
 		{Name: "healer", Spec: d.actor("healer", func() runtime.Behaviour { return &healer{deps: d} }), Reaction: runtime.ReactNone},
 		{Name: "dataplane", Spec: dataplane, Reaction: runtime.ReactNone},
@@ -66,6 +66,12 @@ func (d *Deps) prepare() {
 	for _, l := range []*lane{&d.lanes.source, &d.lanes.nodes, &d.lanes.link, &d.lanes.attachments, &d.lanes.external} {
 		*l = newLane(d.Park)
 	}
+}
+
+// limited lets so many messages wait for an actor at most.
+func limited(s runtime.Spec, most int) runtime.Spec {
+	s.Limit = most
+	return s
 }
 
 // actor makes the Spec of one of ours.

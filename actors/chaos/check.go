@@ -140,12 +140,20 @@ func (w *world) changed(c virtual.RowChange) {
 	w.witnesses.changed(w, c)
 }
 
-// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is
-// not written down only the latest of a key waits.
+// bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is not written down only the latest of a key
+// waits. What is written down all counts; how much of it waits for a journal that does not work is limited in its mailbox, and a test of its own.
 func (w *world) bounded() {
-	const most = 20 * (serviceNames + 2)
+	const most, written = 4 * (serviceNames + 2), 20 * (serviceNames + 2)
 	for _, a := range w.sys.Snapshot() {
-		if a.HighWater > most && a.Path != actors.PathJournal { // whatever is written down counts
+		allowed := most
+		if a.Path == actors.PathJournal {
+			w.silenced = w.silenced || a.Held || a.Suspended
+			allowed = written
+			if w.silenced {
+				continue
+			}
+		}
+		if a.HighWater > allowed {
 			w.breach("I10: %d messages waited for %s", a.HighWater, a.Path)
 		}
 	}

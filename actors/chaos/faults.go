@@ -106,6 +106,7 @@ func (w *world) stick(r *rand.Rand) {
 		return
 	}
 	box.Hold()
+	w.silenced = w.silenced || box.Path() == actors.PathJournal
 	w.weather.count("actor held up")
 	w.later(seconds(r, 8), box.Release)
 }

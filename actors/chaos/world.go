@@ -38,6 +38,7 @@ type world struct {
 	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
 	strayed   int               // routes that somebody else removed and that nobody has missed yet
 	remedies  remedies
+	silenced  bool // the journal was held up or had failed
 	witnesses witnesses
 	outage    time.Time // when the last fault ends
 	fatal     string

@@ -31,6 +31,9 @@ type Spec struct {
 	Kind string
 	// New makes the Behaviour of the next incarnation. It must return a new value each time.
 	New func() Behaviour
+	// Limit is how many user messages wait at most; the oldest one makes room and becomes a dead letter. It is for actors whose messages have no
+	// keys and are worth less the older they are. 0 = as many as come: with keys that is one of each.
+	Limit int
 }
 
 // Reaction is what an Ordered supervisor does with a child when an earlier sibling fails.

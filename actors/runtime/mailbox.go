@@ -135,12 +135,25 @@ func (b *Mailbox) post(msg any, l *life) {
 	if b.user.push(b.sys.rings, e) {
 		b.stats.coalesced++
 	}
+	oldest := b.overflow()
 	b.stats.highWater = max(b.stats.highWater, b.user.len())
 	wake := b.wake()
 	b.mu.Unlock()
+	if oldest != nil {
+		b.sys.undeliverable(b.Path(), oldest, "too many were waiting")
+	}
 	if wake {
 		b.schedule()
 	}
+}
+
+// overflow takes out the oldest user message when more wait than may; nil = they do not. Lock must be held.
+func (b *Mailbox) overflow() (oldest any) {
+	if b.spec.Limit <= 0 || b.user.len() <= b.spec.Limit {
+		return nil
+	}
+	b.stats.dropped++
+	return b.user.pop(b.sys.rings).msg
 }
 
 // PostSystemMessage satisfies actor.Mailbox.

@@ -93,6 +93,33 @@ func TestMailboxIsBoundedByKeys(t *testing.T) {
 	}
 }
 
+// TestLimit: where there is a limit, the oldest make room for the newest, and are counted; system messages always get through.
+func TestLimit(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	spec := probeSpec(recorder(&j))
+	spec.Limit = 3
+	root(t, sys, "a", spec)
+	settle(t, sim)
+	mailbox(t, sys, "a").Hold()
+	for i := range 5 {
+		sys.Send(sys.PID("a"), &work{i})
+	}
+	sys.Send(sys.PID("a"), &keyed{"x", 1}) // takes the place of work 2
+	sys.Send(sys.PID("a"), &keyed{"x", 2}) // and this one that of the key
+	if s := state(t, sys, "a"); s.User != 3 || s.HighWater != 3 || s.Discarded != 3 || s.Coalesced != 1 {
+		t.Errorf("state: %+v", s)
+	}
+	if n, latest := sys.DeadLetters(); n != 3 || latest[0].Reason != "too many were waiting" || latest[0].To != "a" {
+		t.Errorf("%d dead letters, %+v", n, latest)
+	}
+	mailbox(t, sys, "a").Release()
+	settle(t, sim)
+	if got, want := j.take(), []string{"work 3", "work 4", "x=2 from "}; !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
+	}
+}
+
 // TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself dies with it, so it must not take the place of what others sent.
 func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	var j journal

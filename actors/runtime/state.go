@@ -50,8 +50,8 @@ type ActorState struct {
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
 	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those that belonged to a dead
-	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down. Handled counts all messages,
-	// system messages included.
+	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down or because too many
+	// waited (Spec.Limit). Handled counts all messages, system messages included.
 	Posted    uint64 `json:"posted"`
 	Handled   uint64 `json:"handled"`
 	Coalesced uint64 `json:"coalesced"`
