@@ -201,6 +201,17 @@ func (b *backlog[K]) stubborn(things []K) bool {
 // triesUntilRead is how often something is tried before VPP is read for it, each time.
 const triesUntilRead = 3
 
+// refusedBefore counts what of a batch was refused and is being tried again. Only what is sent counts: what is under way may have been listed
+// once more meanwhile, and is not tried for that.
+func (b *backlog[K]) refusedBefore(batch []K) (n int) {
+	for _, k := range batch {
+		if b.failed[k] != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // retry puts what was refused and whose delay is over into the queue, and returns how much that is.
 func (b *backlog[K]) retry(now time.Time) (n int) {
 	var due []K

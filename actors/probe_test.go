@@ -177,3 +177,23 @@ func TestProbeSurvivesAReading(t *testing.T) {
 		t.Errorf("tried %v, settled %v", got, settled)
 	}
 }
+
+// TestOnlyWhatIsSentWasTriedAgain: what is under way when its time comes once more is listed, and not tried for that.
+func TestOnlyWhatIsSentWasTriedAgain(t *testing.T) {
+	b, now := refusedBacklog(t, 2, map[string]error{"a": retval("m", -1)})
+	now = now.Add(time.Minute)
+	b.retry(now)
+	sent := b.batch(10)
+	if n := b.refusedBefore(sent); n != 2 {
+		t.Errorf("%d of two were refused before", n)
+	}
+	b.retry(now) // while VPP works on them
+	b.probe()
+	b.book(sent, nil, isWanted, now, time.Second)
+	if again := b.batch(10); len(again) != 0 {
+		t.Errorf("%v are tried again although VPP has taken them", again)
+	}
+	if n := b.refusedBefore(sent); n != 0 {
+		t.Errorf("%d are refused still", n)
+	}
+}

@@ -228,14 +228,15 @@ func (r *renderer) tick(c *runtime.Context) {
 	r.remind(c)
 	r.inquire(c)
 	r.outside.stale = true
-	heal(c, r.name, rungKey, r.retry(c.Now()))
+	r.retry(c.Now())
 	r.cause = "" // the numbers in the reason may have changed
 }
 
 // tryAgain tries what VPP refused: what is due, and one of each kind that is not.
 func (r *renderer) tryAgain(c *runtime.Context) {
 	r.probing = false
-	heal(c, r.name, rungKey, r.retry(c.Now())+r.probe())
+	r.retry(c.Now())
+	r.probe()
 	r.guard.probe(c.Now())
 	r.probeLater(c, len(r.failed) > 0 || r.guard.err != nil)
 }

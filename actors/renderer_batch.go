@@ -40,8 +40,8 @@ func (r *renderer) startBatch(c *runtime.Context) {
 			}
 		}
 	}
-	nat44.Release(r.have, removals)
 	w.ops = slices.Concat(w.ops, removals, retirements)
+	nat44.Release(r.have, w.ops)
 	r.answerAll(c, quiet)
 	if len(w.ops) == 0 {
 		if r.pending() == 0 && !r.full.IsZero() {
@@ -50,6 +50,7 @@ func (r *renderer) startBatch(c *runtime.Context) {
 		return
 	}
 	r.work = w
+	heal(c, r.name, rungKey, r.refusedBefore(w.keys))
 	post, caller := c.Post(), r.deps.Link
 	c.Go("apply", func(ctx context.Context) { post(&applied{w, nat44.Apply(ctx, caller, w.ops)}) })
 }
@@ -90,7 +91,7 @@ func (r *renderer) applied(c *runtime.Context, m *applied) {
 		return // VPP was away meanwhile, everything is read again
 	}
 	o := r.noteResults(m)
-	heal(c, r.name, rungKey, r.book(m.keys, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff))
+	r.book(m.keys, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff)
 	if o.unknown > 0 {
 		r.have = nil // some of it may have happened: read back, never trust the cache
 	}
@@ -110,7 +111,10 @@ func (r *renderer) noteResults(m *applied) (o outcome[nat44.Key]) {
 		}
 		if o.take(row, res.Op, res.Err, res.Unknown) {
 			r.have.Record(res.Op)
-		} else if res.Op.Verb == nat44.AddRoles || res.Op.Verb == nat44.DelRoles {
+			continue
+		}
+		r.have.Suspect(res.Op)
+		if res.Op.Verb == nat44.AddRoles || res.Op.Verb == nat44.DelRoles {
 			r.rolesFailed(res.Err)
 		}
 	}

@@ -40,6 +40,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	r.readAccepted()
 	damaged := m.lists != nil && r.takeLists(c, m.lists)
 	before := r.have
+	m.state.Inherit(before)
 	r.have, r.globals, r.swept = m.state, true, false
 	news := r.claims.SetForeign(m.state.Foreign)
 	for _, k := range news {

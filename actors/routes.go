@@ -185,14 +185,15 @@ func (r *refuser) grounded() bool { return r.located() && r.begun != nil }
 func (r *refuser) tick(c *runtime.Context) {
 	c.After(r.deps.Timing.Retry, &rendererTick{})
 	r.remind(c)
-	heal(c, r.name, rungKey, r.retry(c.Now()))
+	r.retry(c.Now())
 	r.cause = "" // the numbers in the reason may have changed
 }
 
 // tryAgain tries what VPP refused: what is due, and one of each kind that is not.
 func (r *refuser) tryAgain(c *runtime.Context) {
 	r.probing = false
-	heal(c, r.name, rungKey, r.retry(c.Now())+r.probe())
+	r.retry(c.Now())
+	r.probe()
 	r.probeLater(c, len(r.failed) > 0)
 }
 

@@ -179,6 +179,7 @@ func (r *refuser) startBatch(c *runtime.Context) {
 	}
 	w.ops = routes.Diff(r.have.Only(w.prefixes...), r.wanted(w.prefixes...), true)
 	r.work = w
+	heal(c, r.name, rungKey, r.refusedBefore(w.prefixes))
 	post, caller := c.Post(), r.deps.Link
 	c.Go("apply", func(ctx context.Context) { post(&routesApplied{w, routes.Apply(ctx, caller, w.ops)}) })
 }
@@ -207,7 +208,7 @@ func (r *refuser) applied(c *runtime.Context, m *routesApplied) {
 	}
 	none := r.none
 	o := r.noteResults(m)
-	heal(c, r.name, rungKey, r.book(m.prefixes, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff))
+	r.book(m.prefixes, o.refused, r.asWanted, c.Now(), r.deps.Timing.Backoff)
 	if o.unknown > 0 {
 		r.sure = false // some of it may have happened: read back
 	}

@@ -67,7 +67,7 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused waits for its turn although VPP takes it again", "actors/renderer.go",
-		"r.retry(c.Now())+r.probe())", "r.retry(c.Now()))",
+		"	r.retry(c.Now())\n	r.probe()\n", "	r.retry(c.Now())\n",
 	},
 	{
 		"a row is made anew for every change", "vpp/nat44/diffrow.go",

@@ -13,7 +13,9 @@ import (
 func Diff(have *State, want *Want, sweep bool) []Op {
 	ops := prepare(have, want)
 	ops = append(ops, diffRows(have, want, sweep)...)
-	return append(ops, retire(have, want)...)
+	ops = append(ops, retire(have, want)...)
+	Release(have, ops)
+	return ops
 }
 
 // DiffGlobals is Diff without rows.
@@ -145,12 +147,10 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 	for _, key := range changed {
 		ops = append(ops, DiffRow(pointer(have.Rows, key), pointer(want.Rows, key))...)
 	}
-	var removals []Op
 	for _, key := range unwanted {
-		removals = append(removals, DiffRow(pointer(have.Rows, key), nil)...)
+		ops = append(ops, DiffRow(pointer(have.Rows, key), nil)...)
 	}
-	Release(have, removals)
-	return append(ops, removals...)
+	return ops
 }
 
 // foreign reports whether somebody else holds the key.

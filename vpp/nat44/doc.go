@@ -41,8 +41,8 @@
 // into the FIB (source nat-low). It forgets to take that of a load-balancing mapping back: a client of a service that is gone would wait in vain for
 // an answer instead of being refused (vpp/routes), and an external address that another host has now could not be reached. So:
 //
-//   - Before a row goes, its address is withdrawn, where it may be one of VPP (Op.Release). Apply asks VPP first, because usually it is not.
-//     Routes do not touch packets that have a row, so that nothing is lost should the row stay.
+//   - Before a row goes, its address is withdrawn, where it may be one of VPP (Op.Release): not that of a row that is younger than the last
+//     interface (State.Fresh), and Apply asks VPP. Routes do not touch packets that have a row, so that nothing is lost should the row stay.
 //   - What was left behind otherwise, by an earlier agent, or when somebody else took the row, is found by Read and withdrawn (Withdraw).
 //   - What NAT44 needs stays: the address of anybody's mapping, for which VPP may have to answer ARP requests, and those of the SNAT pool.
 //   - NAT44 believes that it still has the address: it enters it again for new interfaces only. An address that has been withdrawn and is put

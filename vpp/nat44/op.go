@@ -119,6 +119,11 @@ type Op struct {
 // onRow reports whether the operation is about a row, so that Key is set.
 func (op Op) onRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
 
+// walks reports whether the operation has NAT44 go through all mappings and make their addresses VPP's own.
+func (op Op) walks() bool {
+	return op.Verb == AddOutput || op.Verb == AddRoles && op.Roles&Outside != 0
+}
+
 // Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang or crash VPP, or wake sleeping
 // dangers: fewer than two entries, more than 255, a weight sum that is not 1..255.
 func (op Op) Check() error {

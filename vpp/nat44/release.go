@@ -26,16 +26,26 @@ const (
 // hostBits is the length of the prefix of one IPv4 address.
 const hostBits = 32
 
-// Release marks those deletions of rows after which nobody needs the address to be one of VPP (Op.Release): somebody else's mapping, or an
-// address of the SNAT pool, may have to be answered for when a router asks who has it. Other rows of ours need not.
-func Release(have *State, removals []Op) {
-	if len(removals) == 0 {
-		return
-	}
-	needed := have.othersAt()
-	for i := range removals {
-		op := &removals[i]
-		op.Release = op.Verb == DelRow && op.Row != nil && op.Row.Kind == Balanced && !needed[op.Key.Addr]
+// Release marks those deletions of rows in a batch with which an address of VPP may be left behind that nobody needs (Op.Release). Not those of
+// fresh rows, nor of rows that are added again. Somebody else's mapping, or an address of the SNAT pool, may have to be answered for when a
+// router asks who has it; other rows of ours need not.
+func Release(have *State, batch []Op) {
+	var needed map[netip.Addr]bool
+	walked := slices.ContainsFunc(batch, Op.walks)
+	for i := range batch {
+		op := &batch[i]
+		switch {
+		case op.Verb != DelRow || op.Row == nil || op.Row.Kind != Balanced:
+			continue
+		case !walked && have.Fresh[op.Key] && !have.Received[op.Key.Addr]:
+			continue
+		case i+1 < len(batch) && batch[i+1].Verb == AddRow && batch[i+1].Key == op.Key:
+			continue
+		}
+		if needed == nil {
+			needed = have.othersAt()
+		}
+		op.Release = !needed[op.Key.Addr]
 	}
 }
 
@@ -99,7 +109,7 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 		case results[i].Err != nil:
 		case op.Verb == Withdraw:
 			withdraws = true
-		case op.Verb == AddOutput, op.Verb == AddRoles && op.Roles&Outside != 0:
+		case op.walks():
 			walked = true
 		case op.Verb == DelRow && op.Release:
 			addrs = append(addrs, op.Key.Addr)

@@ -179,3 +179,94 @@ func TestReleaseRefused(t *testing.T) {
 	sentTo(t, m, Diff(m.read(t), want, true))
 	check(t, "left behind", map[netip.Addr]bool{}, m.received)
 }
+
+// TestFreshRowsAreNotReleased: of a row that was added since the last interface came, VPP need not be asked, nor told to forget.
+func TestFreshRowsAreNotReleased(t *testing.T) {
+	row, late := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.2:80/TCP", "10.1.1.1:80")
+	deletion := Op{Verb: DelRow, Key: row.Key, Row: &row}
+	outside := Op{Verb: AddRoles, Interface: 7, Roles: Both}
+	reread := func(s *State) *State {
+		read := NewState()
+		read.Rows = s.Clone().Rows
+		return read
+	}
+	for _, c := range []struct {
+		name   string
+		change func(s *State) *State
+		batch  []Op
+		want   bool
+	}{
+		{"added", func(s *State) *State { return s }, nil, false},
+		{"read, and never added", reread, nil, true},
+		{"added and read", func(s *State) *State {
+			read := reread(s)
+			read.Inherit(s)
+			return read
+		}, nil, false},
+		{"read to be one of VPP", func(s *State) *State {
+			read := reread(s)
+			read.Received[row.Addr] = true
+			read.Inherit(s)
+			return read
+		}, nil, true},
+		{"deleted and read, by another", func(s *State) *State {
+			read := reread(s)
+			delete(read.Rows, row.Key)
+			read.Inherit(s)
+			read.Rows[row.Key] = row
+			return read
+		}, nil, true},
+		{"first read", func(s *State) *State {
+			s.Inherit(nil)
+			return s
+		}, nil, false},
+		{"an interface came", func(s *State) *State {
+			s.Record(outside)
+			return s
+		}, nil, true},
+		{"an interface may have come", func(s *State) *State {
+			s.Suspect(outside)
+			return s
+		}, nil, true},
+		{"an output interface came", func(s *State) *State {
+			s.Record(Op{Verb: AddOutput, Interface: 7})
+			return s
+		}, nil, true},
+		{"an interface got the other role", func(s *State) *State {
+			s.Record(Op{Verb: AddRoles, Interface: 7, Roles: Inside})
+			return s
+		}, nil, false},
+		{"an interface comes with the batch", func(s *State) *State { return s }, []Op{outside}, true},
+		{"another row comes with the batch", func(s *State) *State { return s }, []Op{{Verb: AddRow, Key: late.Key, Row: &late}}, false},
+		{"left behind before it came", func(s *State) *State {
+			s.Received[row.Addr] = true
+			return s
+		}, nil, true},
+		{"deleted and read back in", func(s *State) *State {
+			s.Record(deletion)
+			s.Rows[row.Key] = row
+			return s
+		}, nil, true},
+	} {
+		have := NewState()
+		have.Record(Op{Verb: AddRow, Key: row.Key, Row: &row})
+		have = c.change(have)
+		before := have.Clone()
+		batch := append(c.batch, deletion)
+		if Release(have, batch); batch[len(batch)-1].Release != c.want {
+			t.Errorf("%s: released %v, want %v", c.name, !c.want, c.want)
+		}
+		check(t, c.name+": state", before, have)
+	}
+}
+
+// TestReplacedRowsAreNotReleased: the address is needed again at once.
+func TestReplacedRowsAreNotReleased(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	have, want := settled(row)
+	want.Rows = byKey(withAffinity(row, 60))
+	ops := Diff(have, want, true)
+	if len(ops) != 2 || ops[0].Verb != DelRow || ops[0].Release {
+		t.Errorf("operations %+v", ops)
+	}
+}

@@ -87,13 +87,16 @@ type State struct {
 	// Received are the addresses that NAT44 has made VPP's own, as they were read: those whose route in the default table is NAT44's. What
 	// is made so later is not in it, nor what lies beneath a better route. See doc.go.
 	Received map[netip.Addr]bool
+	// Fresh are the rows that were added since an interface became an outside one, as far as Record knows: NAT44 has not made VPP's own what
+	// is not in Received for them. See Inherit.
+	Fresh map[Key]bool
 }
 
 // NewState returns the state of a VPP whose plugin is not enabled.
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Received: map[netip.Addr]bool{},
+		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Received: map[netip.Addr]bool{}, Fresh: map[Key]bool{},
 	}
 }
 
@@ -102,8 +105,29 @@ func (s *State) Clone() *State {
 	c := *s
 	c.TwiceNAT, c.Pool = slices.Clone(s.TwiceNAT), slices.Clone(s.Pool)
 	c.Roles, c.Output = maps.Clone(s.Roles), maps.Clone(s.Output)
-	c.Rows, c.Foreign, c.Received = maps.Clone(s.Rows), maps.Clone(s.Foreign), maps.Clone(s.Received)
+	c.Rows, c.Foreign = maps.Clone(s.Rows), maps.Clone(s.Foreign)
+	c.Received, c.Fresh = maps.Clone(s.Received), maps.Clone(s.Fresh)
 	return &c
+}
+
+// Inherit takes over from the state before, which must be of the same start of VPP, what a read cannot tell: which rows are fresh. Without it
+// VPP is asked for the address of a row that is deleted, and forgets what it may not have. A nil State is ignored.
+func (s *State) Inherit(before *State) {
+	if before == nil {
+		return
+	}
+	for key := range before.Fresh {
+		if _, held := s.Rows[key]; held && !s.Received[key.Addr] {
+			s.Fresh[key] = true
+		}
+	}
+}
+
+// Suspect enters an operation that VPP has not carried out, or only in part.
+func (s *State) Suspect(op Op) {
+	if op.walks() {
+		clear(s.Fresh)
+	}
 }
 
 // Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
@@ -135,12 +159,14 @@ func (s *State) Record(op Op) {
 		s.Pool = slices.DeleteFunc(s.Pool, func(a netip.Addr) bool { return a == op.Addr })
 	case AddOutput:
 		s.Output[op.Interface] = true
+		clear(s.Fresh)
 	case DelOutput:
 		delete(s.Output, op.Interface)
 	case Withdraw:
 		delete(s.Received, op.Addr)
 	case AddRoles:
 		s.Roles[op.Interface] |= op.Roles
+		s.Suspect(op)
 	case DelRoles:
 		if s.Roles[op.Interface] &^= op.Roles; s.Roles[op.Interface] == 0 {
 			delete(s.Roles, op.Interface)
@@ -148,9 +174,10 @@ func (s *State) Record(op Op) {
 	case AddRow:
 		row := *op.Row
 		row.FormerHash = "" // VPP does not know
-		s.Rows[op.Key] = row
+		s.Rows[op.Key], s.Fresh[op.Key] = row, true
 	case DelRow:
 		delete(s.Rows, op.Key)
+		delete(s.Fresh, op.Key)
 		if op.Release {
 			delete(s.Received, op.Key.Addr)
 		}
