@@ -39,8 +39,9 @@ func explanations() map[string][]string {
 
 // remedies say when there is no need for any.
 type remedies struct {
-	over   bool // all faults are over, and all is well again
-	killed bool // somebody has been killed nevertheless, who asks for what he has to know
+	boots  map[string]string // the VPP that an actor has been told of
+	over   bool              // all faults are over, and all is well again
+	killed bool              // somebody has been killed nevertheless, who asks for what he has to know
 }
 
 // observer is the actors.Observer of a simulation.
@@ -93,6 +94,9 @@ func (o observer) Drifted(renderer string, n int) {
 	case "routes":
 		explained, o.world.strayed = o.world.strayed, 0
 	}
+	if o.remedies.boots[actors.PathRenderer(renderer)] != o.vpp.Boot() {
+		return // it is another VPP, of which the renderer has not been told yet
+	}
 	if n > explained {
 		o.breach("I15: %s believed something wrong of %d things in VPP; others have changed %d", renderer, n, explained)
 	}
@@ -101,13 +105,15 @@ func (o observer) Drifted(renderer string, n int) {
 // handled sees every message before it is handled; it is the runtime's FaultHook.
 func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	if phase == runtime.Before {
-		switch msg.(type) {
+		switch m := msg.(type) {
 		case *messages.Pull:
 			w.remedy(relist)
 		case *messages.Nudge:
 			w.remedy(repeat)
 		case *messages.Missing:
 			w.remedy(silence)
+		case *messages.LinkState:
+			w.remedies.boots[to.Path()] = m.GetBoot()
 		}
 	}
 	w.weather.fault(to, msg, phase)

@@ -50,6 +50,7 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.remedies.boots = map[string]string{}
 	w.later = w.virtually
 	w.witnesses = stationWitnesses(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)

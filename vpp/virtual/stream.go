@@ -85,7 +85,7 @@ func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 			return nil
 		}
 		told = d.version
-		on(&messages.LinkState{Up: d.up, Boot: d.boot(), Session: d.session, Reason: d.reason})
+		on(&messages.LinkState{Up: d.up, Boot: d.Boot(), Session: d.session, Reason: d.reason})
 	}
 }
 
@@ -95,7 +95,8 @@ func (d *Stream) Since() time.Time { return d.since }
 // Boots is how often VPP has crashed.
 func (d *Stream) Boots() int { return d.boots }
 
-func (d *Stream) boot() string {
+// Boot names the VPP that is connected, as it is told to the actors; "" = none is.
+func (d *Stream) Boot() string {
 	if !d.up {
 		return ""
 	}
