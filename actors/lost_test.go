@@ -135,6 +135,7 @@ func life(h *house) {
 	h.restrict("web", "198.51.100.0/24")
 	kill(PathIntrospect)
 	kill(PathService("ns/new"))
+	h.run(3 * time.Second)                          // a registry that was not answered asks again
 	deaf, _ := h.sys.Mailbox(PathService("ns/web")) // it neither takes its spec nor speaks for the epoch
 	deaf.Hold()
 	h.serve("web", "10.96.0.10", "10.1.1.3")

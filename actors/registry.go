@@ -84,9 +84,13 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.Snapshot:
 		r.snapshot(c, m)
 	case *messages.ServiceChanged:
-		r.serviceChanged(c, m)
+		if !r.blank(c) {
+			r.serviceChanged(c, m)
+		}
 	case *messages.NodeChanged:
-		r.nodeChanged(c, m.GetInput(), m.GetRun())
+		if !r.blank(c) {
+			r.nodeChanged(c, m.GetInput(), m.GetRun())
+		}
 	case *messages.InterfaceSet:
 		r.interfacesChanged(c, m)
 	case *messages.Digest:
@@ -127,6 +131,10 @@ func (r *registry) pull(c *runtime.Context) {
 // known reports whether anybody has said which services there are: the source, or an earlier run through the local mirror.
 func (r *registry) known() bool { return r.complete || r.mirrored }
 
+// blank reports whether a restarted registry still waits for the snapshot that it has asked for. Until then it believes nobody: it does not know
+// what its predecessor did, and what was held up on the way would take services back to what they were.
+func (r *registry) blank(c *runtime.Context) bool { return c.Incarnation() > 1 && !r.known() }
+
 // serviceChanged takes one change of the source.
 func (r *registry) serviceChanged(c *runtime.Context, m *messages.ServiceChanged) {
 	in := m.GetInput()
@@ -160,8 +168,12 @@ func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method m
 
 // snapshot replaces everything that it is not older than. What is not in a complete one is gone; one of an earlier run only adds.
 func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
-	if r.complete && !m.GetComplete() {
+	switch {
+	case r.complete && !m.GetComplete():
 		return // the source has spoken meanwhile
+	case r.blank(c) && m.GetPulled() < c.Incarnation():
+		r.pull(c) // there is a watch now, and when we asked there may have been none
+		return
 	}
 	first, known := !r.complete, r.known()
 	take := r.changed

@@ -335,9 +335,12 @@ func TestRestartedRegistryGivesHigherGenerationsAndTheSameNode(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.tell(&messages.PullSpec{Key: "default/web"})
 		before := s.spec("default/web")
-		s.kill()
 		s.forget()
-		s.tell(snapshotOf(9, testInput("web", "10.96.0.10", 1, "10.1.1.2")))
+		s.kill()
+		s.run(2 * time.Second)
+		answer := snapshotOf(9, testInput("web", "10.96.0.10", 1, "10.1.1.2"))
+		answer.Pulled = latest[*messages.Pull](s, PathWatch).GetIncarnation()
+		s.tell(answer)
 		if s.spec("default/web") != nil {
 			t.Error("a spec without VPP's addresses, which the predecessor knew")
 		}
@@ -353,6 +356,36 @@ func TestRestartedRegistryGivesHigherGenerationsAndTheSameNode(t *testing.T) {
 		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 1, Begun: 4})
 		if got := latest[*messages.Begin](s, PathRenderer("nat44")); got.GetGeneration() <= before.GetGeneration() || len(got.GetKeys()) != 1 {
 			t.Errorf("the renderer was told of %v", got)
+		}
+	})
+}
+
+// TestRestartedRegistryBelievesNothingThatWasHeldUp: it does not know what its predecessor did, so what it has not asked for itself may be old.
+func TestRestartedRegistryBelievesNothingThatWasHeldUp(t *testing.T) {
+	withRegistry(t, func(s *stage) {
+		const first = 1
+		s.forget()
+		s.kill()
+		s.run(2 * time.Second)
+		s.tell(lookedAt("192.168.16.1/24"))
+		old := testInput("web", "10.96.0.10", 1, "10.1.1.9")
+		held := snapshotOf(1, old)
+		held.Pulled = first
+		s.tell(held, changedTo(old), &messages.NodeChanged{Input: testNodeInput(1), Run: 1})
+		s.tell(&messages.PullSpec{Key: "default/web"})
+		if got := s.spec("default/web"); got != nil {
+			t.Errorf("told of %v", got)
+		}
+		asked := latest[*messages.Pull](s, PathWatch).GetIncarnation()
+		if asked <= first {
+			t.Fatalf("asked as incarnation %d, and before as %d", asked, first)
+		}
+		answer := snapshotOf(9, testInput("web", "10.96.0.10", 1, "10.1.1.2"))
+		answer.Pulled = asked
+		s.tell(answer)
+		s.tell(held, changedTo(old)) // later they are known to be old
+		if got := s.spec("default/web").GetInput().GetSlices(); len(got) != 1 || got[0].GetEndpoints()[0].GetAddress() != "10.1.1.2" {
+			t.Errorf("the service has %v", got)
 		}
 	})
 }

@@ -17,6 +17,7 @@ type watch struct {
 	census   // of what was passed on
 	deps     *Deps
 	run      uint64 // this incarnation, as the others know it
+	pulled   uint64 // incarnation of the registry that has asked last for a snapshot
 	node     *messages.NodeInput
 	complete bool
 	health   sourceHealth
@@ -75,6 +76,7 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 			w.tellNode(c)
 		}
 	case *messages.Pull:
+		w.pulled = max(w.pulled, m.GetIncarnation())
 		w.deps.Source.Refresh()
 	case *messages.Resync: // of an earlier sibling, or of the interfaces
 		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
@@ -120,6 +122,7 @@ func (w *watch) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	}
 	c.Send(c.PID(PathRegistry), &messages.Snapshot{
 		Services: m.GetServices(), Node: m.GetNode(), Complete: m.GetComplete(), Generation: m.GetGeneration(), Run: w.run,
+		Pulled: w.pulled,
 	})
 }
 

@@ -1348,7 +1348,10 @@ type Snapshot struct {
 	// Highest generation given out so far.
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Incarnation of the watch that says it.
-	Run           uint64 `protobuf:"varint,5,opt,name=run,proto3" json:"run,omitempty"`
+	Run uint64 `protobuf:"varint,5,opt,name=run,proto3" json:"run,omitempty"`
+	// Incarnation of the registry that has asked last; 0 = none has. A registry begins with a snapshot that it has asked for itself: an earlier one
+	// that was held up says less than its predecessor knew.
+	Pulled        uint64 `protobuf:"varint,6,opt,name=pulled,proto3" json:"pulled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1418,7 +1421,14 @@ func (x *Snapshot) GetRun() uint64 {
 	return 0
 }
 
-// registry -> watch: send a Snapshot. Repeated until it comes.
+func (x *Snapshot) GetPulled() uint64 {
+	if x != nil {
+		return x.Pulled
+	}
+	return 0
+}
+
+// registry -> watch: send a Snapshot. Repeated until it comes. Incarnation 0 is somebody else who asks for it.
 type Pull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
@@ -1631,7 +1641,7 @@ const file_world_proto_rawDesc = "" +
 	"\x03run\x18\x02 \x01(\x04R\x03run\"H\n" +
 	"\vNodeChanged\x12'\n" +
 	"\x05input\x18\x01 \x01(\v2\x11.troupe.NodeInputR\x05input\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\x04R\x03run\"\xb1\x01\n" +
+	"\x03run\x18\x02 \x01(\x04R\x03run\"\xc9\x01\n" +
 	"\bSnapshot\x120\n" +
 	"\bservices\x18\x01 \x03(\v2\x14.troupe.ServiceInputR\bservices\x12%\n" +
 	"\x04node\x18\x02 \x01(\v2\x11.troupe.NodeInputR\x04node\x12\x1a\n" +
@@ -1639,7 +1649,8 @@ const file_world_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x12\x10\n" +
-	"\x03run\x18\x05 \x01(\x04R\x03run\"(\n" +
+	"\x03run\x18\x05 \x01(\x04R\x03run\x12\x16\n" +
+	"\x06pulled\x18\x06 \x01(\x04R\x06pulled\"(\n" +
 	"\x04Pull\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"a\n" +
 	"\x06Digest\x12\x1a\n" +
