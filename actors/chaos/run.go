@@ -127,12 +127,19 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 // still checks that nothing is left to do (I1, I10): nobody writes, nobody turns unready.
 func (w *world) still() (wrong []string, err error) {
 	writes, since := w.vpp.Writes, w.deps.Readiness.Load().Since
+	reads, lists := w.vpp.Reads-w.vpp.Checks, w.source.asked
 	w.remedies.over = true
 	if err := w.sim.RunFor(stillFor); err != nil {
 		return nil, err
 	}
 	if n := w.vpp.Writes - writes; n > 0 {
 		wrong = append(append(wrong, fmt.Sprintf("I1: %d changes of VPP while nothing changed", n)), w.journal()...)
+	}
+	if n := w.vpp.Reads - w.vpp.Checks - reads; n > 0 {
+		wrong = append(wrong, fmt.Sprintf("I15: %d reads of VPP for a reason while there was none", n))
+	}
+	if n := w.source.asked - lists; n > 0 {
+		wrong = append(wrong, fmt.Sprintf("I15: the source was asked for everything %d times while nothing changed", n))
 	}
 	if report := w.deps.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
 		wrong = append(wrong, "I1: readiness flapped while nothing changed: "+report.Reasons())

@@ -26,6 +26,7 @@ type source struct {
 	told    bool // whether that was said
 	broken  bool // Run is to end with an error
 	twice   bool // everything is to be delivered once more
+	asked   int  // how often everything was asked for
 }
 
 var (
@@ -80,7 +81,10 @@ func (s *source) list() {
 }
 
 // Refresh satisfies kube.Source.
-func (s *source) Refresh() { s.refresh = true }
+func (s *source) Refresh() {
+	s.refresh = true
+	s.asked++
+}
 
 // Digest satisfies kube.Digester.
 func (s *source) Digest() *messages.Digest {
