@@ -60,3 +60,6 @@ func (*Begin) CoalesceKey() string { return "begin" }
 
 // CoalesceKey satisfies Coalescer.
 func (m *ServiceStatus) CoalesceKey() string { return "status/" + m.GetKey() }
+
+// CoalesceKey satisfies Coalescer.
+func (m *Verified) CoalesceKey() string { return "verified/" + m.GetRenderer() }
