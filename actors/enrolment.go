@@ -156,11 +156,20 @@ func (e *enrolment) departed(m *messages.Render) bool {
 	return e.begun != nil && m.GetView() != nil && m.GetGeneration() < e.begun.GetGeneration() && !listed(e.begun, m.GetKey())
 }
 
+// outdated reports whether a service that has not spoken to this renderer said it to a predecessor: it may have been held up on the way, and be less
+// than VPP holds already.
+func (e *enrolment) outdated(m *messages.Render) bool {
+	return m.GetView() != nil && m.GetEpoch() < e.epoch
+}
+
 // render adopts what a service wants and answers at once with what is known.
 func (e *enrolment) render(c *runtime.Context, m *messages.Render) {
 	key := m.GetKey()
 	a := e.books.customer(key)
 	switch {
+	case a == nil && e.outdated(m):
+		c.Send(c.PID(PathService(key)), &messages.Replay{Renderer: e.name, Epoch: e.epoch})
+		return
 	case a != nil && m.GetGeneration() < a.generation, a == nil && e.departed(m):
 		return // overtaken by itself or by the list of services; its latest word has been heard
 	case m.GetEpoch() == e.epoch && e.begun != nil:

@@ -199,10 +199,18 @@ func TestRendererRemovesNothingBeforeTheBarrier(t *testing.T) {
 		}
 		s.serve("a/a", 1, "10.0.0.1")
 		check("one has spoken", 2, "1 services have not spoken, first b/b")
+		before := s.wire.rows()
 		s.tell(&messages.Render{Key: "b/b", Generation: 1, Epoch: 1, View: viewOf("b/b", 3, "10.0.0.2"), Hash: 1})
 		check("one speaks of an earlier epoch", 2, "1 services have not spoken")
+		if after := s.wire.rows(); !slices.Equal(before, after) || len(all[*messages.RenderAck](s, PathService("b/b"))) != 0 {
+			t.Errorf("what was said to a predecessor counts: %q, and before %q", after, before)
+		}
+		if got := latest[*messages.Replay](s, PathService("b/b")); got.GetRenderer() != "nat44" || got.GetEpoch() != s.epoch() {
+			t.Errorf("the service was asked for %v", got)
+		}
 		s.begin(11, "a/a")
 		check("b/b is gone", 1, "")
+		s.tell(&messages.Render{Key: "b/b", Generation: 12, Epoch: s.epoch()})
 		if s.standing("b/b") != retired {
 			t.Errorf("b/b was told %v", s.standing("b/b"))
 		}
