@@ -101,7 +101,8 @@ func (w *world) changed() {
 	for _, change := range []struct{ a, b wanted }{{w.present, now}, {now, w.present}} {
 		for key, row := range change.a.rows {
 			if change.b.rows[key] != row {
-				w.touched[key] = true
+				at, _ := parseKey(key)
+				w.touched[key], w.touched[addressOf(at.Addr().String())] = true, true
 				w.lists = w.lists || change.a.guarded[key] // it may have another owner
 			}
 		}

@@ -92,10 +92,19 @@ func keyOf(req api.Message) string {
 	case *fib.FibSourceAdd:
 		return sourcePrefix + m.Src.Name
 	case *ip.IPRouteAddDelV2:
+		if m.Route.Src == natSource {
+			return addressOf(m.Route.Prefix.ToIPNet().IP.String())
+		}
 		return routeTo(m.Route.Prefix.String())
 	}
 	return ""
 }
+
+// natSource is the id of NAT44's FIB source (nat-low) in the simulated VPP: what it says about an address goes with a row.
+const natSource = 24
+
+// addressOf is the key of what NAT44 says about an address.
+func addressOf(address string) string { return "address " + address }
 
 // routeTo is the key of a route.
 func routeTo(prefix string) string { return "route " + prefix }
