@@ -212,8 +212,8 @@ func (b *backlog[K]) refusedBefore(batch []K) (n int) {
 	return n
 }
 
-// retry puts what was refused and whose delay is over into the queue, and returns how much that is.
-func (b *backlog[K]) retry(now time.Time) (n int) {
+// retry puts what was refused and whose delay is over into the queue.
+func (b *backlog[K]) retry(now time.Time) {
 	var due []K
 	for k, f := range b.failed {
 		if !f.until.After(now) {
@@ -223,16 +223,14 @@ func (b *backlog[K]) retry(now time.Time) (n int) {
 	slices.SortFunc(due, b.order)
 	for _, k := range due {
 		if !b.dirty[k] { // otherwise it is on its way already
-			n++
 			b.list(k)
 		}
 	}
-	return n
 }
 
 // book sorts what has been in a batch: refused, as wanted, or to be looked at again. Where VPP takes now what it refused before, others that it
-// refused in the same way need not wait any longer; it returns how many are tried again for that.
-func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool, now time.Time, backoff time.Duration) (again int) {
+// refused in the same way need not wait any longer.
+func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool, now time.Time, backoff time.Duration) {
 	taken := map[manner]int{}
 	for _, k := range batch {
 		before := b.failed[k]
@@ -251,10 +249,9 @@ func (b *backlog[K]) book(batch []K, refused map[K]error, asWanted func(K) bool,
 	for _, err := range refused {
 		delete(taken, mannerOf(err))
 	}
-	for way, n := range taken {
-		again += b.release(way, 2*n)
+	for _, way := range slices.SortedFunc(maps.Keys(taken), manner.compare) {
+		b.release(way, 2*taken[way])
 	}
-	return again
 }
 
 // forgive forgets that something was refused.

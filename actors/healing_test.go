@@ -50,7 +50,19 @@ type hospital struct {
 	fatal  []error
 }
 
+// inHospital plays when all is well.
 func inHospital(t *testing.T, play func(h *hospital)) {
+	t.Helper()
+	admitted(t, func(*house) {}, func(h *hospital) {
+		h.serve("web", "10.96.0.10", "10.1.1.2", "10.1.2.9")
+		h.serve("db", "10.96.0.11", "10.1.1.3")
+		h.settle(time.Minute)
+		play(h)
+	})
+}
+
+// admitted builds a hospital and plays in it; with may change what it is built of.
+func admitted(t *testing.T, with func(h *house), play func(h *hospital)) {
 	t.Helper()
 	h := &hospital{chart: &chart{taken: map[string]int{}}, faults: map[string]int{}}
 	inHouse(t, 1, func(house *house, o *runtime.Options) {
@@ -58,12 +70,8 @@ func inHospital(t *testing.T, play func(h *hospital)) {
 		house.deps.Observer = h.chart
 		house.deps.Fatal = func(err error) { h.fatal = append(h.fatal, err) }
 		o.OnFault = func(f *messages.Fault) { h.faults[f.GetActor()]++ }
-	}, func(*house) {
-		h.serve("web", "10.96.0.10", "10.1.1.2", "10.1.2.9")
-		h.serve("db", "10.96.0.11", "10.1.1.3")
-		h.settle(time.Minute)
-		play(h)
-	})
+		with(house)
+	}, func(*house) { play(h) })
 }
 
 // refuses has VPP refuse messages of a name whose text has something in it.
@@ -329,14 +337,7 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 // restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	var node *messages.Node
-	h := &hospital{chart: &chart{taken: map[string]int{}}, faults: map[string]int{}}
-	inHouse(t, 1, func(house *house, o *runtime.Options) {
-		h.house = house
-		house.deps.Observer = h.chart
-		house.deps.Fatal = func(err error) { h.fatal = append(h.fatal, err) }
-		o.OnFault = func(f *messages.Fault) { h.faults[f.GetActor()]++ }
-		node, house.cluster.node = house.cluster.node, nil
-	}, func(*house) {
+	admitted(t, func(h *house) { node, h.cluster.node = h.cluster.node, nil }, func(h *hospital) {
 		h.serve("web", "10.96.0.10", "10.1.1.2")
 		h.run(30 * time.Minute)
 		h.expect(nil)

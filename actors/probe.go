@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -20,6 +21,11 @@ type manner struct {
 	retval  int32
 }
 
+// compare orders the ways in which something was refused.
+func (m manner) compare(o manner) int {
+	return cmp.Or(cmp.Compare(m.message, o.message), cmp.Compare(m.retval, o.retval))
+}
+
 // mannerOf is the way in which something was refused.
 func mannerOf(err error) manner {
 	var said *link.RetvalError
@@ -36,8 +42,8 @@ func (f *failure) worthwhile() bool {
 	return k == classRetry
 }
 
-// probe puts one thing of each manner of refusal into the queue, if none of them is being tried anyway, and returns how much that is.
-func (b *backlog[K]) probe() (n int) {
+// probe puts one thing of each manner of refusal into the queue, if none of them is being tried anyway.
+func (b *backlog[K]) probe() {
 	candidates := map[manner][]K{}
 	busy := map[manner]bool{}
 	for k, f := range b.failed {
@@ -61,7 +67,6 @@ func (b *backlog[K]) probe() (n int) {
 	for _, k := range chosen {
 		b.list(k)
 	}
-	return len(chosen)
 }
 
 // turn is whose turn it is: the next one after the last.
@@ -74,8 +79,8 @@ func (b *backlog[K]) turn(way manner, all []K) K {
 	return slices.MinFunc(all, b.order)
 }
 
-// release puts some of those that were refused in the same way into the queue, and returns how much that is.
-func (b *backlog[K]) release(way manner, most int) (n int) {
+// release puts some of those that were refused in the same way into the queue.
+func (b *backlog[K]) release(way manner, most int) {
 	var waiting []K
 	for k, f := range b.failed {
 		if f.way == way && !b.dirty[k] {
@@ -83,11 +88,9 @@ func (b *backlog[K]) release(way manner, most int) (n int) {
 		}
 	}
 	slices.SortFunc(waiting, b.order)
-	n = min(len(waiting), most)
-	for _, k := range waiting[:n] {
+	for _, k := range waiting[:min(len(waiting), most)] {
 		b.list(k)
 	}
-	return n
 }
 
 // vain reports whether an operation has failed as was to be feared, which is no news.

@@ -54,9 +54,7 @@ func TestProbesTakeTurns(t *testing.T) {
 	}
 	b, now := refusedBacklog(t, 3, ways)
 	for _, want := range []string{"00", "01", "02", "00"} {
-		if n := b.probe(); n != 4 {
-			t.Errorf("%d probes", n)
-		}
+		b.probe()
 		got := b.batch(100)
 		if all := []name{name("a" + want), name("b" + want), name("c" + want), name("other" + want)}; !slices.Equal(got, all) {
 			t.Errorf("tried %v, want %v", got, all)
@@ -83,14 +81,15 @@ func TestProbeInVain(t *testing.T) {
 	}
 	before := *b.failed[k]
 	b.probe()
-	if b.retry(now.Add(time.Hour)) != 0 {
-		t.Error("it is tried twice at a time")
+	b.retry(now.Add(time.Hour))
+	if tried := b.batch(100); len(tried) != 1 {
+		t.Errorf("%v are tried at a time", tried)
 	}
 	err := retval("m", -1)
 	if !b.vain(&k, err) || b.vain(&k, retval("m", -2)) || b.vain(&k, nil) || b.vain(nil, err) {
 		t.Error("news are taken for none, or the other way round")
 	}
-	b.book(b.batch(1), map[name]error{k: err}, nil, now, time.Second)
+	b.book([]name{k}, map[name]error{k: err}, nil, now, time.Second)
 	if f := b.failed[k]; f.until != before.until || f.tries != before.tries || b.stubborn([]name{k}) {
 		t.Errorf("before %+v, now %+v", before, *f)
 	}
@@ -107,16 +106,17 @@ func TestReleaseGrows(t *testing.T) {
 	b, now := refusedBacklog(t, 20, ways)
 	b.probe()
 	batch := b.batch(100)
-	again := b.book(batch, map[name]error{"b00": ways["b"]}, isWanted, now, time.Second)
+	b.book(batch, map[name]error{"b00": ways["b"]}, isWanted, now, time.Second)
 	for _, want := range []int{2, 4, 8} {
-		if batch = b.batch(100); len(batch) != want || again != want || !strings.HasPrefix(string(batch[0]), "a") {
-			t.Fatalf("%d follow, told %d, want %d: %v", len(batch), again, want, batch)
+		if batch = b.batch(100); len(batch) != want || !strings.HasPrefix(string(batch[0]), "a") {
+			t.Fatalf("%d follow, want %d: %v", len(batch), want, batch)
 		}
-		again = b.book(batch, nil, isWanted, now, time.Second)
+		b.book(batch, nil, isWanted, now, time.Second)
 	}
 	batch = b.batch(100) // the last five
-	if again = b.book(batch, map[name]error{batch[0]: ways["a"]}, isWanted, now, time.Second); again != 0 || len(b.batch(100)) != 0 {
-		t.Errorf("%d follow although one of %v was refused", again, batch)
+	b.book(batch, map[name]error{batch[0]: ways["a"]}, isWanted, now, time.Second)
+	if again := b.batch(100); len(again) != 0 {
+		t.Errorf("%v follow although one of %v was refused", again, batch)
 	}
 	if len(b.failed) != 1+20 {
 		t.Errorf("%d are refused, want 21", len(b.failed))
@@ -195,5 +195,18 @@ func TestOnlyWhatIsSentWasTriedAgain(t *testing.T) {
 	}
 	if n := b.refusedBefore(sent); n != 0 {
 		t.Errorf("%d are refused still", n)
+	}
+}
+
+// TestReleaseHasAnOrder: of several ways as well, so that the same run is the same again.
+func TestReleaseHasAnOrder(t *testing.T) {
+	ways := map[string]error{"a": retval("m", -1), "b": retval("m", -2), "c": retval("n", -3), "d": retval("l", -1)}
+	for range 20 {
+		b, now := refusedBacklog(t, 3, ways)
+		b.probe()
+		b.book(b.batch(100), nil, isWanted, now, time.Second)
+		if got, want := b.batch(100), []name{"d01", "d02", "b01", "b02", "a01", "a02", "c01", "c02"}; !slices.Equal(got, want) {
+			t.Fatalf("%v follow, want %v", got, want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // patience is how long a test waits for something that should happen at once. No test asserts on time.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // testServing are the settings of a cluster with one service network.
 func testServing() service.Config {

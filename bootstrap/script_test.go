@@ -35,7 +35,7 @@ func (m leakChecked) Run() int {
 }
 
 // patience is how long a script waits for anything; everything that is waited for takes a small part of it.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // TestScript runs the program at the level of its user. Besides the commands of testscript the scripts have those of scriptCommands; DEMO is
 // the directory of the demo's cluster.

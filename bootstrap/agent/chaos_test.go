@@ -111,6 +111,16 @@ func TestCrashLoopOfAService(t *testing.T) {
 	}
 }
 
+// drilled waits until a drill is over, which may take the agent live.DefaultConverge to be well again after the last fault.
+func drilled(t *testing.T, a *Agent) (got *live.RunStatus) {
+	t.Helper()
+	within(t, live.DefaultConverge+patience, "the drill is over", func() bool {
+		got = must(a.Backend().Chaos(t.Context()))(t).Run
+		return got.State.Over()
+	})
+	return got
+}
+
 // TestDrill: a plan against a running agent, judged; the audit record is in the journal.
 func TestDrill(t *testing.T) {
 	a := stageFor(t)
@@ -123,11 +133,7 @@ func TestDrill(t *testing.T) {
 			{Fault: live.Fault{Kind: live.Kill, Actor: "nat44"}},
 		},
 	}))(t)
-	var got *live.RunStatus
-	eventually(t, "the drill is over", func() bool {
-		got = must(a.Backend().Chaos(t.Context()))(t).Run
-		return got.State.Over()
-	})
+	got := drilled(t, a)
 	if got.State != live.RunPassed || got.Faults < 5 || got.VPPWrites != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -146,11 +152,7 @@ func TestDrillFindsDamage(t *testing.T) {
 	if retval, err := a.Simulator().ForeignRemove(frontend(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
 		t.Fatalf("%d, %v", retval, err)
 	}
-	var got *live.RunStatus
-	eventually(t, "the drill is over", func() bool {
-		got = must(a.Backend().Chaos(t.Context()))(t).Run
-		return got.State.Over()
-	})
+	got := drilled(t, a)
 	if got.State != live.RunViolated || !strings.HasPrefix(got.Reason, "ready: ready, but VPP lacks 1 operations, first: ") {
 		t.Errorf("%+v", got)
 	}
@@ -165,11 +167,7 @@ func TestDrillWhileVPPRestarts(t *testing.T) {
 		Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}, {Fault: live.Fault{Kind: live.Kill, Actor: "nat44"}}},
 	}))(t)
 	a.Simulator().Crash()
-	var got *live.RunStatus
-	eventually(t, "the drill is over", func() bool {
-		got = must(a.Backend().Chaos(t.Context()))(t).Run
-		return got.State.Over()
-	})
+	got := drilled(t, a)
 	if got.State != live.RunPassed || got.VPPWrites == 0 || !slices.Equal(rows, a.Simulator().Rows()) {
 		t.Errorf("%+v", got)
 	}

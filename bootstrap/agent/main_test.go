@@ -19,16 +19,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for something that takes milliseconds, or a drill, which may take 45 s to be well again (live.DefaultConverge).
-const patience = 2 * time.Minute
+// patience is how long a test waits for something that takes milliseconds.
+const patience = 30 * time.Second
 
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	within(t, patience, what, holds)
+}
+
+// within waits for so long at most until a condition holds.
+func within(t *testing.T, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, patience)
+			t.Fatalf("%s: not within %s", what, limit)
 		}
 		time.Sleep(time.Millisecond)
 	}

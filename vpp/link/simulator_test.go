@@ -61,7 +61,7 @@ func connected(t testing.TB, vpp *simulator.VPP, cfg link.Config) (*link.Link, <
 // next waits for a state that is up, or down.
 func next(t testing.TB, states <-chan *messages.LinkState, up bool) *messages.LinkState {
 	t.Helper()
-	patience := time.After(time.Minute)
+	patience := time.After(10 * time.Second)
 	for {
 		select {
 		case s := <-states:
@@ -175,7 +175,7 @@ func TestLivesOfVPP(t *testing.T) {
 	if _, err := vpp.AddInterface("host-x", []netip.Prefix{netip.MustParsePrefix("10.5.0.1/24")}, true); err != nil {
 		t.Fatal(err)
 	}
-	for patience := time.Now().Add(time.Minute); hints.Load() == seen; time.Sleep(time.Millisecond) {
+	for patience := time.Now().Add(10 * time.Second); hints.Load() == seen; time.Sleep(time.Millisecond) {
 		if time.Now().After(patience) {
 			t.Fatal("no hint after a new interface")
 		}

@@ -149,7 +149,7 @@ func connectTo(t *testing.T, cfg Config) (*Link, chan *messages.LinkState, func(
 // await waits for a state.
 func await(t *testing.T, states chan *messages.LinkState, what string, ok func(*messages.LinkState) bool) *messages.LinkState {
 	t.Helper()
-	patience := time.After(time.Minute)
+	patience := time.After(10 * time.Second)
 	var last *messages.LinkState
 	for {
 		select {

@@ -16,6 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -318,7 +319,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 	case *ip.IPRouteV2Dump:
 		for addr := range m.received {
 			if _, hidden := m.above[addr]; !hidden && r.Src == fromNAT {
-				each(&ip.IPRouteV2Details{Route: ip.IPRouteV2{Prefix: hostPrefix(addr), Src: fromNAT}})
+				each(&ip.IPRouteV2Details{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(host(addr)), Src: fromNAT}})
 			}
 		}
 	case *nat44_ed.Nat44InterfaceDump:

@@ -8,10 +8,9 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/ip"
-	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -138,30 +137,24 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 
 // readWinners returns the source whose route for exactly one address VPP uses; addresses without a route of their own are not in it.
 func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[netip.Addr]uint8, error) {
-	if len(addrs) == 0 {
-		return nil, nil
-	}
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs)
-	requests := make([]api.Message, len(addrs))
+	prefixes := make([]netip.Prefix, len(addrs))
 	for i, addr := range addrs {
-		requests[i] = &ip.IPRouteLookupV2{Exact: 1, Prefix: hostPrefix(addr)}
+		prefixes[i] = host(addr)
 	}
-	results, err := c.Do(ctx, requests)
+	found, err := forwarding.Winners(ctx, c, prefixes)
 	if err != nil {
-		return nil, fmt.Errorf("look up addresses of rows: %w", err)
+		return nil, fmt.Errorf("addresses of rows: %w", err)
 	}
 	winners := map[netip.Addr]uint8{}
-	for i, result := range results {
-		_, answered := link.Retval(result.Err)
-		reply, ok := result.Reply.(*ip.IPRouteLookupV2Reply)
+	for i, winner := range found {
+		_, answered := link.Retval(winner.Err)
 		switch {
-		case result.Err == nil && ok:
-			winners[addrs[i]] = reply.Route.Src
-		case result.Err == nil:
-			return nil, fmt.Errorf("look up address %s: %w: answered by %T", addrs[i], link.ErrProtocol, result.Reply)
-		case !answered && !errors.Is(result.Err, link.ErrUnsupported):
-			return nil, fmt.Errorf("look up address %s: %w", addrs[i], result.Err)
+		case winner.Err == nil:
+			winners[addrs[i]] = winner.Source
+		case !answered && !errors.Is(winner.Err, link.ErrUnsupported):
+			return nil, fmt.Errorf("addresses of rows: %w", winner.Err)
 		}
 	}
 	return winners, nil
@@ -169,14 +162,13 @@ func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[ne
 
 // readSources returns the names of the sources of VPP's FIB by their ids; none for a VPP that does not tell.
 func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
-	names := map[uint8]string{}
-	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
-		if d, ok := msg.(*fib.FibSourceDetails); ok {
-			names[d.Src.ID] = d.Src.Name
-		}
-	})
+	all, err := forwarding.Sources(ctx, c)
 	if err != nil && !errors.Is(err, link.ErrUnsupported) {
-		return nil, fmt.Errorf("read FIB sources: %w", err)
+		return nil, err
+	}
+	names := map[uint8]string{}
+	for _, s := range all {
+		names[s.ID] = s.Name
 	}
 	return names, nil
 }
@@ -209,12 +201,8 @@ func withdrawal(op Op) []api.Message {
 	if op.Source == 0 {
 		return nil
 	}
-	return []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: hostPrefix(op.Addr), Src: op.Source}}}
+	return []api.Message{&ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(host(op.Addr)), Src: op.Source}}}
 }
 
-// hostPrefix translates an address.
-func hostPrefix(addr netip.Addr) ip_types.Prefix {
-	prefix := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: hostBits}
-	prefix.Address.Un.SetIP4(ip4(addr))
-	return prefix
-}
+// host is the prefix of one address.
+func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, hostBits) }

@@ -14,6 +14,7 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -162,7 +163,7 @@ func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
 
 func (m *model) detail(prefix netip.Prefix, id uint8) ip.IPRouteV2 {
 	return ip.IPRouteV2{
-		Prefix: wirePrefix(prefix), Src: id, NPaths: 1, Paths: []fib_types.FibPath{{Type: m.entries[prefix][id], SwIfIndex: noInterface}},
+		Prefix: forwarding.Prefix(prefix), Src: id, NPaths: 1, Paths: []fib_types.FibPath{{Type: m.entries[prefix][id], SwIfIndex: noInterface}},
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/ip"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -43,14 +43,9 @@ func Read(ctx context.Context, c link.Caller, prefixes ...netip.Prefix) (*State,
 
 // readSources reads the sources of VPP (fib_source_dump).
 func readSources(ctx context.Context, c link.Caller) (sources, error) {
-	var all []fib.FibSource
-	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
-		if d, ok := msg.(*fib.FibSourceDetails); ok {
-			all = append(all, d.Src)
-		}
-	})
+	all, err := forwarding.Sources(ctx, c)
 	if err != nil {
-		return sources{}, unsupported(fmt.Errorf("read FIB sources: %w", err))
+		return sources{}, unsupported(err)
 	}
 	return newSources(all), nil
 }
@@ -76,30 +71,19 @@ func readBeneath(ctx context.Context, c link.Caller, state *State, found sources
 		seen[place.Prefix] = true
 	}
 	prefixes = slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return seen[p] || !p.IsValid() })
-	if len(prefixes) == 0 {
-		return nil
-	}
-	requests := make([]api.Message, len(prefixes))
-	for i, p := range prefixes {
-		requests[i] = &ip.IPRouteLookupV2{Exact: 1, Prefix: wirePrefix(p)}
-	}
-	results, err := c.Do(ctx, requests)
+	winners, err := forwarding.Winners(ctx, c, prefixes)
 	if err != nil {
-		return fmt.Errorf("look up routes: %w", err)
+		return err
 	}
-	for i, result := range results {
-		if retval, answered := link.Retval(result.Err); answered && retval == retNoSuchEntry {
+	for i, winner := range winners {
+		if retval, answered := link.Retval(winner.Err); answered && retval == retNoSuchEntry {
 			continue
 		}
-		if result.Err != nil {
-			return unsupported(fmt.Errorf("look up route %s: %w", prefixes[i], result.Err))
+		if winner.Err != nil {
+			return unsupported(winner.Err)
 		}
-		reply, ok := result.Reply.(*ip.IPRouteLookupV2Reply)
-		if !ok {
-			return fmt.Errorf("look up route %s: %w: answered by %T", prefixes[i], link.ErrProtocol, result.Reply)
-		}
-		if !found.ours(reply.Route.Src) {
-			state.Beneath[prefixes[i]] = found.names[reply.Route.Src]
+		if !found.ours(winner.Source) {
+			state.Beneath[prefixes[i]] = found.names[winner.Source]
 		}
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 // noInterface is ~0; 0 would be the interface local0.
@@ -21,10 +23,10 @@ func Message(op Op) api.Message {
 		return &fib.FibSourceAdd{Src: fib.FibSource{Name: s.name, Priority: s.priority}}
 	case Add:
 		return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
-			Prefix: wirePrefix(op.Prefix), Src: op.Source, NPaths: 1, Paths: []fib_types.FibPath{wirePath(op)},
+			Prefix: forwarding.Prefix(op.Prefix), Src: op.Source, NPaths: 1, Paths: []fib_types.FibPath{wirePath(op)},
 		}}
 	case Delete: // without paths: everything that this source says about the prefix
-		return &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: wirePrefix(op.Prefix), Src: op.Source}}
+		return &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(op.Prefix), Src: op.Source}}
 	default:
 		return nil
 	}
@@ -57,18 +59,6 @@ func kindOf(paths []fib_types.FibPath) Kind {
 	default:
 		return 0
 	}
-}
-
-// wirePrefix translates a prefix.
-func wirePrefix(p netip.Prefix) ip_types.Prefix {
-	out := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: uint8(p.Bits())}
-	if p.Addr().Is4() {
-		out.Address.Un.SetIP4(p.Addr().As4())
-	} else {
-		out.Address.Af = ip_types.ADDRESS_IP6
-		out.Address.Un.SetIP6(p.Addr().As16())
-	}
-	return out
 }
 
 // prefixOf translates a prefix of VPP and masks it.

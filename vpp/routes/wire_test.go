@@ -11,6 +11,8 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 func TestMessage(t *testing.T) {
@@ -78,7 +80,7 @@ func TestPrefixesSurviveTheWire(t *testing.T) {
 			addr = netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "six")))
 		}
 		prefix := netip.PrefixFrom(addr, rapid.IntRange(0, addr.BitLen()).Draw(t, "bits"))
-		if got := prefixOf(wirePrefix(prefix)); got != prefix.Masked() {
+		if got := prefixOf(forwarding.Prefix(prefix)); got != prefix.Masked() {
 			t.Fatalf("%s, want %s", got, prefix.Masked())
 		}
 	})

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a test waits for something that must happen.
-const patience = time.Minute
+const patience = 10 * time.Second
 
 // listen returns a simulator that listens on a socket of the test.
 func listen(t testing.TB, opts Options) *VPP {

@@ -1,0 +1,78 @@
+package forwarding
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/fib"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Sources returns all sources of VPP's FIB (fib_source_dump). The error wraps what the link reports: link.ErrUnsupported where this VPP does not
+// tell.
+func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
+	var all []fib.FibSource
+	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
+		if d, ok := msg.(*fib.FibSourceDetails); ok {
+			all = append(all, d.Src)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read FIB sources: %w", err)
+	}
+	return all, nil
+}
+
+// Winner is whose entry VPP uses for exactly one prefix.
+type Winner struct {
+	// Source is the id of its source, when Err is nil.
+	Source uint8
+	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there is no such entry, for example.
+	Err error
+}
+
+// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and returns as many winners, in their order. The error says
+// that nothing was asked.
+func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
+	if len(prefixes) == 0 {
+		return nil, nil
+	}
+	requests := make([]api.Message, len(prefixes))
+	for i, p := range prefixes {
+		requests[i] = &ip.IPRouteLookupV2{Exact: 1, Prefix: Prefix(p)}
+	}
+	results, err := c.Do(ctx, requests)
+	if err != nil {
+		return nil, fmt.Errorf("look up routes: %w", err)
+	}
+	winners := make([]Winner, len(prefixes))
+	for i, result := range results {
+		reply, ok := result.Reply.(*ip.IPRouteLookupV2Reply)
+		switch {
+		case result.Err != nil:
+			winners[i].Err = fmt.Errorf("look up route %s: %w", prefixes[i], result.Err)
+		case !ok:
+			winners[i].Err = fmt.Errorf("look up route %s: %w: answered by %T", prefixes[i], link.ErrProtocol, result.Reply)
+		default:
+			winners[i].Source = reply.Route.Src
+		}
+	}
+	return winners, nil
+}
+
+// Prefix translates a prefix into that of VPP's messages.
+func Prefix(p netip.Prefix) ip_types.Prefix {
+	out := ip_types.Prefix{Address: ip_types.Address{Af: ip_types.ADDRESS_IP4}, Len: uint8(p.Bits())}
+	if p.Addr().Is4() {
+		out.Address.Un.SetIP4(p.Addr().As4())
+	} else {
+		out.Address.Af = ip_types.ADDRESS_IP6
+		out.Address.Un.SetIP6(p.Addr().As16())
+	}
+	return out
+}
