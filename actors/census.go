@@ -3,6 +3,7 @@ package actors
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
@@ -22,6 +23,7 @@ type census struct {
 	gone  [2]map[string]uint64 // marks of services that went: lately, and before that
 	hash  uint64               // XOR over marks
 	bare  uint64               // XOR over marks without their runs, as the source computes it
+	aged  time.Time            // when gone was looked at last
 }
 
 func newCensus() census {
@@ -69,16 +71,23 @@ func (s *census) absent(at uint64, shown map[string]bool) []string {
 }
 
 // age forgets services that went some time ago: nothing that was said before can still be under way.
-func (s *census) age() { s.gone = [2]map[string]uint64{{}, s.gone[0]} }
+func (s *census) age(now time.Time) {
+	if now.Sub(s.aged) >= longestWay {
+		s.aged, s.gone = now, [2]map[string]uint64{{}, s.gone[0]}
+	}
+}
+
+// longestWay is how long a message may be under way at most, with a wide margin.
+const longestWay = 5 * time.Second
 
 // digest summarises the census.
 func (s *census) digest(node uint64) *messages.Digest {
 	return &messages.Digest{Services: uint64(len(s.marks)), Hash: s.hash, NodeGeneration: node}
 }
 
-// matches compares the census with the digest of the source itself, which knows no runs.
-func (s *census) matches(theirs *messages.Digest, node uint64) bool {
-	return s.bare == theirs.GetHash() && uint64(len(s.marks)) == theirs.GetServices() && node == theirs.GetNodeGeneration()
+// asSource is the digest that the source would compute, which knows no runs.
+func (s *census) asSource(node uint64) *messages.Digest {
+	return &messages.Digest{Services: uint64(len(s.marks)), Hash: s.bare, NodeGeneration: node}
 }
 
 // sameDigest compares two digests.

@@ -70,7 +70,8 @@ type Timing struct {
 	Audit time.Duration
 	// AuditLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 1 s.
 	AuditLeast time.Duration
-	// Digest is the interval of the comparison between the source and the registry. Default 5 s.
+	// Digest is the interval of the comparisons between source, registry and introspection: two of them, and what was lost between these is said
+	// again. Default 400 ms.
 	Digest time.Duration
 	// Backoff is the first delay after an operation that VPP refused; it doubles up to 30 s. Default 1 s.
 	Backoff time.Duration
@@ -91,7 +92,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Rediscover, 5*time.Second)
 	set(&t.Audit, time.Minute)
 	set(&t.AuditLeast, time.Second)
-	set(&t.Digest, 5*time.Second)
+	set(&t.Digest, 400*time.Millisecond)
 	set(&t.Backoff, time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)

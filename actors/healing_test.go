@@ -122,8 +122,8 @@ func TestOneBadObjectMakesNoStorm(t *testing.T) {
 		if report := h.deps.Readiness.Load(); report.Ready || !strings.Contains(report.Reasons(), "nat44: 1 rows refused by VPP, first 10.96.0.66:80/TCP") {
 			t.Errorf("readiness %v: %s", report.Ready, report.Reasons())
 		}
-		h.expect(map[string][2]int{"nat44 key": {3500, 3700}, "nat44 object": {35, 50}})
-		if n := written - writes; n > 3700 {
+		h.expect(map[string][2]int{"nat44 key": {3500, 3750}, "nat44 object": {35, 50}})
+		if n := written - writes; n > 3750 {
 			t.Errorf("VPP was written to %d times in an hour", n)
 		}
 		if n := after - reads; n < 35 || n > 50 {

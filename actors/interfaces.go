@@ -20,6 +20,7 @@ type interfacesActor struct {
 	attachments
 	deps       *Deps
 	link       *messages.LinkState
+	input      *messages.NodeInput // the last one
 	pods       []*messages.Pod
 	addresses  []string // of this node, in Kubernetes
 	hairpin    netip.Addr
@@ -101,6 +102,10 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	case *messages.LinkState:
 		i.linkChanged(c, m)
 	case *messages.NodeChanged:
+		if m.GetInput() == i.input && i.told {
+			return // repeated
+		}
+		i.input = m.GetInput()
 		pods, addresses := m.GetInput().GetPods(), m.GetInput().GetSelf().GetAddresses()
 		same := slices.EqualFunc(i.pods, pods, func(a, b *messages.Pod) bool { return proto.Equal(a, b) })
 		same = !i.around(m.GetInput()) && same
@@ -129,6 +134,7 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 	case *healthBeat:
 		i.keep(c)
 		i.repeat(c)
+		i.tell(c)
 	}
 }
 

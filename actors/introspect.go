@@ -51,13 +51,18 @@ type introspect struct {
 	roll     []string // who exists, as the registry said last; shared
 	tries    int      // how often those of them who have not spoken were asked since
 	asking   bool     // they will be asked again
+	suspects
+	doubt doubt // whether something was missed
 }
+
+// suspectsTick asks those of whom something is missing.
+type suspectsTick struct{}
 
 // introspectTick asks those who exist and have not spoken.
 type introspectTick struct{}
 
 func newIntrospect(d *Deps) runtime.Behaviour {
-	return &introspect{deps: d, herald: newHerald(d), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}}
+	return &introspect{deps: d, herald: newHerald(d), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}, suspects: newSuspects()}
 }
 
 // Start satisfies runtime.Behaviour.
@@ -65,6 +70,7 @@ func (i *introspect) Start(c *runtime.Context) {
 	if c.Incarnation() > 1 { // everybody who speaks seldom is asked to repeat itself
 		c.Send(c.PID(PathRegistry), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
 	}
+	c.After(i.deps.Timing.Digest, &suspectsTick{})
 	c.Ready()
 }
 
@@ -78,6 +84,13 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 		i.status(c, m)
 	case *messages.Ensure:
 		i.drop(c, m)
+	case *messages.Digest:
+		if i.doubt.persists(difference(i.digest(), m)) {
+			c.Send(c.PID(PathRegistry), &messages.Pull{Incarnation: c.Incarnation()})
+		}
+	case *suspectsTick:
+		c.After(i.deps.Timing.Digest, &suspectsTick{})
+		i.interrogate(c)
 	case *introspectTick:
 		i.asking = false
 		i.ask(c)
@@ -105,7 +118,24 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	}
 }
 
+// interrogate asks some of those of whom something is missing.
+func (i *introspect) interrogate(c *runtime.Context) {
+	last := func(key string) *messages.ServiceStatus { return i.services[key] }
+	for _, key := range i.next(last, len(i.deps.renderers()), c.Now(), i.deps.Timing.Digest) {
+		c.Send(c.PID(PathService(key)), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
+	}
+}
+
 func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
+	if m.GetGeneration() < i.services[m.GetKey()].GetGeneration() {
+		return // overtaken
+	}
+	if m.GetGone() {
+		i.forget(m.GetKey())
+	} else {
+		i.note(m.GetKey(), m.GetGeneration())
+		i.watch(m.GetKey())
+	}
 	i.problems -= len(i.services[m.GetKey()].GetErrors())
 	if m.GetGone() {
 		delete(i.services, m.GetKey())
@@ -154,6 +184,9 @@ func (i *introspect) drop(c *runtime.Context, m *messages.Ensure) {
 	}
 	i.herald.exist(exist, i.services)
 	i.roll, i.tries = m.GetKeys(), 0
+	if len(m.GetGenerations()) == len(m.GetKeys()) {
+		i.take(m.GetKeys(), m.GetGenerations())
+	}
 	i.askLater(c)
 }
 

@@ -21,6 +21,15 @@ func statusOf(key string, errors int) *messages.ServiceStatus {
 	return &messages.ServiceStatus{Key: key, Errors: make([]*messages.ObjectError, errors)}
 }
 
+// settledStatus is what a service says with which every renderer has finished.
+func settledStatus(key string, generation uint64) *messages.ServiceStatus {
+	m := &messages.ServiceStatus{Key: key, Generation: generation}
+	for _, renderer := range Renderers() {
+		m.Renders = append(m.Renders, &messages.RenderAck{Key: key, Generation: generation, Renderer: renderer, State: inSync})
+	}
+	return m
+}
+
 // keysShown are the services that introspection shows.
 func (s *stage) keysShown(q *StatusQuery) []string {
 	var keys []string
@@ -105,7 +114,7 @@ func TestRestartedIntrospectionAsks(t *testing.T) {
 // TestIntrospectionAsksTheSilent: who exists and has not spoken is asked, less and less often, until he does.
 func TestIntrospectionAsksTheSilent(t *testing.T) {
 	perform(t, PathIntrospect, []string{"a/a", "b/b"}, func(s *stage) {
-		s.tell(statusOf("a/a", 0), &messages.Ensure{Keys: []string{"a/a", "b/b"}, Complete: true})
+		s.tell(settledStatus("a/a", 1), &messages.Ensure{Keys: []string{"a/a", "b/b"}, Complete: true})
 		if latest[*messages.Resync](s, PathService("b/b")) != nil {
 			t.Error("asked at once, although most speak by themselves")
 		}
@@ -116,12 +125,79 @@ func TestIntrospectionAsksTheSilent(t *testing.T) {
 		if latest[*messages.Resync](s, PathService("a/a")) != nil {
 			t.Error("asked who had spoken")
 		}
-		s.tell(statusOf("b/b", 0))
+		s.tell(settledStatus("b/b", 1))
 		s.run(time.Minute)
 		s.forget()
 		s.run(5 * time.Minute)
 		if n := len(s.heard[PathService("b/b")]); n != 0 {
 			t.Errorf("asked %d times after it had spoken", n)
+		}
+	})
+}
+
+// TestIntrospectionAsksWhoseEndIsMissing: of whom something may have been lost, he is asked again within a second, and goes on to be.
+func TestIntrospectionAsksWhoseEndIsMissing(t *testing.T) {
+	perform(t, PathIntrospect, []string{"a/a", "b/b"}, func(s *stage) {
+		unsettled := settledStatus("b/b", 1)
+		unsettled.Renders[0].State = pending
+		s.tell(settledStatus("a/a", 1), unsettled)
+		s.run(time.Second)
+		if n, m := len(s.heard[PathService("b/b")]), len(s.heard[PathService("a/a")]); n < 1 || n > 3 || m != 0 {
+			t.Errorf("b/b was asked %d times within a second, a/a %d times", n, m)
+		}
+		s.tell(settledStatus("b/b", 1))
+		s.forget()
+		s.run(time.Minute)
+		if n := len(s.heard[PathService("b/b")]); n != 0 {
+			t.Errorf("asked %d times although nothing is missing", n)
+		}
+		s.tell(unsettled, &messages.ServiceStatus{Key: "b/b", Generation: 2, Gone: true})
+		s.forget()
+		s.run(time.Minute)
+		if n := len(s.heard[PathService("b/b")]); n != 0 {
+			t.Errorf("asked %d times although it is gone", n)
+		}
+	})
+}
+
+// TestIntrospectionFindsOutWhatItMissed: a generation of which it has not heard, a service of which it has not, one that has gone unheard.
+func TestIntrospectionFindsOutWhatItMissed(t *testing.T) {
+	perform(t, PathIntrospect, []string{"a/a", "b/b"}, func(s *stage) {
+		digest := func(all map[string]uint64) *messages.Digest {
+			m := newSuspects()
+			for key, generation := range all {
+				m.note(key, generation)
+			}
+			return m.digest()
+		}
+		theirs := map[string]uint64{"a/a": 5, "b/b": 7}
+		s.tell(settledStatus("a/a", 5), settledStatus("b/b", 6), settledStatus("gone", 3), digest(theirs))
+		if s.heard[PathRegistry] != nil {
+			t.Error("asked the registry for what may be under way")
+		}
+		s.tell(digest(theirs))
+		if latest[*messages.Pull](s, PathRegistry) == nil {
+			t.Fatal("did not ask the registry")
+		}
+		s.forget()
+		s.tell(&messages.Ensure{Keys: []string{"a/a", "b/b"}, Generations: []uint64{5, 7}, Complete: true})
+		s.run(time.Second)
+		if n, m := len(s.heard[PathService("b/b")]), len(s.heard[PathService("a/a")]); n < 1 || m != 0 {
+			t.Errorf("b/b was asked %d times within a second, a/a %d times", n, m)
+		}
+		if got := s.keysShown(&StatusQuery{}); !slices.Equal(got, []string{"a/a", "b/b"}) {
+			t.Errorf("shows %q", got)
+		}
+		s.tell(digest(theirs), digest(theirs), digest(theirs), digest(theirs)) // b/b does not answer, which is no news
+		if s.heard[PathRegistry] != nil {
+			t.Error("asked the registry for what it has said")
+		}
+		s.tell(settledStatus("b/b", 7))
+		s.tell(settledStatus("b/b", 6)) // it was overtaken
+		s.forget()
+		s.run(time.Minute)
+		if n := len(s.heard[PathService("b/b")]); n != 0 {
+			t.Errorf("asked %d times although nothing is missing", n)
 		}
 	})
 }

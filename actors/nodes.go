@@ -17,6 +17,7 @@ import (
 type nodes struct {
 	reporter
 	deps      *Deps
+	input     *messages.NodeInput // that node sync knows
 	published []string
 	state     *messages.ClusterState
 }
@@ -50,8 +51,9 @@ func (*nodes) Stop(*runtime.Context) {}
 func (n *nodes) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.NodeChanged:
-		if n.deps.NodeSync != nil {
-			n.deps.NodeSync.SetNodes(m.GetInput())
+		if n.deps.NodeSync != nil && m.GetInput() != n.input {
+			n.input = m.GetInput()
+			n.deps.NodeSync.SetNodes(n.input)
 		}
 	case *messages.InterfaceSet:
 		n.publish(m.GetNodeAddresses())

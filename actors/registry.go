@@ -34,7 +34,9 @@ type registry struct {
 	hosts      []string // addresses of all nodes; shared with messages
 	renderers  map[string]standing
 	epochs     map[string]uint64   // of renderers; shared with specs, so it is replaced and not modified
-	doubts     int                 // digests in a row that differed
+	doubt      doubt               // whether something of the source was missed
+	given      uint64              // XOR over the generations of all entries
+	cursor     string              // the last service of which something was repeated before its time
 	hosted     map[string][]string // addresses of local endpoints by service, of those that have some
 	endpoints  *messages.LocalEndpoints
 	stale      bool // endpoints must be computed again
@@ -55,6 +57,9 @@ type registryTick struct{}
 // rollCall repeats who exists.
 type rollCall struct{}
 
+// summaryTick tells introspection in one number what it should have heard of, and repeats what was not acknowledged to some.
+type summaryTick struct{}
+
 func newRegistry(d *Deps) runtime.Behaviour {
 	return &registry{
 		reporter: reporter{part: "registry"}, census: newCensus(), deps: d, entries: map[string]*entry{}, open: map[string]*entry{},
@@ -72,6 +77,7 @@ func (r *registry) Start(c *runtime.Context) {
 	r.keep(c)
 	c.After(r.deps.Timing.Retry, &registryTick{})
 	c.After(r.deps.Timing.Audit, &rollCall{})
+	c.After(r.deps.Timing.Digest, &summaryTick{})
 	c.Ready()
 }
 
@@ -98,8 +104,10 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.PullSpec:
 		r.pulled(c, m.GetKey())
 	case *messages.Have:
-		if e := r.entries[m.GetKey()]; e != nil && m.GetGeneration() == e.spec.GetGeneration() {
-			delete(r.open, m.GetKey())
+		if e := r.entries[m.GetKey()]; e != nil {
+			if e.pulled = true; m.GetGeneration() == e.spec.GetGeneration() {
+				delete(r.open, m.GetKey())
+			}
 		}
 	case *messages.Retired:
 		r.retired(c, m)
@@ -111,6 +119,14 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		r.resync(c, m)
 	case *registryTick:
 		r.tick(c)
+	case *messages.Pull: // of introspection
+		r.tellGenerations(c)
+	case *summaryTick:
+		c.After(r.deps.Timing.Digest, &summaryTick{})
+		r.remind(c)
+		if r.known() && r.context != nil {
+			c.Send(c.PID(PathIntrospect), &messages.Digest{Services: uint64(len(r.entries)), Hash: r.given})
+		}
 	case *rollCall:
 		c.After(r.deps.Timing.Audit, &rollCall{})
 		if r.known() {
@@ -250,6 +266,18 @@ func (r *registry) callRoll(c *runtime.Context) {
 	c.Send(c.PID(PathIntrospect), everybody)
 }
 
+// tellGenerations tells introspection which generation of every service it should have heard of.
+func (r *registry) tellGenerations(c *runtime.Context) {
+	if !r.known() || r.context == nil {
+		return
+	}
+	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generations: make([]uint64, 0, len(r.entries))}
+	for _, key := range all.GetKeys() {
+		all.Generations = append(all.Generations, r.entries[key].spec.GetGeneration())
+	}
+	c.Send(c.PID(PathIntrospect), all)
+}
+
 // changed takes the latest input of one service and reports whether it needs an actor that it did not need before.
 func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (created bool) {
 	key, gone := in.GetKey(), in.GetService() == nil
@@ -341,15 +369,16 @@ func (r *registry) keys() []string {
 	return r.members
 }
 
-// compare finds out whether something of the source was missed. One difference may be a message still under way, two are not.
+// compare finds out whether something of the source was missed.
 func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
-	if r.complete && sameDigest(r.digest(r.nodeAt), theirs) {
-		r.doubts = 0
-		r.age()
-		return
+	missed := difference(r.digest(r.nodeAt), theirs)
+	if !r.complete {
+		missed |= 1
 	}
-	if r.doubts++; r.doubts >= 2 {
-		r.doubts = 0
+	if missed == 0 {
+		r.age(c.Now())
+	}
+	if r.doubt.persists(missed) {
 		record(c, &messages.Event{
 			Kind: "resync", Text: "missed something of the source, pulling a snapshot", Method: messages.Method_METHOD_UPSTREAM_RESYNC,
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -15,10 +16,19 @@ const mostDoublings = 5
 // give hands a new spec to the service; until the node is known it only keeps it.
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
 	r.generation++
+	r.count(e)
 	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Epochs: r.epochs, Traced: r.traced}
+	r.count(e)
 	e.tries = 0
 	r.open[in.GetKey()] = e
 	r.send(c, e)
+}
+
+// count adds the generation of an entry to the sum of all, or takes it away.
+func (r *registry) count(e *entry) {
+	if e.spec != nil {
+		r.given ^= kube.DigestHash(e.spec.GetInput().GetKey(), e.spec.GetGeneration())
+	}
 }
 
 func (r *registry) send(c *runtime.Context, e *entry) {
@@ -58,6 +68,9 @@ func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 	if e == nil && !r.complete {
 		return // nobody knows yet
 	}
+	if e != nil {
+		r.count(e)
+	}
 	delete(r.entries, m.GetKey())
 	delete(r.open, m.GetKey())
 	r.members = nil
@@ -82,6 +95,31 @@ func (r *registry) tick(c *runtime.Context) {
 			c.Send(c.PID(PathServices), &messages.Nudge{Key: key, Generation: e.spec.GetGeneration()})
 			r.send(c, e)
 		}
+	}
+}
+
+// remindAtOnce is how many services get their spec before its time at a time.
+const remindAtOnce = 32
+
+// remind repeats some specs before their time, in turn: the delays are there to spare those who cannot answer, but most have only lost a message.
+// What was sent a moment ago may be under way.
+func (r *registry) remind(c *runtime.Context) {
+	if r.context == nil {
+		return
+	}
+	var open []string
+	for key, e := range r.open {
+		if sent := e.again.Add(-r.deps.Timing.Retry << min(e.tries-1, mostDoublings)); c.Now().Sub(sent) >= r.deps.Timing.Digest {
+			open = append(open, key)
+		}
+	}
+	slices.Sort(open)
+	at, _ := slices.BinarySearch(open, r.cursor+"\x00")
+	for _, key := range slices.Concat(open[at:], open[:at])[:min(len(open), remindAtOnce)] {
+		r.cursor = key
+		e := r.open[key]
+		c.Send(c.PID(PathServices), &messages.Nudge{Key: key, Generation: e.spec.GetGeneration()})
+		c.Send(c.PID(PathService(key)), e.spec)
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// healthRepeat is how often every part repeats its health, whether it has changed or not.
+// healthRepeat is how often every part repeats its health at least, whether it has changed or not.
 const healthRepeat = 2 * time.Second
+
+// healthBeats is how often it does so really: one of them may be lost.
+const healthBeats = 500 * time.Millisecond
 
 // healthBeat makes a part repeat its health.
 type healthBeat struct{}
@@ -42,4 +45,4 @@ func (r *reporter) repeat(c *runtime.Context) {
 }
 
 // keep has the next healthBeat come.
-func (*reporter) keep(c *runtime.Context) { c.After(healthRepeat, &healthBeat{}) }
+func (*reporter) keep(c *runtime.Context) { c.After(healthBeats, &healthBeat{}) }

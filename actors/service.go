@@ -61,9 +61,12 @@ func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 		s.acknowledged(c, m)
 	case *messages.Replay:
 		s.replay(c, m)
-	case *messages.Resync:
+	case *messages.Resync: // somebody has not heard of us, or not of the end of what he heard
 		if s.spec != nil {
 			s.publish(c)
+		}
+		if s.spec == nil || s.view == nil || s.unsettled() {
+			s.retry(c)
 		}
 	case *serviceRetry:
 		s.cancel = nil
@@ -99,6 +102,7 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 		s.triggers.drop()
 		s.trace(c, "nothing that this node serves has changed")
 		s.traced = false
+		s.publish(c) // it is another generation
 		if s.view == nil {
 			s.retire(c) // the registry has not released us, so it has not heard it for this generation
 		}

@@ -122,7 +122,7 @@ func TestServiceIsQuietAboutWhatChangesNothing(t *testing.T) {
 		same := specOf(6, "10.1.1.2")
 		same.Input.Slices[0].Name = "another-name"
 		s.tell(same)
-		if latest[*messages.Have](s, PathRegistry).GetGeneration() != 6 || s.word() != nil || latest[*messages.ServiceStatus](s, PathIntrospect) != nil {
+		if latest[*messages.Have](s, PathRegistry).GetGeneration() != 6 || s.word() != nil || latest[*messages.ServiceStatus](s, PathIntrospect).GetGeneration() != 6 {
 			t.Errorf("heard: %v", s.heard)
 		}
 		s.tell(specOf(7, "10.1.1.3"))

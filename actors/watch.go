@@ -21,7 +21,7 @@ type watch struct {
 	node     *messages.NodeInput
 	complete bool
 	health   sourceHealth
-	doubts   int // looks in a row at which the source had delivered something else than we have got
+	doubt    doubt // whether the source has delivered something else than we have got
 }
 
 // sourceHealth is what the source says of itself.
@@ -157,15 +157,12 @@ func (w *watch) repeatSource(c *runtime.Context) {
 		w.deps.Source.Refresh() // no harm before the first list, and a help when that was lost
 		return
 	}
-	w.age()
+	w.age(c.Now())
 	if w.node != nil {
 		w.tellNode(c)
 	}
 	c.Send(c.PID(PathRegistry), w.digest(mark(w.run, w.node.GetGeneration())))
-	if d, ok := w.deps.Source.(kube.Digester); !ok || w.matches(d.Digest(), w.node.GetGeneration()) {
-		w.doubts = 0
-	} else if w.doubts++; w.doubts >= 2 { // one difference may be a message that still waits here
-		w.doubts = 0
+	if d, ok := w.deps.Source.(kube.Digester); ok && w.doubt.persists(difference(w.asSource(w.node.GetGeneration()), d.Digest())) {
 		w.deps.Source.Refresh()
 	}
 }

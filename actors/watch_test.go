@@ -118,7 +118,7 @@ func TestWatchNoticesThatItMissedSomething(t *testing.T) {
 			t.Errorf("the source was asked %d times without a reason", s.source.refresh)
 		}
 		s.source.digest = &messages.Digest{Services: 2, Hash: 7}
-		s.run(2*s.deps.Timing.Digest + time.Second)
+		s.run(2 * s.deps.Timing.Digest)
 		if s.source.refresh != 1 {
 			t.Errorf("the source was asked %d times, want once", s.source.refresh)
 		}

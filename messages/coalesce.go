@@ -1,5 +1,7 @@
 package messages
 
+import "fmt"
+
 // Coalescer is a level-triggered message: in a mailbox it replaces a pending message of the same key in place, because only the latest
 // value matters. Commands (do this once) must not implement it.
 type Coalescer interface {
@@ -60,6 +62,12 @@ func (*Begin) CoalesceKey() string { return "begin" }
 
 // CoalesceKey satisfies Coalescer.
 func (m *ServiceStatus) CoalesceKey() string { return "status/" + m.GetKey() }
+
+// CoalesceKey satisfies Coalescer. Whoever is asked by several gets a question of each, one slot for each.
+func (m *Resync) CoalesceKey() string { return "resync/" + m.GetSibling() }
+
+// CoalesceKey satisfies Coalescer. What one incarnation has asked for is not what another one has.
+func (m *Pull) CoalesceKey() string { return fmt.Sprint("pull/", m.GetIncarnation()) }
 
 // CoalesceKey satisfies Coalescer.
 func (m *Verified) CoalesceKey() string { return "verified/" + m.GetRenderer() }

@@ -483,7 +483,9 @@ type Ensure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Keys  []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	// True: keys is the complete set, stop the others.
-	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	// Of each key, in their order, the generation that the registry has given out; empty = not told.
+	Generations   []uint64 `protobuf:"varint,3,rep,packed,name=generations,proto3" json:"generations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -530,6 +532,13 @@ func (x *Ensure) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *Ensure) GetGenerations() []uint64 {
+	if x != nil {
+		return x.Generations
+	}
+	return nil
 }
 
 // registry -> services: this actor does not answer although it was given this generation; if it is in quarantine because of an
@@ -1620,10 +1629,11 @@ const file_control_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"8\n" +
+	"generation\"Z\n" +
 	"\x06Ensure\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"9\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12 \n" +
+	"\vgenerations\x18\x03 \x03(\x04R\vgenerations\"9\n" +
 	"\x05Nudge\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +

@@ -1428,7 +1428,8 @@ func (x *Snapshot) GetPulled() uint64 {
 	return 0
 }
 
-// registry -> watch: send a Snapshot. Repeated until it comes. Incarnation 0 is somebody else who asks for it.
+// registry -> watch: send a Snapshot. Repeated until it comes. Incarnation 0 is somebody else who asks for it. introspection -> registry: send an
+// Ensure with generations.
 type Pull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
@@ -1473,7 +1474,8 @@ func (x *Pull) GetIncarnation() uint64 {
 	return 0
 }
 
-// watch -> registry, now and then: what the receiver should have by now. A difference that persists is answered with Pull.
+// watch -> registry, registry -> introspection, now and then: what the receiver should have by now. A difference that persists is answered with
+// Pull.
 type Digest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Services uint64                 `protobuf:"varint,1,opt,name=services,proto3" json:"services,omitempty"`

@@ -11,16 +11,14 @@ type bound struct {
 	why  string
 }
 
-// slower are the faults after which it may take longer. What is not in a process, messages that get lost or come late, is repaired by questions that
-// are asked again after a second or more, at the latest by the audit.
+// slower are the faults after which it may take longer.
 func slower() map[string]bound {
 	const second = time.Second + soon
 	stolen := bound{second, "VPP tells nobody; the drift check finds out within a second"}
 	refused := bound{second, "one of each kind is tried once a second"}
 	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
-	lost := bound{61 * time.Second, "not in a process; the audit repairs it"}
+	lost := bound{second, "what was said is asked for or said again when two digests in a row differ, or nobody has answered"}
 	return map[string]bound{
-		"slow list":   {5 * time.Second, "the list itself takes up to 4 s"},
 		"rows stolen": stolen, "routes stolen": stolen, "rows given back": stolen,
 		"VPP refuses": refused, "table full": refused,
 		"poisoned service": loop, "panics before messages": loop, "panics after messages": loop, "panics in starts": loop, "panics in stops": loop,

@@ -23,11 +23,11 @@ type mutant struct {
 var mutants = []mutant{
 	{
 		"a spec that got lost is not repeated", "actors/registry_specs.go",
-		"if e := r.open[key]; !e.again.After(now) {", "if e := r.open[key]; !e.again.After(now) && e.tries == 0 {",
+		"	r.open[in.GetKey()] = e\n", "",
 	},
 	{
 		"a gap of the watch is not noticed", "actors/registry.go",
-		"r.doubts >= 2 {", "r.doubts < 0 {",
+		"r.doubt.persists(missed) {", "r.doubt.persists(0 * missed) {",
 	},
 	{
 		"what is missing in a list is kept", "actors/registry.go",

@@ -107,12 +107,12 @@ func (w *world) play(plan Plan, result *Result) error {
 	return err
 }
 
-// converge waits until all is well (I1).
+// converge waits until all is well (I1). What lasts longer than the last fault is none of its time.
 func (w *world) converge(result *Result) (wrong []string, err error) {
 	healed := w.sim.Now()
 	for {
 		if wrong = w.wrong(); len(wrong) == 0 {
-			result.Converged = w.sim.Now().Sub(healed)
+			result.Converged = max(w.sim.Now().Sub(w.ended(healed)), 0)
 			return nil, nil
 		}
 		if w.sim.Now().Sub(healed) > patience {

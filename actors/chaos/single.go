@@ -87,7 +87,8 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 	return w.recover(over, result)
 }
 
-// recover watches until all has been well for a while. The fault is over when its last part ends, the cluster stops changing, or VPP is back.
+// recover watches until all has been well for a while. The fault is over when its last part ends: the cluster stops changing,
+// VPP is back, a slow list is there, the last late message has arrived.
 func (w *world) recover(over time.Time, result *Result) error {
 	var wrong []string
 	healed, bad := false, over
@@ -112,11 +113,22 @@ func (w *world) recover(over time.Time, result *Result) error {
 		}
 	}
 	result.Violations = w.wrongPackets()
-	for _, end := range []time.Time{w.outage, w.vpp.Since()} {
+	if w.outage.After(over) {
+		over = w.outage
+	}
+	if since := w.vpp.Since(); since.After(over) {
+		over = since
+	}
+	result.Converged = max(bad.Sub(w.ended(over)), 0)
+	return nil
+}
+
+// ended is when the last part of a fault ends that goes on by itself: a slow list is there, the last late message has arrived.
+func (w *world) ended(over time.Time) time.Time {
+	for _, end := range []time.Time{w.source.answered, w.weather.arrival} {
 		if end.After(over) {
 			over = end
 		}
 	}
-	result.Converged = max(bad.Sub(over), 0)
-	return nil
+	return over
 }

@@ -18,8 +18,10 @@ type source struct {
 	sim     *runtime.Sim
 	cluster *cluster
 	store   *kube.Store
-	seen    uint64 // version of the cluster that was delivered
-	slow    time.Duration
+	seen    uint64        // version of the cluster that was delivered
+	slow    time.Duration // that a list takes
+
+	answered time.Time // when the last slow list was there
 
 	refresh bool
 	blind   bool // the watch is broken: changes are missed
@@ -37,7 +39,10 @@ var (
 // Run satisfies kube.Source; each run counts its generations from 1.
 func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	over := func() bool { return ctx.Err() != nil }
-	s.sim.Sleep(s.slow, over)
+	if s.slow > 0 {
+		s.sim.Sleep(s.slow, over)
+		s.answered = s.sim.Now()
+	}
 	s.sim.Park(func() bool { return over() || !s.blind })
 	if over() {
 		return nil

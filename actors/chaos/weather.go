@@ -22,6 +22,8 @@ type weather struct {
 	lost, twice, late                 int // messages between actors
 	poisoned                          string
 	counts                            Counts
+	now                               func() time.Time // nil = nobody wants to know when the last late message arrives
+	arrival                           time.Time        // of the last one
 }
 
 // Counts are the faults that struck, by name.
@@ -82,11 +84,21 @@ func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
 	case w.strikes("message lost", w.lost):
 		return nil
 	case w.strikes("message twice", w.twice):
-		return []time.Duration{0, time.Duration(w.rand.IntN(1000)) * time.Millisecond}
+		return []time.Duration{0, w.delay(time.Duration(w.rand.IntN(1000)) * time.Millisecond)}
 	case w.strikes("message late", w.late):
-		return []time.Duration{time.Duration(1+w.rand.IntN(3000)) * time.Millisecond}
+		return []time.Duration{w.delay(time.Duration(1+w.rand.IntN(3000)) * time.Millisecond)}
 	}
 	return usual
+}
+
+// delay notes when a message will arrive.
+func (w *weather) delay(d time.Duration) time.Duration {
+	if w.now != nil {
+		if at := w.now().Add(d); at.After(w.arrival) {
+			w.arrival = at
+		}
+	}
+	return d
 }
 
 // supervises reports whether a kind of actor is a supervisor.

@@ -1,0 +1,110 @@
+package actors
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// suspectsAtOnce is how many services are asked at a time, however many there are.
+const suspectsAtOnce = 32
+
+// suspects are the services of which something may have been lost on its way: they have not told of the generation that the registry has given
+// out, or a renderer has not finished with them. Everything that a service depends on ends in what it tells introspection, so whoever is asked
+// from there repeats what he has not been answered. It is plain data.
+type suspects struct {
+	known   map[string]uint64 // generations that are known to exist, by service
+	hash    uint64            // XOR over known
+	waiting map[string]bool   // those among them that are looked at in turn
+	turn    []string          // whose turn it is
+}
+
+func newSuspects() suspects { return suspects{known: map[string]uint64{}, waiting: map[string]bool{}} }
+
+// note learns that a generation exists.
+func (s *suspects) note(key string, generation uint64) {
+	if before, had := s.known[key]; !had || generation > before {
+		s.forget(key)
+		s.known[key] = generation
+		s.hash ^= kube.DigestHash(key, generation)
+	}
+}
+
+// forget learns that a service is gone.
+func (s *suspects) forget(key string) {
+	if before, had := s.known[key]; had {
+		s.hash ^= kube.DigestHash(key, before)
+		delete(s.known, key)
+	}
+}
+
+// digest summarises what is known.
+func (s *suspects) digest() *messages.Digest {
+	return &messages.Digest{Services: uint64(len(s.known)), Hash: s.hash}
+}
+
+// take learns which services there are, and forgets the others.
+func (s *suspects) take(keys []string, generations []uint64) {
+	exist := make(map[string]bool, len(keys))
+	for n, key := range keys {
+		exist[key] = true
+		s.note(key, generations[n])
+		s.watch(key)
+	}
+	for _, key := range sortedKeys(s.known) {
+		if !exist[key] {
+			s.forget(key)
+		}
+	}
+}
+
+// watch has a service looked at.
+func (s *suspects) watch(key string) {
+	if !s.waiting[key] {
+		s.waiting[key] = true
+		s.turn = append(s.turn, key)
+	}
+}
+
+// next are the services to be asked now, in turn. Those that are beyond suspicion are dropped; those that have spoken a moment ago are left alone.
+func (s *suspects) next(last func(key string) *messages.ServiceStatus, renderers int, now time.Time, lately time.Duration) (keys []string) {
+	const looks = 128 * suspectsAtOnce
+	for range min(len(s.turn), looks) {
+		key := s.turn[0]
+		s.turn = s.turn[1:]
+		status := last(key)
+		if !s.suspect(key, status, renderers) {
+			delete(s.waiting, key)
+			continue
+		}
+		s.turn = append(s.turn, key)
+		if status != nil && now.Sub(time.Unix(0, status.GetChanged())) < lately {
+			continue
+		}
+		if keys = append(keys, key); len(keys) == suspectsAtOnce {
+			break
+		}
+	}
+	if len(s.turn) == 0 {
+		s.turn = nil
+	}
+	return keys
+}
+
+// suspect reports whether something of a service is missing.
+func (s *suspects) suspect(key string, status *messages.ServiceStatus, renderers int) bool {
+	generation, exists := s.known[key]
+	if !exists {
+		return false
+	}
+	if status == nil || status.GetGeneration() < generation || len(status.GetRenders()) < renderers {
+		return true
+	}
+	for _, ack := range status.GetRenders() {
+		if !settled(ack) {
+			return true
+		}
+	}
+	return false
+}
