@@ -48,18 +48,12 @@ type introspect struct {
 	problems int // of services
 	counted  int // problems that the observer knows of
 	herald   *herald
-	roll     []string // who exists, as the registry said last; shared
-	tries    int      // how often those of them who have not spoken were asked since
-	asking   bool     // they will be asked again
 	suspects
 	doubt doubt // whether something was missed
 }
 
 // suspectsTick asks those of whom something is missing.
 type suspectsTick struct{}
-
-// introspectTick asks those who exist and have not spoken.
-type introspectTick struct{}
 
 func newIntrospect(d *Deps) runtime.Behaviour {
 	return &introspect{deps: d, herald: newHerald(d), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{}, suspects: newSuspects()}
@@ -91,9 +85,6 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *suspectsTick:
 		c.After(i.deps.Timing.Digest, &suspectsTick{})
 		i.interrogate(c)
-	case *introspectTick:
-		i.asking = false
-		i.ask(c)
 	case *messages.Fault:
 		i.herald.fault(m)
 	case *messages.LinkState:
@@ -127,7 +118,7 @@ func (i *introspect) interrogate(c *runtime.Context) {
 }
 
 func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
-	if m.GetGeneration() < i.services[m.GetKey()].GetGeneration() {
+	if m.GetGeneration() < i.services[m.GetKey()].GetGeneration() || i.ended(m) {
 		return // overtaken
 	}
 	if m.GetGone() {
@@ -183,38 +174,7 @@ func (i *introspect) drop(c *runtime.Context, m *messages.Ensure) {
 		i.deps.Lag.keep(exist)
 	}
 	i.herald.exist(exist, i.services)
-	i.roll, i.tries = m.GetKeys(), 0
-	if len(m.GetGenerations()) == len(m.GetKeys()) {
-		i.take(m.GetKeys(), m.GetGenerations())
-	}
-	i.askLater(c)
-}
-
-// ask has services repeat themselves of which nothing is known: what they said may have come to a predecessor of ours, while the registry, which
-// was to have them repeat it, was down itself.
-func (i *introspect) ask(c *runtime.Context) {
-	asked := 0
-	for _, key := range i.roll {
-		if i.services[key] != nil {
-			continue
-		}
-		if asked++; asked > missingAtOnce {
-			break
-		}
-		c.Send(c.PID(PathService(key)), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
-	}
-	if asked > 0 {
-		i.tries = min(i.tries+1, mostDoublings)
-		i.askLater(c)
-	}
-}
-
-// askLater waits a growing while: most speak without being asked, and those in quarantine do not.
-func (i *introspect) askLater(c *runtime.Context) {
-	if !i.asking {
-		i.asking = true
-		c.After(i.deps.Timing.Retry<<i.tries, &introspectTick{})
-	}
+	i.take(m)
 }
 
 // countProblems tells the number of problems when it changes: those of services, and those of everything else, files that cannot be read

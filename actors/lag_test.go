@@ -85,7 +85,7 @@ func TestIntrospectionPublishesWhoWaits(t *testing.T) {
 			{status("a/a"), true},
 			{&messages.ServiceStatus{Key: "a/a", Gone: true}, false},
 			{status("a/a"), true},
-			{&messages.Ensure{Keys: []string{"b/b"}, Complete: true}, false},
+			{&messages.Ensure{Keys: []string{"b/b"}, Generations: []uint64{1}, Complete: true}, false},
 		} {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				s.tell(step.tell)

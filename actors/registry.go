@@ -261,17 +261,16 @@ func (r *registry) stand(c *runtime.Context) {
 // callRoll tells who exists: spawner and introspection drop the others. It is repeated now and then, because both only hear of single
 // services otherwise.
 func (r *registry) callRoll(c *runtime.Context) {
-	everybody := &messages.Ensure{Keys: r.keys(), Complete: true}
-	c.Send(c.PID(PathServices), everybody)
-	c.Send(c.PID(PathIntrospect), everybody)
+	c.Send(c.PID(PathServices), &messages.Ensure{Keys: r.keys(), Complete: true})
+	r.tellGenerations(c)
 }
 
-// tellGenerations tells introspection which generation of every service it should have heard of.
+// tellGenerations tells introspection who exists, and which generation of every service it should have heard of.
 func (r *registry) tellGenerations(c *runtime.Context) {
-	if !r.known() || r.context == nil {
+	if !r.known() {
 		return
 	}
-	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generations: make([]uint64, 0, len(r.entries))}
+	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generations: make([]uint64, 0, len(r.entries)), Newest: r.generation}
 	for _, key := range all.GetKeys() {
 		all.Generations = append(all.Generations, r.entries[key].spec.GetGeneration())
 	}
@@ -390,9 +389,7 @@ func (r *registry) compare(c *runtime.Context, theirs *messages.Digest) {
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
 	case "introspect":
-		if r.known() {
-			c.Send(c.PID(PathIntrospect), &messages.Ensure{Keys: r.keys(), Complete: true})
-		}
+		r.tellGenerations(c)
 		for _, key := range r.keys() {
 			c.Send(c.PID(PathService(key)), m)
 		}

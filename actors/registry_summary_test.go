@@ -57,7 +57,7 @@ func TestRegistryTellsWhatItHasGivenOut(t *testing.T) {
 			sum := latest[*messages.Digest](s, PathIntrospect)
 			s.tell(&messages.Pull{})
 			all, m := latest[*messages.Ensure](s, PathIntrospect), newSuspects()
-			m.take(all.GetKeys(), all.GetGenerations())
+			m.take(all)
 			if sum == nil || difference(sum, m.digest()) != 0 || !all.GetComplete() {
 				t.Errorf("%s: told %v, which are not %v", what, sum, all)
 			}

@@ -16,6 +16,7 @@ const suspectsAtOnce = 32
 type suspects struct {
 	known   map[string]uint64 // generations that are known to exist, by service
 	hash    uint64            // XOR over known
+	newest  uint64            // generation up to which we have been told who exists; 0 = never
 	waiting map[string]bool   // those among them that are looked at in turn
 	turn    []string          // whose turn it is
 }
@@ -45,18 +46,25 @@ func (s *suspects) digest() *messages.Digest {
 }
 
 // take learns which services there are, and forgets the others.
-func (s *suspects) take(keys []string, generations []uint64) {
-	exist := make(map[string]bool, len(keys))
-	for n, key := range keys {
+func (s *suspects) take(all *messages.Ensure) {
+	exist := make(map[string]bool, len(all.GetKeys()))
+	for n, key := range all.GetKeys() {
 		exist[key] = true
-		s.note(key, generations[n])
+		s.note(key, all.GetGenerations()[n])
 		s.watch(key)
 	}
-	for _, key := range sortedKeys(s.known) {
+	for key := range s.known {
 		if !exist[key] {
 			s.forget(key)
 		}
 	}
+	s.newest = max(s.newest, all.GetNewest())
+}
+
+// ended reports whether a service has said something before it ended, and we have been told already that it did.
+func (s *suspects) ended(m *messages.ServiceStatus) bool {
+	_, exists := s.known[m.GetKey()]
+	return !exists && !m.GetGone() && s.newest > 0 && m.GetGeneration() <= s.newest
 }
 
 // watch has a service looked at.

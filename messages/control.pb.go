@@ -484,8 +484,11 @@ type Ensure struct {
 	Keys  []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	// True: keys is the complete set, stop the others.
 	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	// Of each key, in their order, the generation that the registry has given out; empty = not told.
-	Generations   []uint64 `protobuf:"varint,3,rep,packed,name=generations,proto3" json:"generations,omitempty"`
+	// To introspection: of each key, in their order, the generation that the registry has given out.
+	Generations []uint64 `protobuf:"varint,3,rep,packed,name=generations,proto3" json:"generations,omitempty"`
+	// To introspection: the last generation that the registry had given out. A service that is not among the keys and speaks of this one or of an
+	// earlier one has spoken before it ended.
+	Newest        uint64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -539,6 +542,13 @@ func (x *Ensure) GetGenerations() []uint64 {
 		return x.Generations
 	}
 	return nil
+}
+
+func (x *Ensure) GetNewest() uint64 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
 }
 
 // registry -> services: this actor does not answer although it was given this generation; if it is in quarantine because of an
@@ -1629,11 +1639,12 @@ const file_control_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"Z\n" +
+	"generation\"r\n" +
 	"\x06Ensure\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x1a\n" +
 	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12 \n" +
-	"\vgenerations\x18\x03 \x03(\x04R\vgenerations\"9\n" +
+	"\vgenerations\x18\x03 \x03(\x04R\vgenerations\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\x04R\x06newest\"9\n" +
 	"\x05Nudge\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
