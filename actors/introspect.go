@@ -122,7 +122,7 @@ func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
 		return // overtaken
 	}
 	if m.GetGone() {
-		i.forget(m.GetKey())
+		i.leave(m.GetKey(), m.GetGeneration())
 	} else {
 		i.note(m.GetKey(), m.GetGeneration())
 		i.watch(m.GetKey())

@@ -18,7 +18,7 @@ func (p *problems) InputErrors(n int) { p.counts = append(p.counts, n) }
 
 // statusOf is a status with some problems.
 func statusOf(key string, errors int) *messages.ServiceStatus {
-	return &messages.ServiceStatus{Key: key, Errors: make([]*messages.ObjectError, errors)}
+	return &messages.ServiceStatus{Key: key, Generation: 1, Errors: make([]*messages.ObjectError, errors)}
 }
 
 // settledStatus is what a service says with which every renderer has finished.
@@ -51,7 +51,7 @@ func TestIntrospectionShowsWhoExists(t *testing.T) {
 		if got := s.keysShown(&StatusQuery{Key: "x/x"}); len(got) != 0 {
 			t.Errorf("shows %q", got)
 		}
-		s.tell(&messages.ServiceStatus{Key: "a/a", Gone: true}, &messages.Ensure{Keys: []string{"c/c"}})
+		s.tell(&messages.ServiceStatus{Key: "a/a", Generation: 1, Gone: true}, &messages.Ensure{Keys: []string{"c/c"}})
 		if got := s.keysShown(&StatusQuery{}); !slices.Equal(got, []string{"b/b", "c/c"}) {
 			t.Errorf("after one has gone: %q", got)
 		}
@@ -69,7 +69,7 @@ func TestIntrospectionCountsProblems(t *testing.T) {
 		for _, msg := range []any{
 			statusOf("a/a", 2), statusOf("a/a", 2), statusOf("b/b", 3), statusOf("a/a", 1),
 			&messages.NodeChanged{Input: &messages.NodeInput{Errors: make([]*messages.ObjectError, 4)}},
-			&messages.ServiceStatus{Key: "b/b", Gone: true, Errors: make([]*messages.ObjectError, 3)},
+			&messages.ServiceStatus{Key: "b/b", Generation: 1, Gone: true, Errors: make([]*messages.ObjectError, 3)},
 			&messages.Ensure{Complete: true},
 		} {
 			s.tell(msg)
@@ -145,6 +145,13 @@ func TestIntrospectionKnowsLastWords(t *testing.T) {
 		s.tell(settledStatus("b/b", 8))
 		if got := s.keysShown(&StatusQuery{}); !slices.Equal(got, []string{"a/a", "b/b"}) {
 			t.Errorf("shows %q after it was created again", got)
+		}
+		s.tell(&messages.ServiceStatus{Key: "b/b", Generation: 9, Gone: true})
+		s.tell(settledStatus("b/b", 9)) // the other way round
+		s.tell(&messages.Ensure{Keys: []string{"a/a", "b/b"}, Generations: []uint64{5, 9}, Newest: 9, Complete: true})
+		s.run(time.Minute)
+		if got := s.keysShown(&StatusQuery{}); !slices.Equal(got, []string{"a/a"}) || len(s.heard[PathService("b/b")]) != 0 {
+			t.Errorf("shows %q after it has gone, and has asked %v", got, s.heard[PathService("b/b")])
 		}
 	})
 }

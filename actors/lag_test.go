@@ -56,8 +56,10 @@ func TestLagKnowsTheOldest(t *testing.T) {
 
 // TestIntrospectionPublishesWhoWaits: pending and unheard is waiting; refused is not, nobody can do more; gone is not.
 func TestIntrospectionPublishesWhoWaits(t *testing.T) {
+	generation := uint64(0)
 	status := func(key string, states ...messages.RenderState) *messages.ServiceStatus {
-		s := &messages.ServiceStatus{Key: key, View: &messages.ServiceView{Key: key}}
+		generation++
+		s := &messages.ServiceStatus{Key: key, Generation: generation, View: &messages.ServiceView{Key: key}}
 		for _, state := range states {
 			s.Renders = append(s.Renders, &messages.RenderAck{Key: key, Renderer: "nat44", State: state})
 		}
@@ -83,7 +85,7 @@ func TestIntrospectionPublishesWhoWaits(t *testing.T) {
 			{status("a/a", each(messages.RenderState_RENDER_PENDING)...), true},
 			{status("a/a", each(messages.RenderState_RENDER_FAILED)...), false},
 			{status("a/a"), true},
-			{&messages.ServiceStatus{Key: "a/a", Gone: true}, false},
+			{&messages.ServiceStatus{Key: "a/a", Generation: generation, Gone: true}, false},
 			{status("a/a"), true},
 			{&messages.Ensure{Keys: []string{"b/b"}, Generations: []uint64{1}, Complete: true}, false},
 		} {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"maps"
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
@@ -15,13 +16,16 @@ const suspectsAtOnce = 32
 // from there repeats what he has not been answered. It is plain data.
 type suspects struct {
 	known   map[string]uint64 // generations that are known to exist, by service
+	gone    map[string]uint64 // with which generation a service went that the registry may name still
 	hash    uint64            // XOR over known
-	newest  uint64            // generation up to which we have been told who exists; 0 = never
+	newest  uint64            // generation up to which we have been told who exists
 	waiting map[string]bool   // those among them that are looked at in turn
 	turn    []string          // whose turn it is
 }
 
-func newSuspects() suspects { return suspects{known: map[string]uint64{}, waiting: map[string]bool{}} }
+func newSuspects() suspects {
+	return suspects{known: map[string]uint64{}, gone: map[string]uint64{}, waiting: map[string]bool{}}
+}
 
 // note learns that a generation exists.
 func (s *suspects) note(key string, generation uint64) {
@@ -32,7 +36,13 @@ func (s *suspects) note(key string, generation uint64) {
 	}
 }
 
-// forget learns that a service is gone.
+// leave learns that a service has gone with a generation. Lists that were written a moment before may name it still.
+func (s *suspects) leave(key string, generation uint64) {
+	s.forget(key)
+	s.gone[key] = max(s.gone[key], generation)
+}
+
+// forget drops a service.
 func (s *suspects) forget(key string) {
 	if before, had := s.known[key]; had {
 		s.hash ^= kube.DigestHash(key, before)
@@ -50,8 +60,10 @@ func (s *suspects) take(all *messages.Ensure) {
 	exist := make(map[string]bool, len(all.GetKeys()))
 	for n, key := range all.GetKeys() {
 		exist[key] = true
-		s.note(key, all.GetGenerations()[n])
-		s.watch(key)
+		if generation := all.GetGenerations()[n]; generation > s.gone[key] {
+			s.note(key, generation)
+			s.watch(key)
+		}
 	}
 	for key := range s.known {
 		if !exist[key] {
@@ -59,12 +71,13 @@ func (s *suspects) take(all *messages.Ensure) {
 		}
 	}
 	s.newest = max(s.newest, all.GetNewest())
+	maps.DeleteFunc(s.gone, func(key string, generation uint64) bool { return !exist[key] && generation <= s.newest })
 }
 
 // ended reports whether a service has said something before it ended, and we have been told already that it did.
 func (s *suspects) ended(m *messages.ServiceStatus) bool {
 	_, exists := s.known[m.GetKey()]
-	return !exists && !m.GetGone() && s.newest > 0 && m.GetGeneration() <= s.newest
+	return !m.GetGone() && (m.GetGeneration() <= s.gone[m.GetKey()] || !exists && m.GetGeneration() <= s.newest)
 }
 
 // watch has a service looked at.

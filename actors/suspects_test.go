@@ -19,7 +19,7 @@ func TestSuspectsTakeTurns(t *testing.T) {
 	for n := range many {
 		keys = append(keys, fmt.Sprintf("ns/s%03d", n))
 	}
-	s.take(&messages.Ensure{Keys: keys, Generations: make([]uint64, many)})
+	s.take(&messages.Ensure{Keys: keys, Generations: slices.Repeat([]uint64{1}, many)})
 	last := func(key string) *messages.ServiceStatus { return said[key] }
 	asked := map[string]int{}
 	for range 6 {
@@ -41,13 +41,13 @@ func TestSuspectsTakeTurns(t *testing.T) {
 		t.Errorf("%q are asked although they have just spoken", next)
 	}
 	for _, key := range keys[1:] {
-		said[key] = settledStatus(key, 0)
+		said[key] = settledStatus(key, 1)
 	}
 	s.note(keys[2], 8)
 	if next := s.next(last, 2, now.Add(time.Second), time.Second); !slices.Equal(next, []string{keys[0], keys[2]}) || len(s.turn) != 2 {
 		t.Errorf("%q are asked, %d are left", next, len(s.turn))
 	}
-	s.take(&messages.Ensure{Keys: keys[3:4], Generations: []uint64{0}})
+	s.take(&messages.Ensure{Keys: keys[3:4], Generations: []uint64{1}})
 	if next := s.next(last, 2, now.Add(time.Second), time.Second); len(next)+len(s.turn)+len(s.waiting) != 0 || len(s.known) != 1 {
 		t.Errorf("%q are asked, %d are left, known %v", next, len(s.turn), s.known)
 	}

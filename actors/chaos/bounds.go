@@ -22,6 +22,7 @@ func slower() map[string]bound {
 		"rows stolen": stolen, "routes stolen": stolen, "rows given back": stolen,
 		"VPP refuses": refused, "table full": refused,
 		"poisoned service": loop, "panics before messages": loop, "panics after messages": loop, "panics in starts": loop, "panics in stops": loop,
+		"crash loop":    loop,
 		"messages lost": lost, "messages late": lost, "messages twice": lost, "services late": lost,
 	}
 }

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -16,6 +17,7 @@ const (
 	again   = "what VPP refused is tried again"
 	doubt   = "VPP is read, because it has refused something"
 	relist  = "the source is asked for everything again"
+	recount = "the registry is asked for which generations there are"
 	repeat  = "a service is told again what it has not acknowledged"
 	silence = "the registry is asked for services that have not spoken"
 )
@@ -29,9 +31,11 @@ func explanations() map[string][]string {
 		"stuck actor", "poisoned service", "messages lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
-		again:   refusal,
-		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
+		again: refusal,
+		// A row is there, or not, against expectation; a VPP that was started again has other FIB sources than the one that was read.
+		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back", "VPP crashes"}),
 		relist:  loss,
+		recount: loss,
 		repeat:  loss,
 		silence: loss,
 	}
@@ -39,9 +43,10 @@ func explanations() map[string][]string {
 
 // remedies say when there is no need for any.
 type remedies struct {
-	boots  map[string]string // the VPP that an actor has been told of
-	over   bool              // all faults are over, and all is well again
-	killed bool              // somebody has been killed nevertheless, who asks for what he has to know
+	failed map[string][]time.Time // when a service failed lately
+	boots  map[string]string      // the VPP that an actor has been told of
+	over   bool                   // all faults are over, and all is well again
+	killed bool                   // somebody has been killed nevertheless, who asks for what he has to know
 }
 
 // observer is the actors.Observer of a simulation.
@@ -102,12 +107,35 @@ func (o observer) Drifted(renderer string, n int) {
 	}
 }
 
+// A service that fails so often within such a time is in a crash loop, whatever it fails of, and is put into quarantine.
+const (
+	crashes     = 3
+	crashWindow = 5 * time.Second
+)
+
+// failure is the runtime's OnFault.
+func (w *world) failure(f *messages.Fault) {
+	if !strings.HasPrefix(f.GetActor(), actors.PathServices+"/") {
+		return
+	}
+	now := w.sim.Now()
+	lately := slices.DeleteFunc(w.remedies.failed[f.GetActor()], func(at time.Time) bool { return now.Sub(at) > crashWindow })
+	if lately = append(lately, now); len(lately) >= crashes {
+		w.weather.count("crash loop")
+	}
+	w.remedies.failed[f.GetActor()] = lately
+}
+
 // handled sees every message before it is handled; it is the runtime's FaultHook.
 func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	if phase == runtime.Before {
 		switch m := msg.(type) {
 		case *messages.Pull:
-			w.remedy(relist)
+			if to.Path() == actors.PathRegistry {
+				w.remedy(recount)
+			} else {
+				w.remedy(relist)
+			}
 		case *messages.Nudge:
 			w.remedy(repeat)
 		case *messages.Missing:

@@ -50,7 +50,7 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
-	w.remedies.boots = map[string]string{}
+	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
 	w.witnesses = stationWitnesses(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
@@ -73,6 +73,7 @@ func (w *world) start() error {
 	o := w.sim.Options()
 	o.Go = w.sim.Start
 	o.Faults, o.Network = w.handled, w.weather.network
+	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
 	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
