@@ -61,14 +61,15 @@ type Observer interface {
 
 // Timing holds every interval of the actors. The zero value of a field means its default.
 type Timing struct {
-	// Retry is how long a sender waits for an acknowledgement before it repeats itself. Default 1 s.
+	// Retry is how long a sender waits for an acknowledgement before it repeats itself, and the interval at which one of what VPP refused is tried
+	// again. Default 900 ms: a second is what mending may take.
 	Retry time.Duration
 	// Rediscover is the longest time between two looks at VPP's interfaces: addresses and routes have no events. Default 5 s.
 	Rediscover time.Duration
 	// Audit is the longest time between two drift checks of a renderer, unless work or VPP keeps it from that, and the interval at which
 	// everybody is told again what became of him. Default 60 s.
 	Audit time.Duration
-	// AuditLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 1 s.
+	// AuditLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 900 ms.
 	AuditLeast time.Duration
 	// Digest is the interval of the comparisons between source, registry and introspection: two of them, and what was lost between these is said
 	// again. Default 400 ms.
@@ -88,10 +89,10 @@ func (t Timing) withDefaults() Timing {
 			*d = to
 		}
 	}
-	set(&t.Retry, time.Second)
+	set(&t.Retry, 900*time.Millisecond)
 	set(&t.Rediscover, 5*time.Second)
 	set(&t.Audit, time.Minute)
-	set(&t.AuditLeast, time.Second)
+	set(&t.AuditLeast, 900*time.Millisecond)
 	set(&t.Digest, 400*time.Millisecond)
 	set(&t.Backoff, time.Second)
 	set(&t.Patience, 30*time.Second)

@@ -12,7 +12,7 @@ import (
 )
 
 // What VPP refused is tried again after a delay that grows to half a minute, or VPP would be asked for a thousand rows over and over again. When
-// whatever was in the way has gone, that would be long. So once a second one of those that were refused in the same way is tried before its time,
+// whatever was in the way has gone, that would be long. So every 900 ms (Timing.Retry) one of those that were refused in the same way is tried before its time,
 // in turn. When VPP takes it, two others follow at once, then four, and so on as long as none is refused.
 
 // manner is a way in which VPP refused something: what it was asked for, and its answer. The zero value is any other one.

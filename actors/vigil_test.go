@@ -18,25 +18,26 @@ func TestVigil(t *testing.T) {
 		}
 		return took
 	}
+	least := Timing{}.withDefaults().AuditLeast
 	for _, c := range []struct {
 		timing Timing
 		took   []time.Duration // by the readings so far
 		want   time.Duration   // until the next one
 	}{
-		{Timing{}, ms(0, 0), time.Second},
-		{Timing{}, ms(0.6, 0.6), time.Second},             // a hundred rows
+		{Timing{}, ms(0, 0), least},
+		{Timing{}, ms(0.6, 0.6), least},                   // a hundred rows
 		{Timing{}, ms(2.2, 2.2), 1200 * time.Millisecond}, // a thousand
 		{Timing{}, ms(33, 33), 32 * time.Second},          // ten thousand
-		{Timing{}, ms(33), time.Second},                   // once may be by chance
+		{Timing{}, ms(33), least},                         // once may be by chance
 		{Timing{}, ms(5000, 5000), time.Minute},
-		{Timing{}, ms(0.6, 44), time.Second}, // the second one has waited for something else
-		{Timing{}, ms(44, 0.6), time.Second},
+		{Timing{}, ms(0.6, 44), least}, // the second one has waited for something else
+		{Timing{}, ms(44, 0.6), least},
 		{Timing{}, ms(0.6, 44, 33), 32 * time.Second}, // twice is not by chance
 		{Timing{AuditLeast: 10 * time.Second}, ms(1, 1), 10 * time.Second},
 		{Timing{AuditLeast: time.Hour}, ms(1, 1), time.Minute}, // no longer than what is promised
 		{Timing{Audit: 200 * time.Millisecond}, ms(1, 1), 200 * time.Millisecond},
 		{Timing{Audit: time.Hour}, ms(5000, 5000), time.Hour},
-		{Timing{}, ms(-1000, -1000), time.Second}, // no clock does that
+		{Timing{}, ms(-1000, -1000), least}, // no clock does that
 	} {
 		timing := c.timing.withDefaults()
 		v, end := newVigil(timing), start
@@ -83,9 +84,9 @@ func TestRendererChecksQuietly(t *testing.T) {
 		s.serve("a/a", 1, "10.0.0.1")
 		s.forget()
 		checks := s.wire.checks
-		writes, reads := s.wrote(func() { s.run(30 * time.Second) })
+		writes, reads := s.wrote(func() { s.run(30 * s.deps.Timing.AuditLeast) })
 		if n := s.wire.checks - checks; writes+reads > 0 || n < 29 || n > 31 {
-			t.Errorf("%d writes, %d reads, %d checks in 30 s", writes, reads, n)
+			t.Errorf("%d writes, %d reads, %d checks in thirty times the least pause", writes, reads, n)
 		}
 		if events, acks := all[*messages.Event](s, PathJournal), all[*messages.RenderAck](s, PathService("a/a")); len(events)+len(acks) > 0 {
 			t.Errorf("in the journal %v, told %v", events, acks)

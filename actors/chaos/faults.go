@@ -32,6 +32,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.lost, 5, 100) },
 		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.twice, 5, 100) },
 		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.late, 5, 100) },
+		"one kind lost":  (*world).muffle,
 		"services late":  (*world).lateEpoch,
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
@@ -78,6 +79,14 @@ func seconds(r *rand.Rand, n int) time.Duration {
 func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 	*rate = low + r.IntN(high-low)
 	w.later(seconds(r, 6), func() { *rate = 0 })
+}
+
+// muffle has all messages of one kind get lost for a while.
+func (w *world) muffle(r *rand.Rand) {
+	if kinds := w.weather.kinds(); len(kinds) > 0 {
+		w.weather.kind = kinds[r.IntN(len(kinds))]
+	}
+	w.later(seconds(r, 6), func() { w.weather.kind = "" })
 }
 
 // killOne lets a random actor fail. Supervisors are rarely among them: they take everybody along.

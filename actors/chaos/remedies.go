@@ -28,7 +28,7 @@ func explanations() map[string][]string {
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
-		"stuck actor", "poisoned service", "messages lost", "messages twice", "messages late", "services late",
+		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
 		again: refusal,

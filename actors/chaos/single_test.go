@@ -71,6 +71,34 @@ func TestKillEachActor(t *testing.T) {
 	}
 }
 
+// TestLoseEachKind: whatever is said is said again, or asked for, soon enough: all messages of a kind are lost for a while, of each kind in turn.
+func TestLoseEachKind(t *testing.T) {
+	const kind = "one kind lost"
+	struck := 0
+	for i, all := 0, 1; i < all; i++ {
+		for seed := range uint64(6) {
+			name := ""
+			r, err := alone(func(w *world, r *rand.Rand) {
+				kinds := w.weather.kinds()
+				name, all = kinds[i%len(kinds)], max(all, len(kinds))
+				w.weather.count(kind)
+				w.weather.kind = name
+				w.later(seconds(r, 6), func() { w.weather.kind = "" })
+			}, seed)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			if judge(t, kind, r); t.Failed() {
+				t.Fatalf("%s were lost", name)
+			}
+			struck += r.Struck["message lost"]
+		}
+	}
+	if struck == 0 {
+		t.Error("nothing was lost")
+	}
+}
+
 // judge wants all to be well, soon enough.
 func judge(t *testing.T, kind string, r *Result) {
 	t.Helper()

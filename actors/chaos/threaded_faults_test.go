@@ -13,7 +13,7 @@ import (
 // sharedFaults are the faults that are the same in every world: they are about actors, messages, rows and the cluster.
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
-	"poisoned service", "messages lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
+	"poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
 	"cluster wiped", "made anew", "routes stolen", "services late",
 }
 

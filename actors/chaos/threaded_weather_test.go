@@ -17,6 +17,12 @@ type sky struct {
 	counts Counts
 }
 
+// spoken are the kinds of messages that actors exchange, as a simulation has heard them.
+var spoken = sync.OnceValues(func() (kinds map[string]bool, err error) {
+	_, err = alone(func(w *world, _ *rand.Rand) { kinds = w.weather.heard }, 0)
+	return kinds, err
+})
+
 // show makes the present weather that of the actors.
 func (s *sky) show(w *weather) {
 	copied := *w
@@ -27,7 +33,7 @@ func (s *sky) show(w *weather) {
 // local is the weather with the dice of one strike.
 func (s *sky) local() *weather {
 	w := *s.now.Load()
-	w.rand = rand.New(dice{})
+	w.rand, w.heard = rand.New(dice{}), nil
 	return &w
 }
 

@@ -54,10 +54,14 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	kinds, err := spoken()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := &threaded{T: t, seed: seed, clock: newSwift(), sky: &sky{counts: Counts{}}}
 	w.world = &world{
 		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{},
-		weather: &weather{rand: rand.New(rand.NewPCG(seed, 3))},
+		weather: &weather{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
 	w.witnesses = stationWitnesses(w.cluster)

@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +23,8 @@ type weather struct {
 	before, after, starting, stopping int // panics
 	lost, twice, late                 int // messages between actors
 	poisoned                          string
+	kind                              string          // of messages that all get lost
+	heard                             map[string]bool // kinds of messages there have been; nil = nobody notes them
 	counts                            Counts
 	now                               func() time.Time // nil = nobody wants to know when the last late message arrives
 	arrival                           time.Time        // of the last one
@@ -30,7 +34,7 @@ type weather struct {
 type Counts map[string]int
 
 func (w *weather) calm() {
-	w.before, w.after, w.starting, w.stopping, w.lost, w.twice, w.late, w.poisoned = 0, 0, 0, 0, 0, 0, 0, ""
+	w.before, w.after, w.starting, w.stopping, w.lost, w.twice, w.late, w.poisoned, w.kind = 0, 0, 0, 0, 0, 0, 0, "", ""
 }
 
 func (w *weather) strikes(name string, rate int) bool {
@@ -77,10 +81,17 @@ func (w *weather) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 // network is the runtime's NetworkHook. What supervisors and their children tell each other does not leave the runtime.
 func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
 	usual := []time.Duration{0}
-	if supervises(to.Kind()) || !strings.HasPrefix(reflect.TypeOf(msg).String(), "*messages.") {
+	kind := reflect.TypeOf(msg).String()
+	if supervises(to.Kind()) || !strings.HasPrefix(kind, "*messages.") {
 		return usual
 	}
+	if w.heard != nil {
+		w.heard[kind] = true
+	}
 	switch {
+	case kind == w.kind:
+		w.count("message lost")
+		return nil
 	case w.strikes("message lost", w.lost):
 		return nil
 	case w.strikes("message twice", w.twice):
@@ -100,6 +111,9 @@ func (w *weather) delay(d time.Duration) time.Duration {
 	}
 	return d
 }
+
+// kinds are the kinds of messages there have been, in alphabetical order.
+func (w *weather) kinds() []string { return slices.Sorted(maps.Keys(w.heard)) }
 
 // supervises reports whether a kind of actor is a supervisor.
 func supervises(kind string) bool {

@@ -54,7 +54,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.later = w.virtually
 	w.witnesses = stationWitnesses(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
-	w.weather = &weather{rand: sim.Rand(), now: sim.Now}
+	w.weather = &weather{rand: sim.Rand(), now: sim.Now, heard: map[string]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
