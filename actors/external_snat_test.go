@@ -142,6 +142,7 @@ func TestSNAT(t *testing.T) {
 		h.overlay()
 		h.expect("enabled", snatOn, h.snatHeld)
 		h.settle(time.Minute)
+		h.nothingRefused()
 		h.expect("no warning", "", h.snatWarning)
 		h.expect("it is listed", "snat ", layers)
 		h.recorded("pods leave with an address of the node")
@@ -165,6 +166,7 @@ func TestSNAT(t *testing.T) {
 		h.expect("a peer without an overlay", strings.Replace(snatRefusal, "10.1.2.0", "10.1.9.0", 1), h.snatWarning)
 		h.expect("nothing in VPP", "", h.snatHeld)
 		h.settle(time.Minute)
+		h.nothingRefused()
 		h.translation("6000", false)
 		if s.kept["snat"] != nil {
 			t.Errorf("still kept: %s", s.kept["snat"])
@@ -222,5 +224,19 @@ func (h *house) recorded(text string) {
 	}
 	if !slices.ContainsFunc(answer.(*EventsPage).Events, func(e *messages.Event) bool { return e.GetObject() == "snat" && e.GetText() == text }) {
 		h.Errorf("the journal lacks %q", text)
+	}
+}
+
+// nothingRefused fails the test if VPP has ever refused an operation on rows or roles: while it is tried again the uplink has no role at all.
+func (h *house) nothingRefused() {
+	h.Helper()
+	answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 500})
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, e := range answer.(*EventsPage).Events {
+		if e.GetActor() == PathRenderer(nat) && e.GetError() != "" {
+			h.Errorf("%s: %s: %s", e.GetKind(), e.GetText(), e.GetError())
+		}
 	}
 }

@@ -55,11 +55,12 @@ func (r *renderer) startBatch(c *runtime.Context) {
 	c.Go("apply", func(ctx context.Context) { post(&applied{w, nat44.Apply(ctx, caller, w.ops)}) })
 }
 
-// lastRetire sets apart what goes after the rows: roles and addresses that are not needed any more. A lone inside role is taken first, because
-// it is dangerous.
+// lastRetire sets apart what goes after the rows: roles and addresses that are not needed any more. Two kinds of roles go first: a lone inside
+// role, because it is dangerous, and those of an interface that becomes an output interface next, because VPP refuses one that still has them.
 func lastRetire(globals []nat44.Op) (ops, retirements []nat44.Op) {
-	for _, op := range globals {
-		if op.Verb == nat44.DelAddress || op.Verb == nat44.DelRoles && op.Roles != nat44.Inside {
+	for i, op := range globals {
+		becomes := i+1 < len(globals) && globals[i+1].Verb == nat44.AddOutput && globals[i+1].Interface == op.Interface
+		if op.Verb == nat44.DelAddress || op.Verb == nat44.DelRoles && op.Roles != nat44.Inside && !becomes {
 			retirements = append(retirements, op)
 		} else {
 			ops = append(ops, op)
