@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -386,7 +389,24 @@ func (h *hospital) alter(k nat44.Key) {
 	h.forge(k)
 }
 
-// TestDriftIsRepaired: what others do to our rows is found by the periodic check and mended, as much as was damaged and no more.
+// unrole has somebody take the outside role from an interface.
+func (h *hospital) unrole(name string) {
+	h.Helper()
+	index := interface_types.InterfaceIndex(h.wire.vpp.Interfaces()[name])
+	if _, err := h.wire.vpp.Exec(&nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: index, Flags: nat_types.NAT_IS_OUTSIDE}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// retime has somebody change how long sessions live.
+func (h *hospital) retime() {
+	h.Helper()
+	if _, err := h.wire.vpp.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
+		h.Fatal(err)
+	}
+}
+
+// TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic check and mended, as much as was damaged and no more.
 func TestDriftIsRepaired(t *testing.T) {
 	inHospital(t, func(h *hospital) {
 		web := nat44.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
@@ -399,6 +419,8 @@ func TestDriftIsRepaired(t *testing.T) {
 			{"a row is stolen", func() { h.steal(web) }, 1},
 			{"a row is altered", func() { h.alter(web) }, 4},
 			{"a row with a tag of ours is injected", func() { h.forge(forged) }, 1},
+			{"a role is taken", func() { h.unrole("uplink0") }, 1},
+			{"timeouts are set", h.retime, 1},
 		} {
 			before, writes := h.drifted, 0
 			tt.damage()

@@ -53,7 +53,7 @@ func (r *renderer) read(c *runtime.Context, m *readDone) {
 	news = append(news, settled...)
 	if before != nil {
 		damage := r.drift(before)
-		differences, news = len(damage), append(news, damage...)
+		differences, news = len(damage)+r.strayed(before), append(news, damage...)
 		r.damaged = r.damaged || differences > 0
 	} else {
 		r.full = m.began
@@ -125,4 +125,20 @@ func (r *renderer) drift(before *nat44.State) []nat44.Key {
 		}
 	}
 	return changed
+}
+
+// strayed counts the settings and interface roles that we have to set again although VPP had them: somebody else has been there. Addresses that
+// NAT44 has left behind are its own doing.
+func (r *renderer) strayed(before *nat44.State) (n int) {
+	want := r.globalsWanted()
+	open := map[string]bool{}
+	for _, op := range nat44.DiffGlobals(before, want) {
+		open[op.Describe()] = true
+	}
+	for _, op := range nat44.DiffGlobals(r.have, want) {
+		if op.Verb != nat44.Withdraw && !open[op.Describe()] {
+			n++
+		}
+	}
+	return n
 }
