@@ -24,16 +24,16 @@ const (
 
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
 func explanations() map[string][]string {
-	refusal := []string{"VPP refuses", "table full"}
+	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what somebody who has not been told yet may ask for.
+	refusal := []string{"VPP refuses", "table full", "VPP crashes"}
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
 		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
-		again: refusal,
-		// A row is there, or not, against expectation; a VPP that was started again has other FIB sources than the one that was read.
-		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back", "VPP crashes"}),
+		again:   refusal,
+		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
 		relist:  loss,
 		recount: loss,
 		repeat:  loss,
