@@ -106,6 +106,10 @@ var mutants = []mutant{
 		"		delete(s.Routes, Place{op.Prefix, op.Source})\n", "",
 	},
 	{
+		"children begin before their elder siblings are ready", "actors/runtime/ordered.go",
+		"		ready = ready && s.ready\n", "",
+	},
+	{
 		"a quarantine never ends", "actors/runtime/dynamic.go",
 		"		d.begin(c, m.ward)\n", "		if m.ward.trouble == nil || !m.ward.trouble.quarantined {\n			d.begin(c, m.ward)\n		}\n",
 	},

@@ -128,6 +128,9 @@ func (w *world) failure(f *messages.Fault) {
 
 // handled sees every message before it is handled; it is the runtime's FaultHook.
 func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
+	if w.order.sees(to.Path(), msg, phase) {
+		w.breach("I13: %s begins before all its elder siblings are ready", to.Path())
+	}
 	if phase == runtime.Before {
 		switch m := msg.(type) {
 		case *messages.Pull:

@@ -38,6 +38,7 @@ type world struct {
 	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
 	strayed   int               // routes that somebody else removed and that nobody has missed yet
 	remedies  remedies
+	order     order
 	silenced  bool // the journal was held up or had failed
 	witnesses witnesses
 	outage    time.Time // when the last fault ends
@@ -50,6 +51,7 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
 	w.witnesses = stationWitnesses(w.cluster)

@@ -1,0 +1,47 @@
+package chaos
+
+import (
+	"path"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// groups are the supervisors that start their children one after the other, in this order.
+func groups() map[string][]string {
+	return map[string][]string{
+		actors.RootName:            {"journal", "introspect", "healer", "dataplane", "world"},
+		actors.PathDataplane:       {"link", "interfaces", "nat44", "routes", "audit", "upkeep"},
+		actors.RootName + "/world": {"registry", "nodes", "services", "watch", "external"},
+	}
+}
+
+// order watches the start of groups: a child begins when all its elder siblings have said that they are ready (I13).
+type order struct {
+	groups map[string][]string
+	begun  map[string]bool // children, in this life of their group
+	ready  map[string]int  // words of readiness that a group has heard in this life
+}
+
+func newOrder() order { return order{groups(), map[string]bool{}, map[string]int{}} }
+
+// sees takes what happens to an actor and reports whether it came too early.
+func (o *order) sees(at string, msg any, phase runtime.Phase) (early bool) {
+	switch phase {
+	case runtime.Before:
+		if _, ok := msg.(*messages.Ready); ok {
+			o.ready[at]++
+		}
+	case runtime.Starting:
+		for _, child := range o.groups[at] {
+			delete(o.begun, at+"/"+child)
+		}
+		o.ready[at] = 0
+		place := slices.Index(o.groups[path.Dir(at)], path.Base(at))
+		early = place > o.ready[path.Dir(at)] && !o.begun[at]
+		o.begun[at] = true
+	}
+	return early
+}
