@@ -350,7 +350,7 @@ func (x *externals) warn(c *runtime.Context) {
 	reason := ""
 	if len(x.problems) > 0 {
 		first := sortedKeys(x.problems)[0]
-		reason = first + ": " + x.problems[first]
+		reason = strings.TrimSuffix(first, ":") + ": " + x.problems[first]
 	} else if n, e, why := x.troubled(); n > 0 {
 		reason = fmt.Sprintf("%d entries are not in VPP, first %s of %s: %s", n, e.Name, e.Source, why)
 	}

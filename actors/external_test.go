@@ -389,15 +389,18 @@ func TestExternalSettings(t *testing.T) {
 
 // TestExternalGoodStays: what cannot be read or understood leaves the last good layer, with a warning that does not make the node unready.
 func TestExternalGoodStays(t *testing.T) {
-	s := newPantry("file")
-	s.first = append(s.first, says("file", "file", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")))
+	s := newPantry("file", "etcd:")
+	s.first = append(s.first, says("file", "file", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")), says("etcd:"))
 	withExternal(t, s, func(h *house) {
 		h.expect("the file", "203.0.113.1:80/TCP>10.1.1.2", h.outsideRows)
 		for want, update := range map[string]ExternalUpdate{
 			`file: invalid external configuration: staticMappings[0] x`: says("file", "file", mapped("x", "y")),
 			"file: not YAML":          {Family: "file", Unreadable: map[string]error{"file": errors.New("not YAML")}},
 			"file: permission denied": {Family: "file", Err: errors.New("permission denied")},
+			"etcd: timed out":         {Family: "etcd:", Err: errors.New("timed out")},
 		} {
+			s.updates <- says("file", "file", mapped("203.0.113.1:80/TCP", "10.1.1.2:80"))
+			s.updates <- says("etcd:")
 			s.updates <- update
 			h.run(5 * time.Second)
 			report := h.deps.Readiness.Load()

@@ -182,7 +182,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 	if left <= 0 {
 		return 0, "", nil
 	}
-	return left, "empty", fmt.Errorf("the source has no service at all: the local mirror of %s keeps its %d until that has lasted %s",
+	return left, "empty", fmt.Errorf("the source has no service at all, so none is served: the copy of %s on disk keeps its %d until that has lasted %s",
 		savedAt(have.saved), have.services, s.cfg.ConfirmEmpty)
 }
 

@@ -428,7 +428,7 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.knows(true)
 		p.passes(3 * time.Second)
 		p.holds("shop/api", "shop/web")
-		p.health(true, "the source has no service at all: the local mirror of 2026-01-02T03:04:05Z keeps its 2 until that has lasted 10m0s")
+		p.health(true, "the source has no service at all, so none is served: the copy of 2026-01-02T03:04:05Z on disk keeps its 2 until that has lasted 10m0s")
 		p.passes(5 * time.Minute)
 	})
 	perform(t, disk, func(p *play) { // not at the end either, and the time begins anew
