@@ -389,11 +389,11 @@ func (h *hospital) alter(k nat44.Key) {
 	h.forge(k)
 }
 
-// unrole has somebody take the outside role from an interface.
-func (h *hospital) unrole(name string) {
+// unrole has somebody take a role from an interface.
+func (h *hospital) unrole(name string, role nat_types.NatConfigFlags) {
 	h.Helper()
 	index := interface_types.InterfaceIndex(h.wire.vpp.Interfaces()[name])
-	if _, err := h.wire.vpp.Exec(&nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: index, Flags: nat_types.NAT_IS_OUTSIDE}); err != nil {
+	if _, err := h.wire.vpp.Exec(&nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: index, Flags: role}); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -404,6 +404,23 @@ func (h *hospital) retime() {
 	if _, err := h.wire.vpp.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
 		h.Fatal(err)
 	}
+}
+
+// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. Nobody else has been there.
+func TestHalfDoneIsNoDrift(t *testing.T) {
+	inHospital(t, func(h *hospital) {
+		mend := h.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {
+			return m.(*nat44_ed.Nat44InterfaceAddDelFeature).Flags == nat_types.NAT_IS_OUTSIDE
+		})
+		h.unrole("uplink0", nat_types.NAT_IS_INSIDE)
+		h.unrole("uplink0", nat_types.NAT_IS_OUTSIDE)
+		h.run(5 * time.Second)
+		mend()
+		h.run(time.Minute)
+		if wrong := h.wrong(); wrong != "" || h.drifted != 1 {
+			t.Errorf("%d differences counted, want 1; VPP lacks %q", h.drifted, wrong)
+		}
+	})
 }
 
 // TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic check and mended, as much as was damaged and no more.
@@ -419,7 +436,7 @@ func TestDriftIsRepaired(t *testing.T) {
 			{"a row is stolen", func() { h.steal(web) }, 1},
 			{"a row is altered", func() { h.alter(web) }, 4},
 			{"a row with a tag of ours is injected", func() { h.forge(forged) }, 1},
-			{"a role is taken", func() { h.unrole("uplink0") }, 1},
+			{"a role is taken", func() { h.unrole("uplink0", nat_types.NAT_IS_OUTSIDE) }, 1},
 			{"timeouts are set", h.retime, 1},
 		} {
 			before, writes := h.drifted, 0

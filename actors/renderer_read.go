@@ -131,12 +131,16 @@ func (r *renderer) drift(before *nat44.State) []nat44.Key {
 // NAT44 has left behind are its own doing.
 func (r *renderer) strayed(before *nat44.State) (n int) {
 	want := r.globalsWanted()
-	open := map[string]bool{}
+	open := map[nat44.Op]nat44.Roles{} // roles by what is done with them; VPP may have taken some and refused the others
 	for _, op := range nat44.DiffGlobals(before, want) {
-		open[op.Describe()] = true
+		roles := op.Roles
+		op.Roles = 0
+		open[op] |= roles
 	}
 	for _, op := range nat44.DiffGlobals(r.have, want) {
-		if op.Verb != nat44.Withdraw && !open[op.Describe()] {
+		roles := op.Roles
+		op.Roles = 0
+		if expected, still := open[op]; op.Verb != nat44.Withdraw && (!still || roles&^expected != 0) {
 			n++
 		}
 	}
