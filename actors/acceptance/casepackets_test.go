@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -16,7 +17,7 @@ import (
 const filePacket = "file: "
 
 // checkPackets sends the packets of the file.
-func (r *run) checkPackets(packets []casePacket, expect []caseRow) []deviation {
+func (r *run) checkPackets(packets []casefile.Packet, expect []casefile.Row) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, p := range packets {
@@ -38,7 +39,7 @@ func (r *run) checkPackets(packets []casePacket, expect []caseRow) []deviation {
 }
 
 // generate sends packets of every kind of client to every frontend.
-func (r *run) generate(expect []caseRow) []deviation {
+func (r *run) generate(expect []casefile.Row) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, row := range expect {
@@ -59,7 +60,7 @@ func (r *run) generate(expect []caseRow) []deviation {
 
 // clients are the sources of packets to a frontend: a pod of this node, a process of this node, somebody elsewhere, the endpoints on this
 // node themselves, and somebody inside and outside of each source range.
-func (r *run) clients(row caseRow) []netip.Addr {
+func (r *run) clients(row casefile.Row) []netip.Addr {
 	all := []netip.Addr{r.pod, r.remote}
 	for _, text := range r.self.Addresses {
 		if a := netip.MustParseAddr(text); a.Is4() && !a.IsLoopback() {
@@ -101,7 +102,7 @@ func after(p netip.Prefix) netip.Addr {
 }
 
 // wanted is what a row asks for a client.
-func (r *run) wanted(row caseRow, src netip.Addr) verdict {
+func (r *run) wanted(row casefile.Row, src netip.Addr) verdict {
 	v := verdict{
 		action: row.Action, endpoints: row.Endpoints, affinity: row.AffinitySeconds, from: r.from(src),
 		probe: fmt.Sprintf("%s %s > %s", r.class(src), src, row.Frontend),
@@ -123,7 +124,7 @@ type flow struct {
 }
 
 // openFlows opens a flow to each endpoint of each UDP frontend, which the next step finds.
-func (r *run) openFlows(expect []caseRow) {
+func (r *run) openFlows(expect []casefile.Row) {
 	for _, row := range expect {
 		to := r.target(row.Frontend)
 		if row.Action != forward || to.proto != simulator.ProtoUDP || to.at.Addr().Is6() || row.From == "local" || row.AllowSources != nil {
@@ -138,7 +139,7 @@ func (r *run) openFlows(expect []caseRow) {
 }
 
 // checkFlows looks at the flows that were opened before the step: whether they go on with their endpoint.
-func (r *run) checkFlows(flows []caseFlow) []deviation {
+func (r *run) checkFlows(flows []casefile.Flow) []deviation {
 	r.Helper()
 	var found []deviation
 	for _, want := range flows {
@@ -173,7 +174,7 @@ func portsOf(statuses map[string]*messages.ServiceStatus) map[string]string {
 
 // checkAffinity looks at the frontends with affinity: a client stays with its endpoint, at this frontend and at the others of the service
 // port, as long as the affinity lasts and not longer.
-func (r *run) checkAffinity(expect []caseRow, ports map[string]string) []deviation {
+func (r *run) checkAffinity(expect []casefile.Row, ports map[string]string) []deviation {
 	r.Helper()
 	var found []deviation
 	var clients []netip.Addr
@@ -223,7 +224,7 @@ func (r *run) checkAffinity(expect []caseRow, ports map[string]string) []deviati
 }
 
 // stickiness connects every client several times and notes where it belongs.
-func (r *run) stickiness(row caseRow, to target, clients []netip.Addr, home map[netip.Addr]netip.AddrPort) []deviation {
+func (r *run) stickiness(row casefile.Row, to target, clients []netip.Addr, home map[netip.Addr]netip.AddrPort) []deviation {
 	f := &findings{to: to, want: r.wanted(row, clients[0])}
 	f.want.probe = "clients " + row.Frontend
 	for _, client := range clients {

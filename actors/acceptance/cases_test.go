@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -16,7 +17,7 @@ import (
 // addresses of the node and the cluster is there from the start, once where the host owns them and the cluster comes object by object, and
 // once where VPP has no access lists, so that less can be exact.
 func TestCases(t *testing.T) {
-	file := loadCases(t)
+	file := casefile.Load(t)
 	tallies := map[owner]*tally{vppOwns: newTally(), hostOwns: newTally(), bareVPP: newTally()}
 	t.Run("case", func(t *testing.T) {
 		for i := range file.Cases {
@@ -39,8 +40,8 @@ func TestCases(t *testing.T) {
 // run is one case on one node.
 type run struct {
 	*node
-	file   *acceptanceCase
-	self   caseNode
+	file   *casefile.Case
+	self   casefile.Node
 	owns   owner
 	tally  *tally
 	random *rand.Rand
@@ -62,7 +63,7 @@ type run struct {
 	pod, remote netip.Addr
 }
 
-func newRun(t *testing.T, c *acceptanceCase, owns owner, counts *tally, seed uint64) *run {
+func newRun(t *testing.T, c *casefile.Case, owns owner, counts *tally, seed uint64) *run {
 	t.Helper()
 	t.Logf("%s (%s)", c.Description, c.Source)
 	addresses, err := service.ParseNodePortAddresses(c.Config.NodePortAddresses)
@@ -100,7 +101,7 @@ func (r *run) do() {
 	}
 	if !synced {
 		r.source.change(objects.put)
-		r.checkUnsynced(&r.file.outcome)
+		r.checkUnsynced(&r.file.Outcome)
 		return
 	}
 	if r.owns != hostOwns || len(r.file.Preexisting) > 0 {
@@ -112,7 +113,7 @@ func (r *run) do() {
 			r.source.change(one)
 		}
 	}
-	r.check(&r.file.outcome)
+	r.check(&r.file.Outcome)
 	for i := range r.file.Steps {
 		s := &r.file.Steps[i]
 		r.tally.count("steps", 1)
@@ -127,12 +128,12 @@ func (r *run) do() {
 			r.checkups.healthy.Store(*s.ProxyHealthy)
 		}
 		r.source.change(changed.put)
-		r.check(&s.outcome)
+		r.check(&s.Outcome)
 	}
 }
 
 // check waits until the node has settled and compares everything that the outcome says.
-func (r *run) check(o *outcome) {
+func (r *run) check(o *casefile.Outcome) {
 	r.Helper()
 	r.settled()
 	after := r.rows()
@@ -153,7 +154,7 @@ func (r *run) check(o *outcome) {
 }
 
 // checkUnsynced runs a troupe whose source has not listed everything: it must not write.
-func (r *run) checkUnsynced(o *outcome) {
+func (r *run) checkUnsynced(o *casefile.Outcome) {
 	r.Helper()
 	const dump = "nat44_lb_static_mapping_dump"
 	before := r.vpp.Counters()
@@ -175,7 +176,7 @@ func (r *run) checkUnsynced(o *outcome) {
 }
 
 // checkWrites compares the rows that were written with those that may be: what is in touched, and what really changed.
-func (r *run) checkWrites(o *outcome, after map[string]row) {
+func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
 	r.Helper()
 	writes, routed := r.link.take(), r.link.takeRoutes()
 	for _, frontend := range written(writes) {
@@ -201,7 +202,7 @@ func (r *run) checkWrites(o *outcome, after map[string]row) {
 }
 
 // compareRows compares the rows in VPP with the expected ones, in both directions.
-func (r *run) compareRows(expect []caseRow, rows map[string]row) []deviation {
+func (r *run) compareRows(expect []casefile.Row, rows map[string]row) []deviation {
 	r.Helper()
 	var found []deviation
 	known := map[string]bool{}
@@ -245,8 +246,8 @@ func (r *run) compareRows(expect []caseRow, rows map[string]row) []deviation {
 }
 
 // rowsOf are the expected rows of one frontend.
-func rowsOf(expect []caseRow, frontend string) []caseRow {
-	var all []caseRow
+func rowsOf(expect []casefile.Row, frontend string) []casefile.Row {
+	var all []casefile.Row
 	for _, row := range expect {
 		if row.Frontend == frontend {
 			all = append(all, row)

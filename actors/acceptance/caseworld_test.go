@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -20,7 +21,7 @@ import (
 type objects struct {
 	services []*messages.Service
 	slices   []*messages.EndpointSlice
-	deleted  caseKeys
+	deleted  casefile.Keys
 }
 
 // convert normalises API objects as the sources do.
@@ -76,7 +77,7 @@ func (o *objects) shuffled(random *rand.Rand) []func(*kube.Store) {
 }
 
 // setCaseNode replaces the node, through the same normalisation that a real Node object takes.
-func (r *run) setCaseNode(n caseNode) {
+func (r *run) setCaseNode(n casefile.Node) {
 	r.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, text := range n.Addresses {
@@ -120,7 +121,7 @@ func (r *run) connect(o *objects) {
 func (r *run) chooseClients() {
 	r.Helper()
 	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}
-	local, outcomes := map[netip.Addr]bool{}, []*outcome{&r.file.outcome}
+	local, outcomes := map[netip.Addr]bool{}, []*casefile.Outcome{&r.file.Outcome}
 	note := func(slices []discoveryv1.EndpointSlice) {
 		for _, s := range slices {
 			for _, e := range s.Endpoints {
@@ -136,7 +137,7 @@ func (r *run) chooseClients() {
 	note(r.file.EndpointSlices)
 	for i := range r.file.Steps {
 		note(r.file.Steps[i].Apply.EndpointSlices)
-		outcomes = append(outcomes, &r.file.Steps[i].outcome)
+		outcomes = append(outcomes, &r.file.Steps[i].Outcome)
 	}
 	for _, o := range outcomes {
 		for _, row := range o.Expect {

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -98,7 +99,7 @@ func (c *checkups) listening() map[string]string {
 
 // checkHealth asks every health-check node port of the node over HTTP: those that the outcome speaks of as it says, and nobody else listens.
 // The listeners follow the troupe by themselves, so they are waited for.
-func (r *run) checkHealth(checks []caseHealthCheck, statuses map[string]*messages.ServiceStatus) {
+func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 	r.until("health checks", func() string {
@@ -125,7 +126,7 @@ func (r *run) checkHealth(checks []caseHealthCheck, statuses map[string]*message
 }
 
 // checkup compares the listeners of one service; it says what is not as the file says, and notes the addresses.
-func (r *run) checkup(client *http.Client, want *caseHealthCheck, open map[string]bool) string {
+func (r *run) checkup(client *http.Client, want *casefile.HealthCheck, open map[string]bool) string {
 	at := map[string]string{}
 	listening := r.checkups.listening()
 	for _, port := range r.checkups.servers.Status().Ports {
@@ -156,7 +157,7 @@ func (r *run) checkup(client *http.Client, want *caseHealthCheck, open map[strin
 }
 
 // compareAnswer asks once and compares status, headers and body.
-func compareAnswer(client *http.Client, url string, want *caseHealthCheck) string {
+func compareAnswer(client *http.Client, url string, want *casefile.HealthCheck) string {
 	response, err := client.Get(url) //nolint:noctx // a test
 	if err != nil {
 		return err.Error()
@@ -196,13 +197,13 @@ func compareAnswer(client *http.Client, url string, want *caseHealthCheck) strin
 }
 
 // checkMetrics adds up what the services of the running troupe say, as a scrape of the agent does.
-func (r *run) checkMetrics(want *caseMetrics, statuses map[string]*messages.ServiceStatus) {
+func (r *run) checkMetrics(want *casefile.Metrics, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
 	if want == nil {
 		return
 	}
 	r.tally.count("metrics", 1)
-	var got caseMetrics
+	var got casefile.Metrics
 	for _, s := range statuses {
 		for _, n := range []*messages.NoLocalEndpoints{s.GetView().GetNoLocalIpv4(), s.GetView().GetNoLocalIpv6()} {
 			got.NoLocalEndpoints.Internal += n.GetInternal()

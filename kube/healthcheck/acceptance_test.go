@@ -1,81 +1,29 @@
 package healthcheck
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"maps"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// acceptanceFile is where the cases are, seen from the root of the module.
-const acceptanceFile = "../shared/acceptance/service-cases.json"
-
-// These types hold what this test reads of the file; kube/service decodes all of it, strictly. What is said of health checks is decoded
-// strictly here as well.
-type (
-	caseNode struct {
-		Name      string            `json:"name"`
-		Labels    map[string]string `json:"labels"`
-		Addresses []string          `json:"addresses"`
-	}
-	caseObjects struct {
-		Services       []corev1.Service            `json:"services"`
-		EndpointSlices []discoveryv1.EndpointSlice `json:"endpointSlices"`
-	}
-	caseStep struct {
-		Name   string      `json:"name"`
-		Apply  caseObjects `json:"apply"`
-		Delete struct {
-			Services       []string `json:"services"`
-			EndpointSlices []string `json:"endpointSlices"`
-		} `json:"delete"`
-		Node         *caseNode         `json:"node"`
-		ProxyHealthy *bool             `json:"proxyHealthy"`
-		HealthChecks []json.RawMessage `json:"healthChecks"`
-	}
-	acceptanceCase struct {
-		Name   string   `json:"name"`
-		Node   caseNode `json:"node"`
-		Config struct {
-			NodePortAddresses []string `json:"nodePortAddresses"`
-		} `json:"config"`
-		caseObjects
-		HealthChecks []json.RawMessage `json:"healthChecks"`
-		Steps        []caseStep        `json:"steps"`
-	}
-	caseHealthCheck struct {
-		Service         string            `json:"service"`
-		Listen          *bool             `json:"listen"`
-		Port            uint32            `json:"port"`
-		Status          int               `json:"status"`
-		LocalEndpoints  uint32            `json:"localEndpoints"`
-		ListenAddresses []string          `json:"listenAddresses"`
-		Headers         map[string]string `json:"headers"`
-		Body            json.RawMessage   `json:"body"`
-	}
-)
-
 // TestAcceptance runs every case that says anything of health checks, from the API objects to the answer over HTTP.
 func TestAcceptance(t *testing.T) {
 	cases, expectations, requests := 0, 0, 0
-	for _, c := range loadCases(t) {
+	for _, c := range casefile.Load(t).Cases {
 		said := len(c.HealthChecks)
 		for i := range c.Steps {
 			said += len(c.Steps[i].HealthChecks)
@@ -106,7 +54,7 @@ type cluster struct {
 	requests int
 }
 
-func runCase(t *testing.T, c *acceptanceCase) int {
+func runCase(t *testing.T, c *casefile.Case) int {
 	t.Helper()
 	k := &cluster{services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}}
 	k.healthy.Store(true)
@@ -117,7 +65,7 @@ func runCase(t *testing.T, c *acceptanceCase) int {
 	}
 	k.config.NodePortAddresses = addresses
 	k.setNode(&c.Node)
-	k.apply(&c.caseObjects)
+	k.apply(&c.Objects)
 	k.check("start", c.HealthChecks)
 	for i := range c.Steps {
 		s := &c.Steps[i]
@@ -142,7 +90,7 @@ func runCase(t *testing.T, c *acceptanceCase) int {
 	return k.requests
 }
 
-func (k *cluster) setNode(n *caseNode) {
+func (k *cluster) setNode(n *casefile.Node) {
 	k.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, text := range n.Addresses {
@@ -155,7 +103,7 @@ func (k *cluster) setNode(n *caseNode) {
 	k.node = &messages.NodeContext{Node: node, Addresses: n.Addresses}
 }
 
-func (k *cluster) apply(objects *caseObjects) {
+func (k *cluster) apply(objects *casefile.Objects) {
 	k.Helper()
 	for i := range objects.Services {
 		s, problems := normalize.Service("case", &objects.Services[i])
@@ -189,21 +137,15 @@ func (k *cluster) checks() []Check {
 }
 
 // check runs one sync and compares what listens and answers with what the case says.
-func (k *cluster) check(step string, texts []json.RawMessage) {
+func (k *cluster) check(step string, checks []casefile.HealthCheck) {
 	k.Helper()
 	k.set(k.checks()...)
-	for _, text := range texts {
-		var want caseHealthCheck
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&want); err != nil {
-			k.Fatalf("%s: %v", step, err)
-		}
-		k.compare(step, &want)
+	for i := range checks {
+		k.compare(step, &checks[i])
 	}
 }
 
-func (k *cluster) compare(step string, want *caseHealthCheck) {
+func (k *cluster) compare(step string, want *casefile.HealthCheck) {
 	k.Helper()
 	var listening []string
 	for _, port := range k.servers.Status().Ports {
@@ -237,7 +179,7 @@ func (k *cluster) compare(step string, want *caseHealthCheck) {
 	}
 }
 
-func (k *cluster) compareAnswer(step string, want *caseHealthCheck, got answer) {
+func (k *cluster) compareAnswer(step string, want *casefile.HealthCheck, got answer) {
 	k.Helper()
 	var body struct {
 		LocalEndpoints uint32 `json:"localEndpoints"`
@@ -262,42 +204,4 @@ func (k *cluster) compareAnswer(step string, want *caseHealthCheck, got answer) 
 			k.Errorf("%s: %s: body (-want +got):\n%s", step, want.Service, diff)
 		}
 	}
-}
-
-// loadCases finds and decodes the file, or skips the test where the checkout stands alone.
-func loadCases(t *testing.T) []acceptanceCase {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for !exists(filepath.Join(dir, "go.mod")) {
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(acceptanceFile)))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no acceptance cases beside the checkout (%s)", acceptanceFile)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		SchemaVersion int              `json:"schemaVersion"`
-		Cases         []acceptanceCase `json:"cases"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		t.Fatalf("decode %s: %v", acceptanceFile, err)
-	}
-	if file.SchemaVersion != 1 {
-		t.Fatalf("schema version %d, want 1", file.SchemaVersion)
-	}
-	return file.Cases
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }

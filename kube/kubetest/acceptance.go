@@ -2,8 +2,6 @@ package kubetest
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 // Case is the cluster of one acceptance case.
@@ -38,32 +38,8 @@ type Step struct {
 	DeleteSlice   []string
 }
 
-// acceptanceCase is what this package reads of a case; kube/service decodes the rest, strictly.
-type acceptanceCase struct {
-	Name           string                       `json:"name"`
-	Node           acceptanceNode               `json:"node"`
-	Services       []*corev1.Service            `json:"services"`
-	EndpointSlices []*discoveryv1.EndpointSlice `json:"endpointSlices"`
-	Steps          []struct {
-		Node  *acceptanceNode `json:"node"`
-		Apply struct {
-			Services       []*corev1.Service            `json:"services"`
-			EndpointSlices []*discoveryv1.EndpointSlice `json:"endpointSlices"`
-		} `json:"apply"`
-		Delete struct {
-			Services       []string `json:"services"`
-			EndpointSlices []string `json:"endpointSlices"`
-		} `json:"delete"`
-	} `json:"steps"`
-}
-
-type acceptanceNode struct {
-	Name      string            `json:"name"`
-	Labels    map[string]string `json:"labels"`
-	Addresses []string          `json:"addresses"`
-}
-
-func (n *acceptanceNode) node() *corev1.Node {
+// nodeOf makes the node of a case an object.
+func nodeOf(n *casefile.Node) *corev1.Node {
 	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, a := range n.Addresses {
 		out.Status.Addresses = append(out.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
@@ -71,29 +47,29 @@ func (n *acceptanceNode) node() *corev1.Node {
 	return out
 }
 
+// objectsOf are the objects of a case or a step.
+func objectsOf(o casefile.Objects, node *casefile.Node) (out Objects) {
+	for i := range o.Services {
+		out.Services = append(out.Services, &o.Services[i])
+	}
+	for i := range o.EndpointSlices {
+		out.EndpointSlices = append(out.EndpointSlices, &o.EndpointSlices[i])
+	}
+	if node != nil {
+		out.Nodes = []*corev1.Node{nodeOf(node)}
+	}
+	return out
+}
+
 // Cases returns the clusters of the acceptance cases; the test is skipped where they are not there.
-func Cases(t testing.TB) []Case {
+func Cases(t testing.TB) (out []Case) {
 	t.Helper()
-	var file struct {
-		Cases []acceptanceCase `json:"cases"`
-	}
-	if err := json.Unmarshal(acceptance(t, "service-cases.json"), &file); err != nil {
-		t.Fatal(err)
-	}
-	var out []Case
-	for _, c := range file.Cases {
-		one := Case{Name: c.Name, Objects: Objects{
-			Services: c.Services, EndpointSlices: c.EndpointSlices, Nodes: []*corev1.Node{c.Node.node()},
-		}}
+	for _, c := range casefile.Load(t).Cases {
+		one := Case{Name: c.Name, Objects: objectsOf(c.Objects, &c.Node)}
 		for _, s := range c.Steps {
-			step := Step{
-				Apply:         Objects{Services: s.Apply.Services, EndpointSlices: s.Apply.EndpointSlices},
-				DeleteService: s.Delete.Services, DeleteSlice: s.Delete.EndpointSlices,
-			}
-			if s.Node != nil {
-				step.Apply.Nodes = []*corev1.Node{s.Node.node()}
-			}
-			one.Steps = append(one.Steps, step)
+			one.Steps = append(one.Steps, Step{
+				Apply: objectsOf(s.Apply, s.Node), DeleteService: s.Delete.Services, DeleteSlice: s.Delete.EndpointSlices,
+			})
 		}
 		out = append(out, one)
 	}
@@ -103,7 +79,7 @@ func Cases(t testing.TB) []Case {
 // Dump returns the dump of a real cluster of the acceptance material; the test is skipped where it is not there.
 func Dump(t testing.TB) []byte {
 	t.Helper()
-	return acceptance(t, "real-cluster-shop.yaml")
+	return casefile.Read(t, "real-cluster-shop.yaml")
 }
 
 // DumpObjects returns the objects of Dump.
@@ -160,38 +136,6 @@ func (o Objects) All() []runtime.Object {
 		out = append(out, p)
 	}
 	return out
-}
-
-// acceptance reads a file of the acceptance material, which stands beside the checkout.
-func acceptance(t testing.TB, name string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "..", "shared", "acceptance", name))
-	if os.IsNotExist(err) {
-		t.Skipf("no acceptance material beside the checkout (../shared/acceptance/%s)", name)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// moduleRoot is the directory of go.mod.
-func moduleRoot(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			t.Fatal("no go.mod above the test")
-		}
-		dir = parent
-	}
 }
 
 // List returns the objects as a kubectl-style List in JSON, which is YAML too.

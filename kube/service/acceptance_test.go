@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -34,7 +35,7 @@ type tally struct {
 
 // TestAcceptance runs every case of the acceptance file, unedited, with everything it says.
 func TestAcceptance(t *testing.T) {
-	file := loadCases(t)
+	file := casefile.Load(t)
 	done := tally{reduced: map[string]int{}}
 	seen := map[string]bool{}
 	for i := range file.Cases {
@@ -75,7 +76,7 @@ type run struct {
 	rows   []*messages.Frontend
 }
 
-func runCase(t *testing.T, c *acceptanceCase, shuffle *rand.Rand, done *tally) {
+func runCase(t *testing.T, c *casefile.Case, shuffle *rand.Rand, done *tally) {
 	t.Helper()
 	r := &run{T: t, world: newWorld(t, c, shuffle), tally: done}
 	switch c.Level {
@@ -95,7 +96,7 @@ func runCase(t *testing.T, c *acceptanceCase, shuffle *rand.Rand, done *tally) {
 		done.reduced["synced"]++
 	}
 	done.cases++
-	r.check("start", &c.outcome, synced)
+	r.check("start", &c.Outcome, synced)
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		r.world.apply(s.Apply.Services, s.Apply.EndpointSlices)
@@ -107,12 +108,12 @@ func runCase(t *testing.T, c *acceptanceCase, shuffle *rand.Rand, done *tally) {
 			r.world.healthy = *s.ProxyHealthy
 		}
 		done.steps++
-		r.check(s.Name, &s.outcome, true)
+		r.check(s.Name, &s.Outcome, true)
 	}
 }
 
 // check runs one sync and compares everything that the outcome says.
-func (r *run) check(step string, o *outcome, synced bool) {
+func (r *run) check(step string, o *casefile.Outcome, synced bool) {
 	r.Helper()
 	var views []*messages.ServiceView
 	inputs, rows := r.inputs, r.rows
@@ -144,15 +145,15 @@ func (r *run) check(step string, o *outcome, synced bool) {
 	r.inputs, r.rows = inputs, rows
 }
 
-func (r *run) checkRows(step string, rows []*messages.Frontend, expect []caseRow) {
+func (r *run) checkRows(step string, rows []*messages.Frontend, expect []casefile.Row) {
 	r.Helper()
-	got := make([]caseRow, len(rows))
+	got := make([]casefile.Row, len(rows))
 	for i, row := range rows {
 		got[i] = render(row)
 	}
-	want := make([]caseRow, len(expect))
+	want := make([]casefile.Row, len(expect))
 	for i, row := range expect {
-		want[i] = row.normalForm()
+		want[i] = normalForm(row)
 	}
 	slices.SortFunc(got, compareRows)
 	slices.SortFunc(want, compareRows)
@@ -162,7 +163,7 @@ func (r *run) checkRows(step string, rows []*messages.Frontend, expect []caseRow
 	}
 }
 
-func (r *run) checkPackets(step string, views []*messages.ServiceView, packets []casePacket) {
+func (r *run) checkPackets(step string, views []*messages.ServiceView, packets []casefile.Packet) {
 	r.Helper()
 	table := service.NewTable(views, r.world.node, r.world.config)
 	for _, p := range packets {
@@ -193,7 +194,7 @@ func (r *run) checkPackets(step string, views []*messages.ServiceView, packets [
 	}
 }
 
-func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []caseHealthCheck) {
+func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []casefile.HealthCheck) {
 	r.Helper()
 	for _, want := range checks {
 		r.tally.healthChecks++
@@ -218,7 +219,7 @@ func (r *run) checkHealth(step string, views []*messages.ServiceView, checks []c
 	}
 }
 
-func (r *run) checkAnswer(step string, want caseHealthCheck, got *messages.HealthCheck) {
+func (r *run) checkAnswer(step string, want casefile.HealthCheck, got *messages.HealthCheck) {
 	r.Helper()
 	answer := service.HealthAnswer(want.Service, got, r.world.healthy)
 	if got.GetPort() != want.Port || got.GetLocalEndpoints() != want.LocalEndpoints || answer.Status != want.Status {
@@ -251,13 +252,13 @@ func decodeAny(t *testing.T, text []byte) any {
 	return value
 }
 
-func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *caseMetrics) {
+func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *casefile.Metrics) {
 	r.Helper()
 	if want == nil {
 		return
 	}
 	r.tally.metrics++
-	var got caseMetrics
+	var got casefile.Metrics
 	for _, view := range views {
 		got.NoLocalEndpoints.Internal += view.GetNoLocalIpv4().GetInternal() + view.GetNoLocalIpv6().GetInternal()
 		got.NoLocalEndpoints.External += view.GetNoLocalIpv4().GetExternal() + view.GetNoLocalIpv6().GetExternal()
@@ -267,7 +268,7 @@ func (r *run) checkMetrics(step string, views []*messages.ServiceView, want *cas
 	}
 }
 
-func (r *run) checkFlows(step string, views []*messages.ServiceView, flows []caseFlow) {
+func (r *run) checkFlows(step string, views []*messages.ServiceView, flows []casefile.Flow) {
 	r.Helper()
 	mode := service.OrphansDeleted
 	if r.exact {

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -30,7 +31,7 @@ type world struct {
 }
 
 // newWorld takes over node and config of a case.
-func newWorld(t *testing.T, c *acceptanceCase, shuffle *rand.Rand) *world {
+func newWorld(t *testing.T, c *casefile.Case, shuffle *rand.Rand) *world {
 	t.Helper()
 	w := &world{
 		t: t, services: map[string]*messages.Service{}, slices: map[string]*messages.EndpointSlice{}, healthy: true, shuffle: shuffle,
@@ -63,7 +64,7 @@ func prefixes(t *testing.T, texts []string) []netip.Prefix {
 }
 
 // setNode replaces the node, through the same normalisation that a real Node object takes.
-func (w *world) setNode(n caseNode) {
+func (w *world) setNode(n casefile.Node) {
 	w.t.Helper()
 	object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}}
 	for _, text := range n.Addresses {
@@ -99,7 +100,7 @@ func (w *world) apply(services []corev1.Service, endpointSlices []discoveryv1.En
 }
 
 // remove deletes objects by "namespace/name".
-func (w *world) remove(keys caseKeys) {
+func (w *world) remove(keys casefile.Keys) {
 	w.t.Helper()
 	for _, key := range keys.Services {
 		if _, ok := w.services[key]; !ok {
@@ -189,8 +190,8 @@ func rowsOf(views []*messages.ServiceView) []*messages.Frontend {
 }
 
 // render puts a row into the form of the file, sets ordered.
-func render(row *messages.Frontend) caseRow {
-	r := caseRow{
+func render(row *messages.Frontend) casefile.Row {
+	r := casefile.Row{
 		Frontend: service.FrontendText(row), Scope: service.ScopeWord(row.GetScope()), Kind: service.KindWord(row.GetKind()),
 		From: service.FromWord(row.GetFrom()), Action: service.ActionWord(row.GetAction()),
 		Endpoints: backendTexts(row.GetBackends()), AffinitySeconds: row.GetAffinitySeconds(),
@@ -208,7 +209,7 @@ func render(row *messages.Frontend) caseRow {
 }
 
 // parse is the inverse of render, for the content that an earlier run left behind.
-func parse(t *testing.T, r caseRow) *messages.Frontend {
+func parse(t *testing.T, r casefile.Row) *messages.Frontend {
 	t.Helper()
 	where, protocol, err := service.ParseFrontendText(r.Frontend)
 	if err != nil {
@@ -247,7 +248,7 @@ func valueOf[E ~int32](t *testing.T, names map[int32]string, word func(E) string
 }
 
 // normalForm orders the sets of an expected row.
-func (r caseRow) normalForm() caseRow {
+func normalForm(r casefile.Row) casefile.Row {
 	r.Endpoints = *sortedSet(r.Endpoints)
 	if r.MasqueradeFrom != nil {
 		r.MasqueradeFrom = sortedSet(*r.MasqueradeFrom)
@@ -272,6 +273,6 @@ func backendTexts(backends []*messages.Backend) []string {
 	return *sortedSet(texts)
 }
 
-func compareRows(a, b caseRow) int {
+func compareRows(a, b casefile.Row) int {
 	return strings.Compare(a.Frontend+" "+a.From, b.Frontend+" "+b.From)
 }

@@ -2,16 +2,13 @@ package service_test
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -19,15 +16,7 @@ import (
 
 // TestRealDump resolves what a real API server printed, at every node: no problem, every promise kept, and something to serve.
 func TestRealDump(t *testing.T) {
-	const dump = "../shared/acceptance/real-cluster-shop.yaml"
-	text, err := os.ReadFile(filepath.Join(moduleRoot(t), filepath.FromSlash(dump)))
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no dump beside the checkout (%s)", dump)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	inputs, nodes := decodeDump(t, text)
+	inputs, nodes := decodeDump(t, casefile.Read(t, "real-cluster-shop.yaml"))
 	if len(nodes) < 3 || len(inputs) < 5 {
 		t.Fatalf("%d nodes, %d services", len(nodes), len(inputs))
 	}

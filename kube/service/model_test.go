@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -89,8 +90,8 @@ func modelLocal(all map[string]modelEndpoint) map[string]modelEndpoint {
 // modelRow makes one expected row.
 func modelRow(in *messages.ServiceInput, address string, port uint32, protocol messages.Protocol, scope, kind, from string,
 	usable bool, set map[string]modelEndpoint, masquerade []string,
-) caseRow {
-	row := caseRow{
+) casefile.Row {
+	row := casefile.Row{
 		Frontend: netip.AddrPortFrom(netip.MustParseAddr(address), uint16(port)).String() + "/" + protocol.String(),
 		Scope:    scope, Kind: kind, From: from, Endpoints: []string{},
 	}
@@ -112,8 +113,8 @@ func modelRow(in *messages.ServiceInput, address string, port uint32, protocol m
 }
 
 // model is the answer of the rules for a whole service.
-func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config) []caseRow {
-	rows := []caseRow{}
+func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config) []casefile.Row {
+	rows := []casefile.Row{}
 	s := in.GetService()
 	for _, clusterIP := range s.GetClusterIps() {
 		family := familyOfText(clusterIP)
@@ -127,7 +128,7 @@ func model(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Co
 
 func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg service.Config, clusterIP string,
 	family messages.IPFamily, port *messages.ServicePort,
-) []caseRow {
+) []casefile.Row {
 	s := in.GetService()
 	all := modelEndpoints(in, node, family, port)
 	cluster, local := modelCluster(all, node.GetNode()), modelLocal(all)
@@ -144,7 +145,7 @@ func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg servic
 	case detector:
 		masquerade = []string{"node", "remote"}
 	}
-	rows := []caseRow{modelRow(in, clusterIP, port.GetPort(), port.GetProtocol(), "cluster", "clusterIP", "any", usable, internal, masquerade)}
+	rows := []casefile.Row{modelRow(in, clusterIP, port.GetPort(), port.GetProtocol(), "cluster", "clusterIP", "any", usable, internal, masquerade)}
 	external := func(address string, number uint32, scope, kind string) {
 		typed := s.GetType() != messages.ServiceType_CLUSTER_IP || len(s.GetExternalIps()) > 0
 		if typed && s.GetExternalPolicy() == messages.TrafficPolicy_POLICY_LOCAL && usable {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -122,7 +123,7 @@ func TestResolveAgreesWithTheModel(t *testing.T) {
 		if problem := invariantBroken(view); problem != "" {
 			t.Fatal(problem)
 		}
-		got := []caseRow{}
+		got := []casefile.Row{}
 		for _, row := range view.GetFrontends() {
 			got = append(got, render(row))
 		}

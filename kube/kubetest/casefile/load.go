@@ -1,0 +1,72 @@
+package casefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Load returns the file; the test is skipped where the checkout stands alone.
+func Load(t testing.TB) *File {
+	t.Helper()
+	const name = "service-cases.json"
+	file, err := decode(Read(t, name))
+	if err != nil {
+		t.Fatalf("decode %s: %v", name, err)
+	}
+	if file.SchemaVersion != 1 {
+		t.Fatalf("%s: schema version %d, want 1", name, file.SchemaVersion)
+	}
+	return file
+}
+
+// Read returns a file of the acceptance material, which stands beside the checkout; the test is skipped where it does not.
+func Read(t testing.TB, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "..", "shared", "acceptance", name))
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no acceptance material beside the checkout (../shared/acceptance/%s)", name)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// decode reads the file strictly: nobody must overlook what a case says.
+func decode(text []byte) (*File, error) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	var file File
+	if err := decoder.Decode(&file); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return &file, nil
+}
+
+// moduleRoot is the directory of go.mod.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = parent
+	}
+}

@@ -1,0 +1,138 @@
+package casefile
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// File is the whole file. It is decoded strictly: a field that is not here fails the test.
+type File struct {
+	SchemaVersion int    `json:"schemaVersion"`
+	Kubernetes    string `json:"kubernetes"`
+	Documentation string `json:"documentation"`
+	Cases         []Case `json:"cases"`
+}
+
+// Case is one situation with its follow-ups.
+type Case struct {
+	Name        string `json:"name"`
+	Source      string `json:"source"`
+	Description string `json:"description"`
+	Level       string `json:"level"`
+	Node        Node   `json:"node"`
+	Config      Config `json:"config"`
+	Objects
+	Preexisting []Row   `json:"preexisting"`
+	Synced      *Synced `json:"synced"`
+	Steps       []Step  `json:"steps"`
+	Outcome
+}
+
+// Step is a follow-up on the accumulated state.
+type Step struct {
+	Name         string  `json:"name"`
+	Apply        Objects `json:"apply"`
+	Delete       Keys    `json:"delete"`
+	Node         *Node   `json:"node"`
+	ProxyHealthy *bool   `json:"proxyHealthy"`
+	Outcome
+}
+
+// Outcome is what must be true after the case is fed, or after a step.
+type Outcome struct {
+	Expect                 []Row         `json:"expect"`
+	Packets                []Packet      `json:"packets"`
+	HealthChecks           []HealthCheck `json:"healthChecks"`
+	Metrics                *Metrics      `json:"metrics"`
+	UDPFlows               []Flow        `json:"udpFlows"`
+	UDPFlowCleanupRequired *bool         `json:"udpFlowCleanupRequired"`
+	Touched                *[]string     `json:"touched"`
+}
+
+// Node is this node.
+type Node struct {
+	Name      string            `json:"name"`
+	Zone      string            `json:"zone"`
+	Labels    map[string]string `json:"labels"`
+	Addresses []string          `json:"addresses"`
+}
+
+// Config is what the agent is configured with.
+type Config struct {
+	NodePortAddresses []string `json:"nodePortAddresses"`
+	ClusterCIDRs      []string `json:"clusterCIDRs"`
+	ServiceCIDRs      []string `json:"serviceCIDRs"`
+	MasqueradeAll     bool     `json:"masqueradeAll"`
+}
+
+// Objects are created or replaced.
+type Objects struct {
+	Services       []corev1.Service            `json:"services"`
+	EndpointSlices []discoveryv1.EndpointSlice `json:"endpointSlices"`
+}
+
+// Keys are "namespace/name" of what is deleted.
+type Keys struct {
+	Services       []string `json:"services"`
+	EndpointSlices []string `json:"endpointSlices"`
+}
+
+// Synced says of which kinds the API server has shown everything; nil = of both.
+type Synced struct {
+	Services       bool `json:"services"`
+	EndpointSlices bool `json:"endpointSlices"`
+}
+
+// Row is what one frontend does for one class of clients.
+type Row struct {
+	Frontend        string    `json:"frontend"`
+	Scope           string    `json:"scope"`
+	Kind            string    `json:"kind"`
+	From            string    `json:"from"`
+	Action          string    `json:"action"`
+	Endpoints       []string  `json:"endpoints"`
+	AffinitySeconds uint32    `json:"affinitySeconds"`
+	Reject          bool      `json:"reject"`
+	MasqueradeFrom  *[]string `json:"masqueradeFrom"`
+	AllowSources    *[]string `json:"allowSources"`
+}
+
+// Packet is one that arrives, and what becomes of it.
+type Packet struct {
+	Name       string   `json:"name"`
+	Src        string   `json:"src"`
+	Dst        string   `json:"dst"`
+	Action     string   `json:"action"`
+	Endpoints  []string `json:"endpoints"`
+	Masquerade bool     `json:"masquerade"`
+	Level      string   `json:"level"`
+}
+
+// HealthCheck is the answer at the health-check node port of a service.
+type HealthCheck struct {
+	Service         string            `json:"service"`
+	Listen          *bool             `json:"listen"`
+	Port            uint32            `json:"port"`
+	Status          int               `json:"status"`
+	LocalEndpoints  uint32            `json:"localEndpoints"`
+	ListenAddresses []string          `json:"listenAddresses"`
+	Headers         map[string]string `json:"headers"`
+	Body            json.RawMessage   `json:"body"`
+}
+
+// Metrics are kube-proxy's sync_proxy_rules_no_local_endpoints_total.
+type Metrics struct {
+	NoLocalEndpoints struct {
+		Internal uint32 `json:"internal"`
+		External uint32 `json:"external"`
+	} `json:"no_local_endpoints"`
+}
+
+// Flow is a UDP flow that was there before, and whether it is ended.
+type Flow struct {
+	Dst      string `json:"dst"`
+	Endpoint string `json:"endpoint"`
+	Deleted  bool   `json:"deleted"`
+}
