@@ -159,7 +159,7 @@ func (s *witnesses) knock(w *world, p simulator.Packet) {
 // believable is how long a node may call itself ready although rows are missing: until it has noticed.
 const believable = 3 * time.Second
 
-// believe compares readiness with what is in VPP (I11). Whoever is held up can not notice anything.
+// believe compares readiness with what is in VPP (I11). Whoever is held up can not notice anything, and who is told nothing can not know.
 func (s *witnesses) believe(w *world) {
 	rows := 0
 	for _, row := range w.rows() {
@@ -168,8 +168,9 @@ func (s *witnesses) believe(w *world) {
 		}
 	}
 	held := slices.ContainsFunc(w.sys.Snapshot(), func(a runtime.ActorState) bool { return a.Held || a.Suspended })
+	deaf := w.weather.kind == "*messages.Health"
 	switch now := w.sim.Now(); {
-	case rows == len(s.frontends) || held || !w.deps.Readiness.Load().Ready:
+	case rows == len(s.frontends) || held || deaf || !w.deps.Readiness.Load().Ready:
 		s.missed = time.Time{}
 	case s.missed.IsZero():
 		s.missed = now
