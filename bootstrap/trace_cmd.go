@@ -46,9 +46,15 @@ An argument selects one object. With -o json each record is one line.`,
 		} else if *limit > 0 {
 			query.Set("limit", strconv.Itoa(*limit))
 		}
-		return l.client().Stream(cmd.Context(), "trace", query, func(data []byte) error {
+		records := 0
+		err := l.client().Stream(cmd.Context(), "trace", query, func(data []byte) error {
+			records++
 			return traceLine(io.out, l.out, data)
 		})
+		if err == nil && records == 0 { // as kubectl does; scripts that read the output do not see it
+			_, _ = fmt.Fprintln(io.errs, "The journal has no record of it: nothing has happened to it lately, or it is not there.")
+		}
+		return err
 	}
 	return cmd
 }

@@ -36,6 +36,9 @@ func TestTraceCommand(t *testing.T) {
 			t.Errorf("%s: %d %s\n%s\nwant\n%s", args, r.code, r.errs, r.out, want)
 		}
 	}
+	if r := lookAt(a, "trace --follow=false shop/none"); !strings.Contains(r.errs, "no record of it") {
+		t.Errorf("nothing is said of what is not there: %q", r.errs)
+	}
 	for args, want := range map[string]string{
 		"trace --limit -1":     `invalid argument "-1" for "--limit": expected 0 or more`,
 		"trace a b":            "accepts at most 1 arg(s)",
