@@ -69,5 +69,11 @@ func (m *Resync) CoalesceKey() string { return "resync/" + m.GetSibling() }
 // CoalesceKey satisfies Coalescer. What one incarnation has asked for is not what another one has.
 func (m *Pull) CoalesceKey() string { return fmt.Sprint("pull/", m.GetIncarnation()) }
 
+// CoalesceKey satisfies Coalescer. Whoever asks the registry twice is answered once.
+func (m *PullSpec) CoalesceKey() string { return "pull-spec/" + m.GetKey() }
+
+// CoalesceKey satisfies Coalescer. Of a later generation it says the same of all earlier ones.
+func (m *Retired) CoalesceKey() string { return "retired/" + m.GetKey() }
+
 // CoalesceKey satisfies Coalescer.
 func (m *Verified) CoalesceKey() string { return "verified/" + m.GetRenderer() }
