@@ -93,8 +93,8 @@ func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 	b.pid = ac.Self()
 	ac.Actor().(*shell).life.box = b
 	o := b.sys.orderFor(b.Path())
+	b.mu.Lock() // from here on anybody may be sending
 	b.spec = o.spec
-	b.mu.Lock()
 	b.flags.barrier = o.barrier
 	b.numbers = numbers{target: o.incarnation, planned: o.incarnation, first: o.incarnation}
 	b.invoker = invoker

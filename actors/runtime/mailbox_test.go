@@ -120,6 +120,26 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// TestMessagesBeforeTheStart: who is spawned can be sent to at once, by anybody. The race detector sees what is not guarded.
+func TestMessagesBeforeTheStart(t *testing.T) {
+	for n := range 300 {
+		var j journal
+		sys := dispatched(t, Options{})
+		spec, sent := probeSpec(recorder(&j)), make(chan struct{})
+		spec.Limit = 1000
+		name := fmt.Sprint("a", n)
+		go func() {
+			defer close(sent)
+			for i := range 100 {
+				sys.Send(sys.PID(name), &work{i})
+			}
+		}()
+		root(t, sys, name, spec)
+		<-sent
+		eventually(t, "what was sent is received", func() bool { s := state(t, sys, name); return s.User == 0 })
+	}
+}
+
 // TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself dies with it, so it must not take the place of what others sent.
 func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	var j journal
