@@ -48,8 +48,8 @@ type introspect struct {
 	problems int // of services
 	counted  int // problems that the observer knows of
 	herald   *herald
-	suspects
-	doubt doubt // whether something was missed
+	suspects suspects
+	doubt    doubt // whether something was missed
 }
 
 // suspectsTick asks those of whom something is missing.
@@ -79,7 +79,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 	case *messages.Ensure:
 		i.drop(c, m)
 	case *messages.Digest:
-		if i.doubt.persists(difference(i.digest(), m)) {
+		if i.doubt.persists(difference(i.suspects.digest(), m)) {
 			c.Send(c.PID(PathRegistry), &messages.Pull{Incarnation: c.Incarnation()})
 		}
 	case *suspectsTick:
@@ -112,25 +112,22 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 // interrogate asks some of those of whom something is missing.
 func (i *introspect) interrogate(c *runtime.Context) {
 	last := func(key string) *messages.ServiceStatus { return i.services[key] }
-	for _, key := range i.next(last, len(i.deps.renderers()), c.Now(), i.deps.Timing.Digest) {
+	for _, key := range i.suspects.next(last, len(i.deps.renderers()), c.Now(), i.deps.Timing.Digest) {
 		c.Send(c.PID(PathService(key)), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
 	}
 }
 
 func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
-	if m.GetGeneration() < i.services[m.GetKey()].GetGeneration() || i.ended(m) {
+	if m.GetGeneration() < i.services[m.GetKey()].GetGeneration() || i.suspects.ended(m) {
 		return // overtaken
-	}
-	if m.GetGone() {
-		i.leave(m.GetKey(), m.GetGeneration())
-	} else {
-		i.note(m.GetKey(), m.GetGeneration())
-		i.watch(m.GetKey())
 	}
 	i.problems -= len(i.services[m.GetKey()].GetErrors())
 	if m.GetGone() {
+		i.suspects.leave(m.GetKey(), m.GetGeneration())
 		delete(i.services, m.GetKey())
 	} else {
+		i.suspects.note(m.GetKey(), m.GetGeneration())
+		i.suspects.watch(m.GetKey())
 		i.services[m.GetKey()] = m
 		i.problems += len(m.GetErrors())
 	}
@@ -174,7 +171,7 @@ func (i *introspect) drop(c *runtime.Context, m *messages.Ensure) {
 		i.deps.Lag.keep(exist)
 	}
 	i.herald.exist(exist, i.services)
-	i.take(m)
+	i.suspects.take(m)
 }
 
 // countProblems tells the number of problems when it changes: those of services, and those of everything else, files that cannot be read

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 var (
@@ -30,7 +31,7 @@ var (
 
 // TestDocumentsNameWhatExists: paths, links, routes, flags, settings, commands and qualified names in the documents are there.
 func TestDocumentsNameWhatExists(t *testing.T) {
-	root := moduleRoot(t)
+	root := casefile.ModuleRoot(t)
 	documents, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(documents) < 5 {
 		t.Fatalf("%d documents: %v", len(documents), err)
@@ -56,7 +57,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 
 // TestLineageIsComplete: each exported name of a predecessor stands on the left of its table, and everything on the right is there.
 func TestLineageIsComplete(t *testing.T) {
-	root := moduleRoot(t)
+	root := casefile.ModuleRoot(t)
 	there := newInventory(t, root)
 	left := map[string]map[string]bool{} // by heading
 	heading := ""
@@ -94,7 +95,7 @@ func TestLineageIsComplete(t *testing.T) {
 
 // TestInventory: what is not there is missed, so the tests above mean something.
 func TestInventory(t *testing.T) {
-	there := newInventory(t, moduleRoot(t))
+	there := newInventory(t, casefile.ModuleRoot(t))
 	for span, want := range map[string]bool{
 		"actors/tree.go": true, "actors/forest.go": false, "vpp/nat44.Plan": true, "vpp/nat44.Plot": false, "runtime.Context.Go": true, "runtime.Context.Gone": false,
 		"troupe get services": true, "troupe gett services": false, "GET /api/v1/tree": true, "GET /api/v1/forest": false, "--node-name": true, "--nude": false,

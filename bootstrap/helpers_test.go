@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 // result is what a command left behind.
@@ -22,29 +24,11 @@ func troupe(stdin string, args ...string) result {
 	return result{code, out.String(), errs.String()}
 }
 
-// moduleRoot is the directory of go.mod.
-func moduleRoot(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod above the working directory")
-		}
-		dir = filepath.Dir(dir)
-	}
-}
-
 // shared returns the path of a file that lies beside the repository, in a directory "shared" next to it or further up; the test is skipped
 // where it does not.
 func shared(t *testing.T, name string) string {
 	t.Helper()
-	for dir := filepath.Dir(moduleRoot(t)); ; dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(casefile.ModuleRoot(t)); ; dir = filepath.Dir(dir) {
 		path := filepath.Join(dir, "shared", name)
 		if _, err := os.Stat(path); err == nil {
 			return path

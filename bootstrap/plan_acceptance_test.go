@@ -12,6 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 // object is an API object as the acceptance cases hold it.
@@ -29,14 +30,6 @@ func (o object) key() string {
 type objects struct {
 	Services       []object `json:"services"`
 	EndpointSlices []object `json:"endpointSlices"`
-}
-
-// caseNode is the node of a case.
-type caseNode struct {
-	Name      string            `json:"name"`
-	Zone      string            `json:"zone"`
-	Labels    map[string]string `json:"labels"`
-	Addresses []string          `json:"addresses"`
 }
 
 // check is what must be true after a case or step.
@@ -63,8 +56,8 @@ type caseMetrics struct {
 // acceptanceCase is the part of a case that a dry run or an agent can show. Packets, flows and writes need a
 // whole node.
 type acceptanceCase struct {
-	Name   string   `json:"name"`
-	Node   caseNode `json:"node"`
+	Name   string        `json:"name"`
+	Node   casefile.Node `json:"node"`
 	Config struct {
 		NodePortAddresses []string `json:"nodePortAddresses"`
 		ClusterCIDRs      []string `json:"clusterCIDRs"`
@@ -81,8 +74,8 @@ type acceptanceCase struct {
 			Services       []string `json:"services"`
 			EndpointSlices []string `json:"endpointSlices"`
 		} `json:"delete"`
-		Node         *caseNode `json:"node"`
-		ProxyHealthy *bool     `json:"proxyHealthy"`
+		Node         *casefile.Node `json:"node"`
+		ProxyHealthy *bool          `json:"proxyHealthy"`
 		check
 	} `json:"steps"`
 }
@@ -131,7 +124,7 @@ func TestPlanAcceptance(t *testing.T) {
 // world is the state of a cluster that steps change.
 type world struct {
 	flags            []string
-	node             caseNode
+	node             casefile.Node
 	services, slices map[string]object
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
 
 // invocation is a call of the program: its subcommand and the names of its flags. Values and arguments are the reader's.
@@ -24,7 +26,7 @@ func (i invocation) String() string {
 
 // TestEveryCommandOfTheReadmeIsRun: what the README tells users to type stands, with all its flags, in a script that runs it.
 func TestEveryCommandOfTheReadmeIsRun(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(moduleRoot(t), "README.md"))
+	readme, err := os.ReadFile(filepath.Join(casefile.ModuleRoot(t), "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,11 +81,16 @@ func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 	w.later(seconds(r, 6), func() { *rate = 0 })
 }
 
-// muffle has all messages of one kind get lost for a while.
+// muffle has all messages of a random kind get lost.
 func (w *world) muffle(r *rand.Rand) {
 	if kinds := w.weather.kinds(); len(kinds) > 0 {
-		w.weather.kind = kinds[r.IntN(len(kinds))]
+		w.lose(kinds[r.IntN(len(kinds))], r)
 	}
+}
+
+// lose has all messages of this kind get lost for a while.
+func (w *world) lose(kind string, r *rand.Rand) {
+	w.weather.kind = kind
 	w.later(seconds(r, 6), func() { w.weather.kind = "" })
 }
 

@@ -113,22 +113,16 @@ func (w *world) recover(over time.Time, result *Result) error {
 		}
 	}
 	result.Violations = w.wrongPackets()
-	if w.outage.After(over) {
-		over = w.outage
-	}
-	if since := w.vpp.Since(); since.After(over) {
-		over = since
-	}
-	result.Converged = max(bad.Sub(w.ended(over)), 0)
+	result.Converged = max(bad.Sub(w.ended(latest(over, w.outage, w.vpp.Since()))), 0)
 	return nil
 }
 
 // ended is when the last part of a fault ends that goes on by itself: a slow list is there, the last late message has arrived.
 func (w *world) ended(over time.Time) time.Time {
-	for _, end := range []time.Time{w.source.answered, w.weather.arrival} {
-		if end.After(over) {
-			over = end
-		}
-	}
-	return over
+	return latest(over, w.source.answered, w.weather.arrival)
+}
+
+// latest is the last of several times.
+func latest(first time.Time, others ...time.Time) time.Time {
+	return slices.MaxFunc(append(others, first), time.Time.Compare)
 }

@@ -82,8 +82,7 @@ func TestLoseEachKind(t *testing.T) {
 				kinds := w.weather.kinds()
 				name, all = kinds[i%len(kinds)], max(all, len(kinds))
 				w.weather.count(kind)
-				w.weather.kind = name
-				w.later(seconds(r, 6), func() { w.weather.kind = "" })
+				w.lose(name, r)
 			}, seed)
 			if err != nil {
 				t.Fatal(name, err)

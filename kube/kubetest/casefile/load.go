@@ -28,7 +28,7 @@ func Load(t testing.TB) *File {
 // Read returns a file of the acceptance material, which stands beside the checkout; the test is skipped where it does not.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(moduleRoot(t), "..", "shared", "acceptance", name))
+	text, err := os.ReadFile(filepath.Join(ModuleRoot(t), "..", "shared", "acceptance", name))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no acceptance material beside the checkout (../shared/acceptance/%s)", name)
 	}
@@ -52,8 +52,8 @@ func decode(text []byte) (*File, error) {
 	return &file, nil
 }
 
-// moduleRoot is the directory of go.mod.
-func moduleRoot(t testing.TB) string {
+// ModuleRoot is the directory of go.mod, above that of the test.
+func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {
