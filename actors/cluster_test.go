@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"maps"
@@ -244,12 +245,12 @@ func (k *apiServer) refusals(d *Deps) map[netip.Prefix]routes.Route {
 // reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
 // that was created first, then to the smaller key, and none where somebody else has one. The rules are about the frontends that nobody else
 // owns.
-func (k *apiServer) reference(d *Deps, foreign map[nat44.Key]bool) (map[nat44.Key]nat44.Row, []acl.Rule) {
+func (k *apiServer) reference(d *Deps, foreign map[frontend.Key]bool) (map[frontend.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
 		created int64
 		key     string
 	}
-	owners, rows := map[nat44.Key]owner{}, map[nat44.Key]nat44.Row{}
+	owners, rows := map[frontend.Key]owner{}, map[frontend.Key]nat44.Row{}
 	rules := map[string][]acl.Rule{}
 	config := d.NAT44
 	config.Guarded = true

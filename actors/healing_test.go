@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"errors"
 	"net/netip"
@@ -17,7 +18,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -176,7 +176,7 @@ func TestRungKey(t *testing.T) {
 // TestRungObject: a row that VPP refuses because it is there already is found by reading VPP once.
 func TestRungObject(t *testing.T) {
 	inHospital(t, func(h *hospital) {
-		key := nat44.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
+		key := frontend.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
 		h.occupy(key, true)
 		h.serve("new", "10.96.0.12", "10.1.1.4")
 		h.settle(20 * time.Second)
@@ -362,7 +362,7 @@ func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 }
 
 // steal has somebody remove a row of ours.
-func (h *hospital) steal(k nat44.Key) {
+func (h *hospital) steal(k frontend.Key) {
 	h.Helper()
 	if retval, err := h.wire.vpp.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
 		h.Fatalf("steal %s: %d, %v", k, retval, err)
@@ -370,7 +370,7 @@ func (h *hospital) steal(k nat44.Key) {
 }
 
 // forge has somebody add a row that looks like one of ours.
-func (h *hospital) forge(k nat44.Key) {
+func (h *hospital) forge(k frontend.Key) {
 	h.Helper()
 	backends := []simulator.Backend{
 		{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 7}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 7},
@@ -384,7 +384,7 @@ func (h *hospital) forge(k nat44.Key) {
 }
 
 // alter has somebody put other backends behind a row of ours.
-func (h *hospital) alter(k nat44.Key) {
+func (h *hospital) alter(k frontend.Key) {
 	h.steal(k)
 	h.forge(k)
 }
@@ -426,8 +426,8 @@ func TestHalfDoneIsNoDrift(t *testing.T) {
 // TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic check and mended, as much as was damaged and no more.
 func TestDriftIsRepaired(t *testing.T) {
 	inHospital(t, func(h *hospital) {
-		web := nat44.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
-		forged := nat44.Key{Addr: netip.MustParseAddr("10.96.0.99"), Port: 80, Proto: 6}
+		web := frontend.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
+		forged := frontend.Key{Addr: netip.MustParseAddr("10.96.0.99"), Port: 80, Proto: 6}
 		for _, tt := range []struct {
 			what   string
 			damage func()

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"errors"
 	"log/slog"
@@ -48,7 +49,7 @@ var blocking = map[string]bool{"external": true, "source": true, "link": true, "
 func inHouse(t *testing.T, seed uint64, with func(h *house, o *runtime.Options), play func(h *house)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &house{T: t, wire: newWire(), witness: witness{cluster: newAPIServer(), foreign: map[nat44.Key]bool{}}}
+		h := &house{T: t, wire: newWire(), witness: witness{cluster: newAPIServer(), foreign: map[frontend.Key]bool{}}}
 		h.vpp = h.wire
 		h.deps = &Deps{
 			NodeName: testNode, Source: h.cluster.source(), Link: h.wire, Readiness: &Readiness{},
@@ -148,7 +149,7 @@ func (h *house) serve(name, ip string, endpoints ...string) {
 }
 
 // occupy lets somebody else take an address in VPP, or give it back.
-func (h *house) occupy(k nat44.Key, take bool) {
+func (h *house) occupy(k frontend.Key, take bool) {
 	vip := netip.AddrPortFrom(k.Addr, k.Port)
 	if !take {
 		if _, err := h.wire.vpp.ForeignRemove(vip, k.Proto); err != nil {

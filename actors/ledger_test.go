@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -30,8 +31,8 @@ func testConfig() nat44.Config {
 	return nat44.Config{Node: "n1", TwiceNAT: netip.MustParseAddr("10.1.1.254"), Pads: true}
 }
 
-func keyOf(address string) nat44.Key {
-	return nat44.Key{Addr: netip.MustParseAddr(address), Port: 80, Proto: 6}
+func keyOf(address string) frontend.Key {
+	return frontend.Key{Addr: netip.MustParseAddr(address), Port: 80, Proto: 6}
 }
 
 func TestLedgerTellsEverybodyWhoseStandingChanged(t *testing.T) {

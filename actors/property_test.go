@@ -1,13 +1,13 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -66,7 +66,7 @@ func (w *world) disturb(k *apiServer, r *rand.Rand) {
 func (w *world) converged(k *apiServer) {
 	w.t.Helper()
 	witness := &witness{
-		deps: w.deps, cluster: k, sys: w.system, foreign: map[nat44.Key]bool{},
+		deps: w.deps, cluster: k, sys: w.system, foreign: map[frontend.Key]bool{},
 		vpp: &wire{vpp: w.vpp, state: &messages.LinkState{Up: true}},
 	}
 	wrong := witness.wrong()

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,7 +13,6 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // weather is what may happen to everybody while a storm lasts.
@@ -97,7 +97,7 @@ func (s *storm) occupyOrGive() {
 		s.occupy(k, false)
 		return
 	}
-	key, err := nat44.ParseKey(fmt.Sprintf("203.0.113.%d:80/TCP", s.rand.IntN(3)))
+	key, err := frontend.ParseKey(fmt.Sprintf("203.0.113.%d:80/TCP", s.rand.IntN(3)))
 	if err != nil {
 		s.Fatal(err)
 	}

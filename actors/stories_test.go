@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -176,7 +176,7 @@ func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 	w.until("roles of the new pod", func() bool { return w.roles("late") })
 	knock := func(port uint16) simulator.Verdict {
 		return w.vpp.Send(simulator.Packet{
-			In: "late", Src: netip.MustParseAddrPort("10.1.1.9:20000"), Dst: netip.AddrPortFrom(netip.MustParseAddr("10.96.0.11"), port), Proto: nat44.TCP,
+			In: "late", Src: netip.MustParseAddrPort("10.1.1.9:20000"), Dst: netip.AddrPortFrom(netip.MustParseAddr("10.96.0.11"), port), Proto: frontend.TCP,
 		})
 	}
 	if got := knock(81); got.Action != simulator.Local {

@@ -1,85 +1,184 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/audit"
+	"github.com/troupe-vpp/troupe/actors/desired"
+	"github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/gate"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/interfaces"
+	"github.com/troupe-vpp/troupe/actors/link"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/nat44"
+	"github.com/troupe-vpp/troupe/actors/render/routes"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/sessions"
+	"github.com/troupe-vpp/troupe/actors/status"
 )
 
-// Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.
-func Renderers() []string { return []string{"nat44", "routes"} }
-
-// renderers are those of this agent.
-func (*Deps) renderers() []string { return Renderers() }
-
-// tellRenderers sends the same to every renderer.
-func (d *Deps) tellRenderers(c *runtime.Context, msg any) {
-	for _, name := range d.renderers() {
-		c.Send(c.PID(PathRenderer(name)), msg)
+// renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line here.
+func (d *Deps) renderers() []renderer {
+	return []renderer{
+		adapted(nat44.New, d.NAT44),
+		adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}),
 	}
 }
 
-// roleGivers are the renderers that give interfaces their roles.
-func (*Deps) roleGivers() []string { return []string{"nat44"} }
+// renderer is one renderer.
+type renderer struct {
+	render.Kind
+	actor func(*render.Config) runtime.Behaviour
+}
+
+// adapted is the renderer of an adapter.
+func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) renderer {
+	return renderer{adapter(config).Kind(), func(driver *render.Config) runtime.Behaviour { return render.New(driver, adapter(config)) }}
+}
+
+// Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.
+func Renderers() []string {
+	return names((&Deps{}).renderers(), func(render.Kind) bool { return true })
+}
+
+// names are the names of the renderers that are of some kind.
+func names(all []renderer, of func(render.Kind) bool) (names []string) {
+	for _, r := range all {
+		if of(r.Kind) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
+// tree holds the configuration of all actors, made of Deps.
+type tree struct {
+	*Deps
+	names      []string // of renderers
+	renderer   *render.Config
+	link       *link.Config
+	interfaces *interfaces.Config
+	audit      *audit.Config
+	sessions   *sessions.Config
+	desired    *desired.Config
+	external   *external.Config
+	health     *health.Config
+	status     *status.Config
+}
 
 // Tree is the whole troupe below the root actor. Deps must not be modified afterwards.
 func Tree(d *Deps) runtime.Spec {
-	d.prepare()
-	dataplane := runtime.Ordered("dataplane", []runtime.Child{
-		{Name: "link", Spec: d.actor("link", func() runtime.Behaviour { return newLink(d) }), Reaction: runtime.ReactRestart},
-		{Name: "interfaces", Spec: d.actor("interfaces", func() runtime.Behaviour { return newInterfaces(d) }), Reaction: runtime.ReactResync},
-		{Name: "nat44", Spec: d.actor("renderer", func() runtime.Behaviour { return newRenderer(d) }), Reaction: runtime.ReactResync},
-		{Name: "routes", Spec: d.actor("routes", func() runtime.Behaviour { return newRefuser(d) }), Reaction: runtime.ReactResync},
-		{Name: "audit", Spec: d.actor("audit", func() runtime.Behaviour { return newAudit(d) }), Reaction: runtime.ReactNone},
-		{Name: "upkeep", Spec: runtime.Ordered("upkeep", []runtime.Child{
-			{Name: "sessions", Spec: d.actor("sessions", func() runtime.Behaviour { return newSessionKeeper(d) }), Reaction: runtime.ReactNone},
-		}, patient()), Reaction: runtime.ReactNone},
-	}, workers())
+	t := newTree(d)
+	dataplane := []runtime.Child{
+		t.child("link", "link", runtime.ReactRestart, func() runtime.Behaviour { return link.New(t.link) }),
+		t.child("interfaces", "interfaces", runtime.ReactResync, func() runtime.Behaviour { return interfaces.New(t.interfaces) }),
+	}
+	for _, r := range d.renderers() {
+		dataplane = append(dataplane, t.child(r.Name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
+	}
+	upkeep := []runtime.Child{
+		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
+	}
+	dataplane = append(dataplane,
+		t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }),
+		runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone},
+	)
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
-		return d.actor("service", func() runtime.Behaviour { return newService(d, key) })
+		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
 	}, servicePolicy())
-	world := runtime.Ordered("world", []runtime.Child{
-		{Name: "registry", Spec: d.actor("registry", func() runtime.Behaviour { return newRegistry(d) }), Reaction: runtime.ReactRestart},
-		{Name: "nodes", Spec: d.actor("nodes", func() runtime.Behaviour { return newNodes(d) }), Reaction: runtime.ReactNone},
+	world := []runtime.Child{
+		t.child("registry", "registry", runtime.ReactRestart, func() runtime.Behaviour { return desired.NewRegistry(t.desired) }),
+		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
-		{Name: "watch", Spec: d.actor("watch", func() runtime.Behaviour { return newWatch(d) }), Reaction: runtime.ReactResync},
-		// Nobody comes behind it, because its failures concern nobody.
-		{Name: "external", Spec: d.actor("external", func() runtime.Behaviour { return newExternal(d) }), Reaction: runtime.ReactNone},
-	}, workers())
-	// The first three only listen; they come up before anybody has something to tell them.
+		t.child("watch", "watch", runtime.ReactResync, func() runtime.Behaviour { return desired.NewWatch(t.desired) }),
+		// Last, because its failures concern no other actor.
+		t.child("external", "external", runtime.ReactNone, func() runtime.Behaviour { return external.New(t.external) }),
+	}
+	journal := t.child("journal", "journal", runtime.ReactNone, status.NewJournal)
+	journal.Spec.Limit = status.JournalRing
+	// The first three only listen; they are there before another actor has something to report.
 	return runtime.Ordered("root", []runtime.Child{
-		{Name: "journal", Spec: limited(d.actor("journal", newJournal), journalRing), Reaction: runtime.ReactNone},
-		{Name: "introspect", Spec: d.actor("introspect", func() runtime.Behaviour { return newIntrospect(d) }), Reaction: runtime.ReactNone},
-		{Name: "healer", Spec: d.actor("healer", func() runtime.Behaviour { return &healer{deps: d} }), Reaction: runtime.ReactNone},
-		{Name: "dataplane", Spec: dataplane, Reaction: runtime.ReactNone},
-		{Name: "world", Spec: world, Reaction: runtime.ReactNone},
+		journal,
+		t.child("introspect", "introspect", runtime.ReactNone, func() runtime.Behaviour { return status.NewIntrospect(t.status) }),
+		t.child("healer", "healer", runtime.ReactNone, func() runtime.Behaviour { return health.New(t.health) }),
+		{Name: "dataplane", Spec: runtime.Ordered("dataplane", dataplane, workers()), Reaction: runtime.ReactNone},
+		{Name: "world", Spec: runtime.Ordered("world", world, workers()), Reaction: runtime.ReactNone},
 	}, rootPolicy())
 }
 
-// prepare completes what the bootstrap has left out.
-func (d *Deps) prepare() {
-	d.Timing = d.Timing.withDefaults()
-	if d.Attachments == nil {
-		d.Attachments = &memoryStore{}
-	}
-	for _, l := range []*lane{&d.lanes.source, &d.lanes.nodes, &d.lanes.link, &d.lanes.attachments, &d.lanes.external} {
-		*l = newLane(d.Park)
-	}
+// child is one of our actors in its place.
+func (t *tree) child(name, kind string, reaction runtime.Reaction, make func() runtime.Behaviour) runtime.Child {
+	return runtime.Child{Name: name, Spec: t.spec(kind, make), Reaction: reaction}
 }
 
-// limited lets so many messages wait for an actor at most.
-func limited(s runtime.Spec, most int) runtime.Spec {
-	s.Limit = most
-	return s
-}
-
-// actor makes the Spec of one of ours.
-func (d *Deps) actor(kind string, make func() runtime.Behaviour) runtime.Spec {
-	if d.wrap == nil {
+// spec makes the Spec of one of our actors.
+func (t *tree) spec(kind string, make func() runtime.Behaviour) runtime.Spec {
+	if t.Wrap == nil {
 		return runtime.Spec{Kind: kind, New: make}
 	}
-	return runtime.Spec{Kind: kind, New: func() runtime.Behaviour { return d.wrap(kind, make()) }}
+	return runtime.Spec{Kind: kind, New: func() runtime.Behaviour { return t.Wrap(kind, make()) }}
+}
+
+// newTree distributes Deps among the actors and completes what the bootstrap has left out.
+func newTree(d *Deps) *tree {
+	timing := d.Timing.withDefaults()
+	observer := d.Observer
+	if observer == nil {
+		observer = report.None{}
+	}
+	attachments := d.Attachments
+	if attachments == nil {
+		attachments = &interfaces.MemoryStore{}
+	}
+	all := d.renderers()
+	t := &tree{Deps: d, names: names(all, func(render.Kind) bool { return true })}
+	roleGivers := names(all, func(k render.Kind) bool { return k.GivesRoles })
+	t.renderer = &render.Config{
+		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
+	}
+	t.link = &link.Config{
+		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Sessions, address.Introspect),
+	}
+	t.interfaces = &interfaces.Config{
+		NodeName: d.NodeName, VPP: d.Link, Hints: d.InterfaceEvents, NAT44: d.NAT44, SNAT: d.SNAT, Attachments: attachments,
+		StoreGate: gate.New(d.Park), Receivers: t.withRenderers(address.Nodes, address.Registry, address.Introspect), RoleGivers: roleGivers,
+		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command,
+	}
+	t.audit = &audit.Config{Renderers: t.names, Least: timing.DriftCheckLeast, Most: timing.DriftCheck}
+	housekeeping := d.Sessions
+	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
+	t.sessions = &sessions.Config{Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link}
+	t.desired = &desired.Config{
+		NodeName: d.NodeName, Feed: d.Feed, Serving: d.Serving, Renderers: t.names, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
+		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall,
+	}
+	t.external = &external.Config{
+		Sources: d.External, Gate: gate.New(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
+	}
+	t.health = &health.Config{
+		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},
+		Patience: timing.Patience, Readiness: d.Readiness, Observer: observer, Fatal: d.Fatal,
+	}
+	if d.NodeSync != nil {
+		t.health.Expected = append(t.health.Expected, "nodes")
+	}
+	t.status = &status.Config{
+		NodeName: d.NodeName, Renderers: len(all), Pending: d.Pending, Events: d.Events, HealthChecks: d.HealthChecks, Observer: observer,
+	}
+	return t
+}
+
+// withRenderers are the paths of all renderers and others.
+func (t *tree) withRenderers(others ...string) (paths []string) {
+	for _, name := range t.names {
+		paths = append(paths, address.Renderer(name))
+	}
+	return append(paths, others...)
 }
 
 // workers is the policy of the two ordered groups: fast restarts, then patience.
@@ -90,8 +189,8 @@ func workers() runtime.Policy {
 	}
 }
 
-// patient is the policy of those whom nobody needs: their failures concern nobody else, however many there are.
-func patient() runtime.Policy {
+// optional is the policy of actors on which nothing depends: their failures concern no other actor, however many there are.
+func optional() runtime.Policy {
 	return runtime.Policy{
 		Budget: -1, Window: 10 * time.Second, BackoffMin: 100 * time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
@@ -104,8 +203,8 @@ func rootPolicy() runtime.Policy {
 	}
 }
 
-// servicePolicy puts a service aside that crashes three times in five seconds; its rows stay in VPP, the others feel nothing. The budget is
-// no limit in practice: ten thousand services may all fail once.
+// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows stay in VPP, the other services are not affected. The
+// budget is no limit in practice: ten thousand services may all fail once.
 func servicePolicy() runtime.Policy {
 	return runtime.Policy{
 		Budget: 1 << 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"maps"
@@ -27,7 +28,7 @@ type witness struct {
 	cluster *apiServer
 	sys     *runtime.System
 	vpp     link.Caller
-	foreign map[nat44.Key]bool // rows of somebody else
+	foreign map[frontend.Key]bool // rows of somebody else
 	fatal   atomic.Pointer[string]
 }
 
@@ -39,14 +40,14 @@ func (w *witness) wrong() string {
 		return err.Error()
 	}
 	want, rules := w.cluster.reference(w.deps, w.foreign)
-	for _, k := range slices.SortedFunc(maps.Keys(want), nat44.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(want), frontend.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
 		} else if planned := want[k]; len(nat44.DiffRow(&row, &planned)) > 0 {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, planned))
 		}
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), nat44.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
 		row := state.Rows[k]
 		if _, wanted := want[k]; !wanted && (w.deps.External == nil || !nat44.External(row.Tag)) {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))

@@ -1,9 +1,7 @@
 package messages
 
-import "fmt"
-
-// Coalescer is a level-triggered message: in a mailbox it replaces a pending message of the same key in place, because only the latest
-// value matters. Commands (do this once) must not implement it.
+// Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same key, because only the latest value matters.
+// Commands (do this once) must not implement it.
 type Coalescer interface {
 	// CoalesceKey names what the message is the latest value of; it is unique over all message types of one mailbox.
 	CoalesceKey() string
@@ -17,9 +15,6 @@ func (*NodeChanged) CoalesceKey() string { return "node" }
 
 // CoalesceKey satisfies Coalescer.
 func (*Snapshot) CoalesceKey() string { return "snapshot" }
-
-// CoalesceKey satisfies Coalescer.
-func (*Digest) CoalesceKey() string { return "digest" }
 
 // CoalesceKey satisfies Coalescer.
 func (*ServiceSpec) CoalesceKey() string { return "spec" }
@@ -63,13 +58,16 @@ func (*Begin) CoalesceKey() string { return "begin" }
 // CoalesceKey satisfies Coalescer.
 func (m *ServiceStatus) CoalesceKey() string { return "status/" + m.GetKey() }
 
-// CoalesceKey satisfies Coalescer. Whoever is asked by several gets a question of each, one slot for each.
+// CoalesceKey satisfies Coalescer. Several siblings may ask the same actor, one slot for each.
 func (m *Resync) CoalesceKey() string { return "resync/" + m.GetSibling() }
 
-// CoalesceKey satisfies Coalescer. What one incarnation has asked for is not what another one has.
-func (m *Pull) CoalesceKey() string { return fmt.Sprint("pull/", m.GetIncarnation()) }
+// CoalesceKey satisfies Coalescer.
+func (*Pull) CoalesceKey() string { return "pull" }
 
-// CoalesceKey satisfies Coalescer. Whoever asks the registry twice is answered once.
+// CoalesceKey satisfies Coalescer.
+func (*RollCall) CoalesceKey() string { return "roll-call" }
+
+// CoalesceKey satisfies Coalescer. Two pulls of one service are answered once.
 func (m *PullSpec) CoalesceKey() string { return "pull-spec/" + m.GetKey() }
 
 // CoalesceKey satisfies Coalescer. Of a later generation it says the same of all earlier ones.

@@ -245,8 +245,6 @@ type ServiceSpec struct {
 	Node  *NodeContext           `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	// Of the registry, strictly growing over everything a service can see; the service's Render carries it.
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Epochs of the renderers that are up, by name: a Replay that came before the service existed.
-	Epochs map[string]uint64 `protobuf:"bytes,4,rep,name=epochs,proto3" json:"epochs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The journal has a record of the change that led to this generation, and what follows from it is worth one, too. Not set where many change
 	// at once, as at the start.
 	Traced        bool `protobuf:"varint,5,opt,name=traced,proto3" json:"traced,omitempty"`
@@ -303,13 +301,6 @@ func (x *ServiceSpec) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
-}
-
-func (x *ServiceSpec) GetEpochs() map[string]uint64 {
-	if x != nil {
-		return x.Epochs
-	}
-	return nil
 }
 
 func (x *ServiceSpec) GetTraced() bool {
@@ -482,13 +473,8 @@ func (x *Retired) GetGeneration() uint64 {
 type Ensure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Keys  []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
-	// True: keys is the complete set, stop the others.
-	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	// To introspection: of each key, in their order, the generation that the registry has given out.
-	Generations []uint64 `protobuf:"varint,3,rep,packed,name=generations,proto3" json:"generations,omitempty"`
-	// To introspection: the last generation that the registry had given out. A service that is not among the keys and speaks of this one or of an
-	// earlier one has spoken before it ended.
-	Newest        uint64 `protobuf:"varint,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	// True: keys is the complete set, stop or forget the others.
+	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,16 +523,49 @@ func (x *Ensure) GetComplete() bool {
 	return false
 }
 
-func (x *Ensure) GetGenerations() []uint64 {
-	if x != nil {
-		return x.Generations
-	}
-	return nil
+// registry -> every actor, at an interval: the roll call. Each actor repeats what it last told the others; a service that has an older generation
+// than this pulls its spec. It repairs whatever else may be wrong inside the process; no other protocol looks for lost messages.
+type RollCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the spec of the service; 0 to other actors.
+	Generation    uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Ensure) GetNewest() uint64 {
+func (x *RollCall) Reset() {
+	*x = RollCall{}
+	mi := &file_control_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollCall) ProtoMessage() {}
+
+func (x *RollCall) ProtoReflect() protoreflect.Message {
+	mi := &file_control_proto_msgTypes[7]
 	if x != nil {
-		return x.Newest
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollCall.ProtoReflect.Descriptor instead.
+func (*RollCall) Descriptor() ([]byte, []int) {
+	return file_control_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RollCall) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -563,7 +582,7 @@ type Nudge struct {
 
 func (x *Nudge) Reset() {
 	*x = Nudge{}
-	mi := &file_control_proto_msgTypes[7]
+	mi := &file_control_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +594,7 @@ func (x *Nudge) String() string {
 func (*Nudge) ProtoMessage() {}
 
 func (x *Nudge) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[7]
+	mi := &file_control_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +607,7 @@ func (x *Nudge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nudge.ProtoReflect.Descriptor instead.
 func (*Nudge) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{7}
+	return file_control_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Nudge) GetKey() string {
@@ -615,7 +634,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -627,7 +646,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[8]
+	mi := &file_control_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -640,7 +659,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{8}
+	return file_control_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Release) GetKey() string {
@@ -650,23 +669,17 @@ func (x *Release) GetKey() string {
 	return ""
 }
 
-// renderer -> registry: I work on this epoch; tell me what I do not know yet. Repeated for ever, so that a registry that was restarted,
-// or whose Begin was lost, learns of it.
+// renderer -> registry, once per incarnation: send a Begin.
 type RenderUp struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
-	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Generation of the last Begin of this epoch that was taken; 0 = none, the services must speak again.
-	Begun uint64 `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
-	// How many services the renderer has. When it is more than there are, something came late from one that is gone.
-	Services      uint64 `protobuf:"varint,4,opt,name=services,proto3" json:"services,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Renderer      string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RenderUp) Reset() {
 	*x = RenderUp{}
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +691,7 @@ func (x *RenderUp) String() string {
 func (*RenderUp) ProtoMessage() {}
 
 func (x *RenderUp) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[9]
+	mi := &file_control_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +704,7 @@ func (x *RenderUp) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderUp.ProtoReflect.Descriptor instead.
 func (*RenderUp) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{9}
+	return file_control_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RenderUp) GetRenderer() string {
@@ -701,49 +714,31 @@ func (x *RenderUp) GetRenderer() string {
 	return ""
 }
 
-func (x *RenderUp) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *RenderUp) GetBegun() uint64 {
-	if x != nil {
-		return x.Begun
-	}
-	return 0
-}
-
-func (x *RenderUp) GetServices() uint64 {
-	if x != nil {
-		return x.Services
-	}
-	return 0
-}
-
-// registry -> renderer: the services of this epoch. Nothing an earlier run put into VPP may be deleted before each of them has spoken. A
-// later one of the same epoch renews the list and the node.
+// registry -> renderer: the services that exist and the generation of each. Nothing that an earlier run put into VPP may be deleted before each
+// of them has rendered that generation (the barrier). The renderer asks those that have not with a Replay. A later Begin renews the list and
+// the node.
 type Begin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Epoch uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Ordered.
 	Keys []string     `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
 	Node *NodeContext `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Of the registry at that time, never 0. A service that is not in keys and speaks of a smaller generation is gone.
+	// Of the registry at that time, never 0. A service that is not in keys and renders a smaller generation is gone.
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// The source has not spoken yet; these are the services of the local mirror. They are programmed, but the barrier stays closed, and the
-	// first list that is not provisional has all of them speak once more.
+	// The source has not delivered yet; these are the services of the local mirror. They are programmed, but the barrier stays closed.
 	Provisional bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
 	// Addresses of all nodes of the cluster, ordered: no renderer may make one of them unreachable, whatever a service says.
 	NodeAddresses []string `protobuf:"bytes,6,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
+	// Of each key, in their order, the generation of its spec.
+	Generations []uint64 `protobuf:"varint,7,rep,packed,name=generations,proto3" json:"generations,omitempty"`
+	// It is part of a roll call: the renderer repeats its acknowledgements.
+	RollCall      bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +750,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[10]
+	mi := &file_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,14 +763,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{10}
-}
-
-func (x *Begin) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
+	return file_control_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Begin) GetKeys() []string {
@@ -813,18 +801,31 @@ func (x *Begin) GetNodeAddresses() []string {
 	return nil
 }
 
-// registry -> service: render again for this epoch of this renderer.
+func (x *Begin) GetGenerations() []uint64 {
+	if x != nil {
+		return x.Generations
+	}
+	return nil
+}
+
+func (x *Begin) GetRollCall() bool {
+	if x != nil {
+		return x.RollCall
+	}
+	return false
+}
+
+// renderer -> service: send your Render again.
 type Replay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Renderer      string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Replay) Reset() {
 	*x = Replay{}
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +837,7 @@ func (x *Replay) String() string {
 func (*Replay) ProtoMessage() {}
 
 func (x *Replay) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[11]
+	mi := &file_control_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +850,7 @@ func (x *Replay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Replay.ProtoReflect.Descriptor instead.
 func (*Replay) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{11}
+	return file_control_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Replay) GetRenderer() string {
@@ -857,74 +858,6 @@ func (x *Replay) GetRenderer() string {
 		return x.Renderer
 	}
 	return ""
-}
-
-func (x *Replay) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-// renderer -> registry: these services of the epoch have not spoken yet.
-type Missing struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Renderer      string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Keys          []string               `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Missing) Reset() {
-	*x = Missing{}
-	mi := &file_control_proto_msgTypes[12]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Missing) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Missing) ProtoMessage() {}
-
-func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_control_proto_msgTypes[12]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Missing.ProtoReflect.Descriptor instead.
-func (*Missing) Descriptor() ([]byte, []int) {
-	return file_control_proto_rawDescGZIP(), []int{12}
-}
-
-func (x *Missing) GetRenderer() string {
-	if x != nil {
-		return x.Renderer
-	}
-	return ""
-}
-
-func (x *Missing) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *Missing) GetKeys() []string {
-	if x != nil {
-		return x.Keys
-	}
-	return nil
 }
 
 // renderer, registry, watch, nodes -> healer: the state of a part, whenever it changes and now and then.
@@ -1248,10 +1181,12 @@ func (x *State) GetJson() string {
 	return ""
 }
 
-// healer, API -> renderer: read VPP again and repair what differs.
+// healer, audit, API -> renderer: read VPP again and repair what differs.
 type Verify struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// A drift check: it waits until nothing else is to be done.
+	Routine       bool `protobuf:"varint,2,opt,name=routine,proto3" json:"routine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1293,15 +1228,24 @@ func (x *Verify) GetReason() string {
 	return ""
 }
 
-// renderer -> healer: the result of a Verify or of a resync.
+func (x *Verify) GetRoutine() bool {
+	if x != nil {
+		return x.Routine
+	}
+	return false
+}
+
+// renderer -> introspection, audit: VPP was read and compared.
 type Verified struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`
 	Epoch    uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Differences found and operations made.
-	Differences   uint32 `protobuf:"varint,3,opt,name=differences,proto3" json:"differences,omitempty"`
-	Operations    uint32 `protobuf:"varint,4,opt,name=operations,proto3" json:"operations,omitempty"`
-	Error         string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	Differences uint32 `protobuf:"varint,3,opt,name=differences,proto3" json:"differences,omitempty"`
+	Operations  uint32 `protobuf:"varint,4,opt,name=operations,proto3" json:"operations,omitempty"`
+	Error       string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// How long the reading took, in nanoseconds.
+	Took          int64 `protobuf:"varint,6,opt,name=took,proto3" json:"took,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1369,6 +1313,13 @@ func (x *Verified) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *Verified) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
 }
 
 // anybody -> journal: something worth remembering happened.
@@ -1615,18 +1566,14 @@ const file_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"D\n" +
 	"\x06Resync\x12\x18\n" +
 	"\asibling\x18\x01 \x01(\tR\asibling\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\x8e\x02\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xa0\x01\n" +
 	"\vServiceSpec\x12*\n" +
 	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\x12'\n" +
 	"\x04node\x18\x02 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
-	"generation\x127\n" +
-	"\x06epochs\x18\x04 \x03(\v2\x1f.troupe.ServiceSpec.EpochsEntryR\x06epochs\x12\x16\n" +
-	"\x06traced\x18\x05 \x01(\bR\x06traced\x1a9\n" +
-	"\vEpochsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"8\n" +
+	"generation\x12\x16\n" +
+	"\x06traced\x18\x05 \x01(\bR\x06tracedJ\x04\b\x04\x10\x05\"8\n" +
 	"\x04Have\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1639,40 +1586,35 @@ const file_control_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"r\n" +
+	"generation\"8\n" +
 	"\x06Ensure\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12 \n" +
-	"\vgenerations\x18\x03 \x03(\x04R\vgenerations\x12\x16\n" +
-	"\x06newest\x18\x04 \x01(\x04R\x06newest\"9\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"*\n" +
+	"\bRollCall\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\"9\n" +
 	"\x05Nudge\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
 	"generation\"\x1b\n" +
 	"\aRelease\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\"n\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05begun\x18\x03 \x01(\x04R\x05begun\x12\x1a\n" +
-	"\bservices\x18\x04 \x01(\x04R\bservices\"\xc3\x01\n" +
-	"\x05Begin\x12\x14\n" +
-	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xf2\x01\n" +
+	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\x12 \n" +
 	"\vprovisional\x18\x05 \x01(\bR\vprovisional\x12%\n" +
-	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\":\n" +
+	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\x12 \n" +
+	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
+	"\troll_call\x18\b \x01(\bR\brollCallJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"O\n" +
-	"\aMissing\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04keys\x18\x03 \x03(\tR\x04keys\"\xe5\x01\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xe5\x01\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1696,9 +1638,10 @@ const file_control_proto_rawDesc = "" +
 	"\amessage\x18\x06 \x01(\tR\amessage\"\t\n" +
 	"\aInspect\"\x1b\n" +
 	"\x05State\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\tR\x04json\" \n" +
+	"\x04json\x18\x01 \x01(\tR\x04json\":\n" +
 	"\x06Verify\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x94\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\aroutine\x18\x02 \x01(\bR\aroutine\"\xa8\x01\n" +
 	"\bVerified\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12 \n" +
@@ -1706,7 +1649,8 @@ const file_control_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x04 \x01(\rR\n" +
 	"operations\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\"\x93\x02\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\x12\x12\n" +
+	"\x04took\x18\x06 \x01(\x03R\x04took\"\x93\x02\n" +
 	"\x05Event\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x03R\x04time\x12\x12\n" +
@@ -1758,7 +1702,7 @@ func file_control_proto_rawDescGZIP() []byte {
 }
 
 var file_control_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_control_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_control_proto_goTypes = []any{
 	(Reach)(0),            // 0: troupe.Reach
 	(Method)(0),           // 1: troupe.Method
@@ -1769,12 +1713,12 @@ var file_control_proto_goTypes = []any{
 	(*PullSpec)(nil),      // 6: troupe.PullSpec
 	(*Retired)(nil),       // 7: troupe.Retired
 	(*Ensure)(nil),        // 8: troupe.Ensure
-	(*Nudge)(nil),         // 9: troupe.Nudge
-	(*Release)(nil),       // 10: troupe.Release
-	(*RenderUp)(nil),      // 11: troupe.RenderUp
-	(*Begin)(nil),         // 12: troupe.Begin
-	(*Replay)(nil),        // 13: troupe.Replay
-	(*Missing)(nil),       // 14: troupe.Missing
+	(*RollCall)(nil),      // 9: troupe.RollCall
+	(*Nudge)(nil),         // 10: troupe.Nudge
+	(*Release)(nil),       // 11: troupe.Release
+	(*RenderUp)(nil),      // 12: troupe.RenderUp
+	(*Begin)(nil),         // 13: troupe.Begin
+	(*Replay)(nil),        // 14: troupe.Replay
 	(*Health)(nil),        // 15: troupe.Health
 	(*Restart)(nil),       // 16: troupe.Restart
 	(*Fault)(nil),         // 17: troupe.Fault
@@ -1784,28 +1728,26 @@ var file_control_proto_goTypes = []any{
 	(*Verified)(nil),      // 21: troupe.Verified
 	(*Event)(nil),         // 22: troupe.Event
 	(*ServiceStatus)(nil), // 23: troupe.ServiceStatus
-	nil,                   // 24: troupe.ServiceSpec.EpochsEntry
-	(*ServiceInput)(nil),  // 25: troupe.ServiceInput
-	(*NodeContext)(nil),   // 26: troupe.NodeContext
-	(*ServiceView)(nil),   // 27: troupe.ServiceView
-	(*RenderAck)(nil),     // 28: troupe.RenderAck
-	(*ObjectError)(nil),   // 29: troupe.ObjectError
+	(*ServiceInput)(nil),  // 24: troupe.ServiceInput
+	(*NodeContext)(nil),   // 25: troupe.NodeContext
+	(*ServiceView)(nil),   // 26: troupe.ServiceView
+	(*RenderAck)(nil),     // 27: troupe.RenderAck
+	(*ObjectError)(nil),   // 28: troupe.ObjectError
 }
 var file_control_proto_depIdxs = []int32{
-	25, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
-	26, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
-	24, // 2: troupe.ServiceSpec.epochs:type_name -> troupe.ServiceSpec.EpochsEntry
-	26, // 3: troupe.Begin.node:type_name -> troupe.NodeContext
-	0,  // 4: troupe.Health.reach:type_name -> troupe.Reach
-	1,  // 5: troupe.Event.method:type_name -> troupe.Method
-	27, // 6: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
-	28, // 7: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
-	29, // 8: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	24, // 0: troupe.ServiceSpec.input:type_name -> troupe.ServiceInput
+	25, // 1: troupe.ServiceSpec.node:type_name -> troupe.NodeContext
+	25, // 2: troupe.Begin.node:type_name -> troupe.NodeContext
+	0,  // 3: troupe.Health.reach:type_name -> troupe.Reach
+	1,  // 4: troupe.Event.method:type_name -> troupe.Method
+	26, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
+	27, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
+	28, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
+	8,  // [8:8] is the sub-list for method output_type
+	8,  // [8:8] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }
@@ -1822,7 +1764,7 @@ func file_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_control_proto_rawDesc), len(file_control_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

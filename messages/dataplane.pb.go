@@ -140,8 +140,6 @@ type Render struct {
 	Key   string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Of the service; a renderer never goes back to a smaller one.
 	Generation uint64 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Last Replay epoch the service has seen; the renderer counts it towards its barrier.
-	Epoch uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Unset: the service is gone, remove its rows.
 	View *ServiceView `protobuf:"bytes,4,opt,name=view,proto3" json:"view,omitempty"`
 	// Hash of the view; equal hash and known rows = nothing to do.
@@ -190,13 +188,6 @@ func (x *Render) GetKey() string {
 func (x *Render) GetGeneration() uint64 {
 	if x != nil {
 		return x.Generation
-	}
-	return 0
-}
-
-func (x *Render) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
 	}
 	return 0
 }
@@ -1220,15 +1211,14 @@ var File_dataplane_proto protoreflect.FileDescriptor
 const file_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"\x0fdataplane.proto\x12\x06troupe\x1a\n" +
-	"view.proto\x1a\vworld.proto\"\x8d\x01\n" +
+	"view.proto\x1a\vworld.proto\"}\n" +
 	"\x06Render\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12'\n" +
+	"generation\x12'\n" +
 	"\x04view\x18\x04 \x01(\v2\x13.troupe.ServiceViewR\x04view\x12\x12\n" +
-	"\x04hash\x18\x05 \x01(\x04R\x04hash\"\xf8\x02\n" +
+	"\x04hash\x18\x05 \x01(\x04R\x04hashJ\x04\b\x03\x10\x04\"\xf8\x02\n" +
 	"\tRenderAck\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +

@@ -1078,7 +1078,7 @@ type ServiceInput struct {
 	// Ordered by name.
 	Slices []*EndpointSlice `protobuf:"bytes,3,rep,name=slices,proto3" json:"slices,omitempty"`
 	Errors []*ObjectError   `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
-	// Grows with every change of this value within one run of the source; never reused for other content. 0 = from an earlier run.
+	// Grows with every change of this value in the life of the source; never reused for other content. 0 = from an earlier process.
 	Generation    uint64 `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1231,10 +1231,8 @@ func (x *NodeInput) GetGeneration() uint64 {
 
 // watch -> registry: the value of one service changed. A ServiceInput without a Service and without slices means: it is gone.
 type ServiceChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Incarnation of the watch that says it: generations of different runs of the source cannot be compared.
-	Run           uint64 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Input         *ServiceInput          `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1276,19 +1274,10 @@ func (x *ServiceChanged) GetInput() *ServiceInput {
 	return nil
 }
 
-func (x *ServiceChanged) GetRun() uint64 {
-	if x != nil {
-		return x.Run
-	}
-	return 0
-}
-
 // watch -> registry, nodes, interfaces: the value of the node's surroundings changed.
 type NodeChanged struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Input *NodeInput             `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
-	// Incarnation of the watch that says it.
-	Run           uint64 `protobuf:"varint,2,opt,name=run,proto3" json:"run,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Input         *NodeInput             `protobuf:"bytes,1,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1330,13 +1319,6 @@ func (x *NodeChanged) GetInput() *NodeInput {
 	return nil
 }
 
-func (x *NodeChanged) GetRun() uint64 {
-	if x != nil {
-		return x.Run
-	}
-	return 0
-}
-
 // watch -> registry: everything, after a start, a relist or a Pull. Keys that are not in it are gone.
 type Snapshot struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
@@ -1346,12 +1328,7 @@ type Snapshot struct {
 	// it is programmed, but a service that is not in it may exist, and nothing is removed.
 	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Highest generation given out so far.
-	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Incarnation of the watch that says it.
-	Run uint64 `protobuf:"varint,5,opt,name=run,proto3" json:"run,omitempty"`
-	// Incarnation of the registry that has asked last; 0 = none has. A registry begins with a snapshot that it has asked for itself: an earlier one
-	// that was held up says less than its predecessor knew.
-	Pulled        uint64 `protobuf:"varint,6,opt,name=pulled,proto3" json:"pulled,omitempty"`
+	Generation    uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1414,25 +1391,9 @@ func (x *Snapshot) GetGeneration() uint64 {
 	return 0
 }
 
-func (x *Snapshot) GetRun() uint64 {
-	if x != nil {
-		return x.Run
-	}
-	return 0
-}
-
-func (x *Snapshot) GetPulled() uint64 {
-	if x != nil {
-		return x.Pulled
-	}
-	return 0
-}
-
-// registry -> watch: send a Snapshot. Repeated until it comes. Incarnation 0 is somebody else who asks for it. introspection -> registry: send an
-// Ensure with generations.
+// registry, healer, API -> watch: send a Snapshot.
 type Pull struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1467,21 +1428,12 @@ func (*Pull) Descriptor() ([]byte, []int) {
 	return file_world_proto_rawDescGZIP(), []int{14}
 }
 
-func (x *Pull) GetIncarnation() uint64 {
-	if x != nil {
-		return x.Incarnation
-	}
-	return 0
-}
-
-// watch -> registry, registry -> introspection, now and then: what the receiver should have by now. A difference that persists is answered with
-// Pull.
+// To be deleted with its last user.
 type Digest struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Services uint64                 `protobuf:"varint,1,opt,name=services,proto3" json:"services,omitempty"`
-	// XOR over all services of a hash of key and generation.
-	Hash           uint64 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	NodeGeneration uint64 `protobuf:"varint,3,opt,name=node_generation,json=nodeGeneration,proto3" json:"node_generation,omitempty"`
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Services       uint64                 `protobuf:"varint,1,opt,name=services,proto3" json:"services,omitempty"`
+	Hash           uint64                 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	NodeGeneration uint64                 `protobuf:"varint,3,opt,name=node_generation,json=nodeGeneration,proto3" json:"node_generation,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1637,24 +1589,19 @@ const file_world_proto_rawDesc = "" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
-	"\x05value\x18\x02 \x01(\v2\f.troupe.NodeR\x05value:\x028\x01\"N\n" +
+	"\x05value\x18\x02 \x01(\v2\f.troupe.NodeR\x05value:\x028\x01\"<\n" +
 	"\x0eServiceChanged\x12*\n" +
-	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\x04R\x03run\"H\n" +
+	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\"6\n" +
 	"\vNodeChanged\x12'\n" +
-	"\x05input\x18\x01 \x01(\v2\x11.troupe.NodeInputR\x05input\x12\x10\n" +
-	"\x03run\x18\x02 \x01(\x04R\x03run\"\xc9\x01\n" +
+	"\x05input\x18\x01 \x01(\v2\x11.troupe.NodeInputR\x05input\"\x9f\x01\n" +
 	"\bSnapshot\x120\n" +
 	"\bservices\x18\x01 \x03(\v2\x14.troupe.ServiceInputR\bservices\x12%\n" +
 	"\x04node\x18\x02 \x01(\v2\x11.troupe.NodeInputR\x04node\x12\x1a\n" +
 	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
-	"generation\x12\x10\n" +
-	"\x03run\x18\x05 \x01(\x04R\x03run\x12\x16\n" +
-	"\x06pulled\x18\x06 \x01(\x04R\x06pulled\"(\n" +
-	"\x04Pull\x12 \n" +
-	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"a\n" +
+	"generation\"\x06\n" +
+	"\x04Pull\"a\n" +
 	"\x06Digest\x12\x1a\n" +
 	"\bservices\x18\x01 \x01(\x04R\bservices\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\x04R\x04hash\x12'\n" +

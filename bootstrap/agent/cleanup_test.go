@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"log/slog"
 	"net/netip"
@@ -76,7 +77,7 @@ func leave(t *testing.T, socket string, index uint32, lists bool) {
 	}}}
 	state, err := nat44.Read(ctx, vpp)
 	succeed(t, err)
-	want := &nat44.Want{Rows: map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}, Outputs: map[uint32]bool{index + 1: true}}
+	want := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{index: true}, Outputs: map[uint32]bool{index + 1: true}}
 	want.Pool = []netip.Addr{netip.MustParseAddr("203.0.113.5"), netip.MustParseAddr("203.0.113.6")} // one of them is not ours
 	for _, row := range nat44.Plan(view, nat44.Config{Pads: true}).Rows {
 		want.Rows[row.Key] = row

@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 
@@ -9,7 +10,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // check fails the test where values differ.
@@ -23,7 +23,7 @@ func check[T any](t testing.TB, what string, want, got T) {
 
 // rule makes a rule from "ip:port/PROTO" and a network.
 func rule(class Class, frontend, from string) Rule {
-	key, err := nat44.ParseKey(frontend)
+	key, err := frontend.ParseKey(frontend)
 	if err != nil {
 		panic(err)
 	}

@@ -1,11 +1,11 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Merged is what is to be dropped for all services together.
@@ -26,7 +26,7 @@ type Merged struct {
 //
 // owner says whose row is installed under a frontend that several services, or somebody else in VPP, claim (nat44.Claims.Owner): the rules of
 // the others about it are left out. nil means that nothing is contested.
-func Merge(plans []*ServicePlan, owner func(nat44.Key) (service string, claimed bool)) Merged {
+func Merge(plans []*ServicePlan, owner func(frontend.Key) (service string, claimed bool)) Merged {
 	var merged Merged
 	var all []Rule
 	used := map[Class]int{}
@@ -68,7 +68,7 @@ func Fit(plans []*ServicePlan) (fitting []*ServicePlan, room Merged) {
 }
 
 // owned returns the rules about frontends that no one else owns.
-func owned(rules []Rule, service string, owner func(nat44.Key) (string, bool)) []Rule {
+func owned(rules []Rule, service string, owner func(frontend.Key) (string, bool)) []Rule {
 	if owner == nil {
 		return rules
 	}

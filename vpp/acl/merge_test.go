@@ -1,10 +1,10 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // planOf makes a plan that drops everybody at the given frontends.
@@ -21,7 +21,7 @@ func planOf(service string, frontends ...string) *ServicePlan {
 func TestMergeLeavesOthersAlone(t *testing.T) {
 	plans := []*ServicePlan{planOf("a/old", "10.96.0.1:80/TCP", "10.96.0.1:81/TCP"), planOf("b/new", "10.96.0.1:80/TCP", "10.96.0.2:80/TCP", "10.96.0.3:80/TCP")}
 	owners := map[string]string{"10.96.0.1:81/TCP": "b/new", "10.96.0.1:80/TCP": "a/old", "10.96.0.2:80/TCP": ""}
-	merged := Merge(plans, func(k nat44.Key) (string, bool) {
+	merged := Merge(plans, func(k frontend.Key) (string, bool) {
 		owner, claimed := owners[k.String()]
 		return owner, claimed
 	})

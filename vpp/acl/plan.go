@@ -1,11 +1,11 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // ServicePlan is what has to be dropped for one service.
@@ -136,4 +136,4 @@ func classOf(from messages.ClientClass) Class {
 }
 
 // udp reports whether datagrams of the rule may come in fragments as a rule and not as an exception.
-func udp(r Rule) bool { return r.Proto == nat44.UDP }
+func udp(r Rule) bool { return r.Proto == frontend.UDP }

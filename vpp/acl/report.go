@@ -1,12 +1,12 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"strconv"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Reasons why VPP does not do exactly what Kubernetes asks for.
@@ -44,7 +44,7 @@ func (p *planner) unrendered(f *messages.Frontend, field, message string) {
 // frontendText returns "ip:port/PROTO", IPv6 in brackets; whatever the address is.
 func frontendText(f *messages.Frontend) string {
 	if addr, err := netip.ParseAddr(f.GetAddress()); err == nil {
-		return nat44.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
+		return frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()
 	}
 	return f.GetAddress() + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + strconv.Itoa(int(f.GetProtocol()))
 }

@@ -1,12 +1,12 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Rule drops packets: those of some clients to one address, port and protocol.
@@ -24,7 +24,7 @@ type Rule struct {
 }
 
 // Key returns the frontend that the rule is about, as renderers name it.
-func (r Rule) Key() nat44.Key { return nat44.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
+func (r Rule) Key() frontend.Key { return frontend.Key{Addr: r.VIP, Port: r.Port, Proto: r.Proto} }
 
 // Compare orders rules by frontend, source address, length of the source prefix (a network stands before its parts) and class.
 func (r Rule) Compare(other Rule) int {
@@ -37,7 +37,7 @@ func (r Rule) String() string { return fmt.Sprintf("drop %s from %s (%s)", r.Key
 
 // valid reports whether VPP can hold the rule and would treat it as meant.
 func (r Rule) valid() bool {
-	return r.VIP.IsValid() && r.VIP.Zone() == "" && r.Port != 0 && (r.Proto == nat44.TCP || r.Proto == nat44.UDP) &&
+	return r.VIP.IsValid() && r.VIP.Zone() == "" && r.Port != 0 && (r.Proto == frontend.TCP || r.Proto == frontend.UDP) &&
 		r.From.IsValid() && r.From == r.From.Masked() && r.From.Addr().Is4() == r.VIP.Is4()
 }
 

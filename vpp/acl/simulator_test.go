@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"errors"
 	"log/slog"
@@ -77,7 +78,7 @@ func TestInFrontOfNAT(t *testing.T) {
 	plan := Plan(view("default/web", inside, dropping("192.168.50.1", 30080, tcp, remote), ranged), Config{})
 
 	index := v.Interfaces()
-	rows := &nat44.Want{Rows: map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{}}
+	rows := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{}}
 	want := &Want{Rules: Merge([]*ServicePlan{plan}, nil).Rules, Interfaces: map[uint32]Class{index["uplink"]: Remote}}
 	for _, name := range []string{"client", "backend"} {
 		want.Interfaces[index[name]] = Local

@@ -1,23 +1,23 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Standing says where VPP does not drop exactly what it should, by frontend.
 type Standing struct {
 	// Missing are the frontends of which something that should be dropped is not, on some interface. Their rows have to wait.
-	Missing map[nat44.Key]bool
+	Missing map[frontend.Key]bool
 	// Surplus are the frontends of which something is dropped that should not be, on some interface.
-	Surplus map[nat44.Key]bool
+	Surplus map[frontend.Key]bool
 }
 
 // Compare tells where VPP stands. Where it is not known what VPP holds (have is nil) everything wanted is missing.
 func Compare(have *State, want *Want) Standing {
-	s := Standing{Missing: map[nat44.Key]bool{}, Surplus: map[nat44.Key]bool{}}
+	s := Standing{Missing: map[frontend.Key]bool{}, Surplus: map[frontend.Key]bool{}}
 	if have == nil {
 		for _, r := range want.Rules {
 			s.Missing[r.Key()] = true
@@ -72,12 +72,12 @@ func (s *State) lacks(class Class, interfaces map[uint32]Class) bool {
 }
 
 // uncovered enters the frontends of those rules that none of the others contains.
-func uncovered(rules, by []Rule, into map[nat44.Key]bool) {
+func uncovered(rules, by []Rule, into map[frontend.Key]bool) {
 	if slices.Equal(rules, by) {
 		return
 	}
 	type source struct {
-		key  nat44.Key
+		key  frontend.Key
 		from netip.Prefix
 	}
 	others := make(map[source]bool, len(by))

@@ -1,17 +1,17 @@
 package acl
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // keys turns texts into the frontends that they name.
-func keys(texts ...string) map[nat44.Key]bool {
-	all := map[nat44.Key]bool{}
+func keys(texts ...string) map[frontend.Key]bool {
+	all := map[frontend.Key]bool{}
 	for _, text := range texts {
 		all[rule(Any, text, "0.0.0.0/0").Key()] = true
 	}
@@ -35,7 +35,7 @@ func TestCompare(t *testing.T) {
 		have             *State
 		rules            []Rule
 		interfaces       map[uint32]Class
-		missing, surplus map[nat44.Key]bool
+		missing, surplus map[frontend.Key]bool
 	}{
 		{"nothing is known", nil, []Rule{remote, any}, both, keys(web, dns), nil},
 		{"nothing is there", NewState(), []Rule{remote, any}, both, keys(web, dns), nil},

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/acl"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Return values of the ACL plugin.
@@ -91,7 +91,7 @@ func checkLists(t testing.TB, v *rig, index interface_types.InterfaceIndex, inpu
 func drops(class acl.Class, ports ...uint16) []acl.Rule {
 	var rules []acl.Rule
 	for _, port := range ports {
-		rules = append(rules, acl.Rule{Class: class, VIP: netip.AddrFrom4(vip), Port: port, Proto: nat44.TCP, From: netip.MustParsePrefix("0.0.0.0/0")})
+		rules = append(rules, acl.Rule{Class: class, VIP: netip.AddrFrom4(vip), Port: port, Proto: frontend.TCP, From: netip.MustParsePrefix("0.0.0.0/0")})
 	}
 	return rules
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // generator sends packets through a real VPP by its own packet generator, which every VPP has: no privileges, no interfaces of the host. It
@@ -78,7 +78,7 @@ func (g *generator) exchange(t testing.TB, packets []packet) map[uint64]packet {
 	out := map[uint64]packet{}
 	for _, c := range g.ports {
 		for _, p := range c.take(t) {
-			if p.proto == nat44.TCP || p.proto == nat44.UDP {
+			if p.proto == frontend.TCP || p.proto == frontend.UDP {
 				out[p.id] = p
 			}
 		}
@@ -188,7 +188,7 @@ const (
 // encode makes the bytes of a packet. The checksum of UDP may be 0; nobody looks at that of TCP.
 func (p packet) encode() []byte {
 	size := ipHeader + udpHeader + 8
-	if p.proto == nat44.TCP {
+	if p.proto == frontend.TCP {
 		size = ipHeader + tcpHeader + 8
 	}
 	b := make([]byte, size)
@@ -200,7 +200,7 @@ func (p packet) encode() []byte {
 	binary.BigEndian.PutUint16(b[10:], checksum(b[:ipHeader]))
 	binary.BigEndian.PutUint16(b[ipHeader:], p.src.Port())
 	binary.BigEndian.PutUint16(b[ipHeader+2:], p.dst.Port())
-	if p.proto == nat44.TCP {
+	if p.proto == frontend.TCP {
 		b[ipHeader+12], b[ipHeader+13] = tcpHeader/4<<4, p.flags
 	} else {
 		binary.BigEndian.PutUint16(b[ipHeader+4:], udpHeader+8)
@@ -218,7 +218,7 @@ func decodePacket(b []byte) (packet, error) {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[at:])), binary.BigEndian.Uint16(b[ipHeader+port:]))
 	}
 	p := packet{src: addr(12, 0), dst: addr(16, 2), proto: b[9], id: binary.BigEndian.Uint64(b[len(b)-8:])}
-	if p.proto == nat44.TCP {
+	if p.proto == frontend.TCP {
 		p.flags = b[ipHeader+13]
 	}
 	return p, nil
@@ -238,8 +238,8 @@ func checksum(b []byte) uint16 {
 
 func TestCaptureFiles(t *testing.T) {
 	sent := []packet{
-		{id: 1, src: netip.MustParseAddrPort("198.51.100.1:40000"), dst: netip.MustParseAddrPort("10.96.0.1:80"), proto: nat44.TCP, flags: syn},
-		{id: 1 << 40, src: netip.MustParseAddrPort("10.1.0.1:53"), dst: netip.MustParseAddrPort("198.51.100.1:40000"), proto: nat44.UDP},
+		{id: 1, src: netip.MustParseAddrPort("198.51.100.1:40000"), dst: netip.MustParseAddrPort("10.96.0.1:80"), proto: frontend.TCP, flags: syn},
+		{id: 1 << 40, src: netip.MustParseAddrPort("10.1.0.1:53"), dst: netip.MustParseAddrPort("198.51.100.1:40000"), proto: frontend.UDP},
 	}
 	file := encodeCapture(sent)
 	for cut := captureHeader; cut <= len(file); cut++ {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math"
 	"net/netip"
@@ -108,17 +109,17 @@ func (h *holder) dialAll() {
 // topUp opens flows through rows that have few.
 func (h *holder) topUp() {
 	h.Helper()
-	open := map[nat44.Key]int{}
+	open := map[frontend.Key]int{}
 	for _, f := range h.flows {
 		open[f.row]++
 	}
-	var rows []nat44.Key
+	var rows []frontend.Key
 	for k := range h.want.Rows {
 		for range 5 - open[k] {
 			rows = append(rows, k)
 		}
 	}
-	slices.SortFunc(rows, nat44.Key.Compare)
+	slices.SortFunc(rows, frontend.Key.Compare)
 	h.open(rows...)
 }
 

@@ -1,13 +1,13 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"testing"
 
 	"go.fd.io/govpp/binapi/interface_types"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -79,7 +79,7 @@ func (w *simulatedTraffic) exchange(t testing.TB, packets []packet) map[uint64]p
 
 // protoFlags are the flags of a packet of an open flow.
 func protoFlags(proto, flags byte) byte {
-	if proto == nat44.TCP {
+	if proto == frontend.TCP {
 		return flags
 	}
 	return 0

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"testing"
@@ -18,7 +19,7 @@ func service(t testing.TB, v *rig, rows ...nat44.Row) *nat44.Want {
 	t.Helper()
 	want := &nat44.Want{
 		Globals: nat44.Config{SessionLimit: 4096, TwiceNAT: netip.MustParseAddr("10.1.1.254")}.Globals(),
-		Rows:    map[nat44.Key]nat44.Row{}, Interfaces: map[uint32]bool{},
+		Rows:    map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{},
 	}
 	for range 2 {
 		want.Interfaces[uint32(loopback(t, v))] = true

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,13 +11,13 @@ import (
 )
 
 // shares opens connections through a row and returns the smallest and the largest share of a backend, in percent of an equal one.
-func (h *holder) shares(k nat44.Key) (least, most int) {
+func (h *holder) shares(k frontend.Key) (least, most int) {
 	h.Helper()
 	backends := h.want.Rows[k].Locals
 	got := map[netip.AddrPort]int{}
 	perBackend := 40
 	for range perBackend {
-		for _, f := range h.open(slices.Repeat([]nat44.Key{k}, len(backends))...) {
+		for _, f := range h.open(slices.Repeat([]frontend.Key{k}, len(backends))...) {
 			got[f.backend]++
 		}
 	}

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"strings"
 
@@ -8,21 +9,21 @@ import (
 )
 
 // key reads what is mapped: "203.0.113.9:443/TCP", or a whole address.
-func (c *checker) key(field, text string) (nat44.Key, bool) {
+func (c *checker) key(field, text string) (frontend.Key, bool) {
 	if !strings.Contains(text, "/") {
 		a, ok := c.address(field, text)
-		return nat44.Key{Addr: a}, ok
+		return frontend.Key{Addr: a}, ok
 	}
-	key, err := nat44.ParseKey(text)
+	key, err := frontend.ParseKey(text)
 	switch {
-	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != nat44.TCP && key.Proto != nat44.UDP:
+	case err != nil || !key.Addr.Is4() || key.Port == 0 || key.Proto != frontend.TCP && key.Proto != frontend.UDP:
 		c.fail(field, "%q is neither an IPv4 address nor one with port and protocol, for example 203.0.113.9:443/TCP", text)
 	case unusable(key.Addr) != "":
 		c.fail(field, "%s %s", text, unusable(key.Addr))
 	default:
 		return key, true
 	}
-	return nat44.Key{}, false
+	return frontend.Key{}, false
 }
 
 // backend reads where something is mapped to.
@@ -83,7 +84,7 @@ func padded(to netip.AddrPort) bool {
 }
 
 // text is a key as documents have it.
-func text(k nat44.Key) string {
+func text(k frontend.Key) string {
 	if k.Port == 0 {
 		return k.Addr.String()
 	}
@@ -92,13 +93,13 @@ func text(k nat44.Key) string {
 
 // inside is what a mapping makes VPP translate on the way out, which nothing else may then: the backend of a whole address, and what identity
 // mappings leave alone.
-func (m *Mapping) inside() (nat44.Key, bool) {
+func (m *Mapping) inside() (frontend.Key, bool) {
 	switch m.Kind {
 	case nat44.Static:
-		return nat44.Key{Addr: m.To[0].Addr()}, true
+		return frontend.Key{Addr: m.To[0].Addr()}, true
 	case nat44.Identity:
 		return m.Key, true
 	default:
-		return nat44.Key{}, false
+		return frontend.Key{}, false
 	}
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -40,7 +41,7 @@ func Decode(data []byte, source string) (*Layer, error) {
 	if err != nil {
 		return nil, Errors{formError(err)}
 	}
-	c := checker{layer: &Layer{Source: source, Priority: DefaultPriority(source)}, seen: map[nat44.Key]string{}, inner: map[nat44.Key]string{}}
+	c := checker{layer: &Layer{Source: source, Priority: DefaultPriority(source)}, seen: map[frontend.Key]string{}, inner: map[frontend.Key]string{}}
 	c.document(&doc)
 	if len(c.errs) > 0 {
 		return nil, c.errs
@@ -73,8 +74,8 @@ func typeName(kind string) string {
 type checker struct {
 	layer  *Layer
 	errs   Errors
-	seen   map[nat44.Key]string // mappings by key, with their objects
-	inner  map[nat44.Key]string // what is translated on the way out, see inside
+	seen   map[frontend.Key]string // mappings by key, with their objects
+	inner  map[frontend.Key]string // what is translated on the way out, see inside
 	object string
 }
 
@@ -182,7 +183,7 @@ func (c *checker) exclusion(text string) {
 		return
 	}
 	for a := network.Addr(); network.Contains(a); a = a.Next() {
-		c.add(Mapping{Key: nat44.Key{Addr: a}, Kind: nat44.Identity})
+		c.add(Mapping{Key: frontend.Key{Addr: a}, Kind: nat44.Identity})
 	}
 }
 

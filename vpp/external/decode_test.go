@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"strings"
@@ -29,8 +30,8 @@ func mustDecode(t testing.TB, source, rest string) *Layer {
 	return l
 }
 
-func mustKey(text string) nat44.Key {
-	k, err := nat44.ParseKey(text)
+func mustKey(text string) frontend.Key {
+	k, err := frontend.ParseKey(text)
 	if err != nil {
 		panic(err)
 	}
@@ -46,7 +47,7 @@ func TestDecode(t *testing.T) {
 		"natAddresses": ["203.0.113.9", "203.0.113.8"],
 		"interfaces": [{"name": "uplink0", "role": "output"}, {"name": "mgmt0", "role": "none"}],
 		"snatExclusions": ["10.1.7.0/31", "10.1.8.1"]`)
-	whole := func(text string) nat44.Key { return nat44.Key{Addr: netip.MustParseAddr(text)} }
+	whole := func(text string) frontend.Key { return frontend.Key{Addr: netip.MustParseAddr(text)} }
 	backends := func(texts ...string) (out []netip.AddrPort) {
 		for _, text := range texts {
 			out = append(out, netip.MustParseAddrPort(text))
@@ -70,7 +71,7 @@ func TestDecode(t *testing.T) {
 		Addresses: []netip.Addr{netip.MustParseAddr("203.0.113.8"), netip.MustParseAddr("203.0.113.9")},
 		Roles:     []InterfaceRole{{"mgmt0", RoleNone}, {"uplink0", RoleOutput}},
 	}
-	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, nat44.Key{})); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{}, frontend.Key{})); d != "" {
 		t.Errorf("layer (-want +got):\n%s", d)
 	}
 }

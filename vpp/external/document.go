@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -68,7 +69,7 @@ const (
 // Mapping is a mapping that was found good.
 type Mapping struct {
 	// Key is what is mapped; port and protocol are 0 for a whole address.
-	Key nat44.Key
+	Key frontend.Key
 	// Kind says which kind of mapping of VPP it becomes.
 	Kind nat44.Kind
 	// To are the backends, ordered; of an identity mapping there are none.

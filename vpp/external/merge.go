@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"net/netip"
 	"slices"
@@ -91,7 +92,7 @@ func Merge(layers []*Layer) *Merged {
 	slices.SortStableFunc(ranked, func(a, b *Layer) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), strings.Compare(a.Source, b.Source))
 	})
-	m := &merger{owners: map[string]string{}, inner: map[nat44.Key]*Entry{}, sources: map[string]bool{}}
+	m := &merger{owners: map[string]string{}, inner: map[frontend.Key]*Entry{}, sources: map[string]bool{}}
 	for _, l := range ranked {
 		if !m.sources[l.Source] {
 			m.sources[l.Source] = true
@@ -111,7 +112,7 @@ type merger struct {
 	entries []*Entry
 	sources map[string]bool
 	owners  map[string]string    // by name of the entry
-	inner   map[nat44.Key]*Entry // see inside
+	inner   map[frontend.Key]*Entry // see inside
 }
 
 func (m *merger) layer(l *Layer) {

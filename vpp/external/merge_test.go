@@ -1,6 +1,7 @@
 package external
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -117,7 +118,7 @@ func TestKindsOfEntries(t *testing.T) {
 func genLayer(t *rapid.T, source string) *Layer {
 	l := &Layer{Source: source, Priority: rapid.IntRange(0, 3).Draw(t, "priority")}
 	for i := range byte(4) {
-		at := nat44.Key{Addr: netip.AddrFrom4([4]byte{203, 0, 113, i})}
+		at := frontend.Key{Addr: netip.AddrFrom4([4]byte{203, 0, 113, i})}
 		to := netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, 113, rapid.Byte().Draw(t, "to") % 6}), 0)
 		switch rapid.IntRange(0, 3).Draw(t, "kind") {
 		case 0:
@@ -125,7 +126,7 @@ func genLayer(t *rapid.T, source string) *Layer {
 		case 1:
 			l.Mappings = append(l.Mappings, Mapping{Key: at, Kind: nat44.Identity})
 		case 2:
-			at.Port, at.Proto = 80, nat44.TCP
+			at.Port, at.Proto = 80, frontend.TCP
 			l.Mappings = append(l.Mappings, Mapping{Key: at, To: []netip.AddrPort{netip.AddrPortFrom(to.Addr(), 80)}})
 		}
 	}
@@ -152,7 +153,7 @@ func TestMergeProperties(t *testing.T) {
 		for _, l := range layers {
 			rank[l.Source] = -l.Priority
 		}
-		names, inner := map[string]bool{}, map[nat44.Key]bool{}
+		names, inner := map[string]bool{}, map[frontend.Key]bool{}
 		for _, e := range m.Entries {
 			if e.Owner != "" {
 				if rank[e.Owner] > rank[e.Source] {

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"errors"
 	"fmt"
@@ -72,19 +73,19 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 
 // precheck fills in the operation of every result and the error of those that must not be sent.
 func precheck(ops []Op, results []OpResult) {
-	refused := map[Key]bool{}
+	refused := map[frontend.Key]bool{}
 	for i, op := range ops {
 		results[i].Op = op
 		if err := refuse(op); err != nil {
 			results[i].Err = err
-			refused[op.Key] = refused[op.Key] || op.onRow()
+			refused[op.Key] = refused[op.Key] || op.OnRow()
 		}
 	}
 	if len(refused) == 0 {
 		return
 	}
 	for i, op := range ops {
-		if results[i].Err == nil && op.onRow() && refused[op.Key] {
+		if results[i].Err == nil && op.OnRow() && refused[op.Key] {
 			results[i].Err = fmt.Errorf("%s: %w", op.Describe(), ErrSkipped)
 		}
 	}

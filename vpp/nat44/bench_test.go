@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -21,8 +22,8 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 // tenThousand returns rows of five backends.
-func tenThousand() map[Key]Row {
-	rows := make(map[Key]Row, 10000)
+func tenThousand() map[frontend.Key]Row {
+	rows := make(map[frontend.Key]Row, 10000)
 	for i := range 10000 {
 		row := newRow("10.96.0.1:80/TCP")
 		row.Addr, row.Locals = netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), many(5)

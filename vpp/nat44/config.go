@@ -1,8 +1,11 @@
 package nat44
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"reflect"
+
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // Config is what the planner has to know about the node. The zero value plans for an unnamed node without twice-NAT address and
@@ -31,6 +34,37 @@ type Config struct {
 	Unreachable bool
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
 	IPv6Elsewhere bool
+}
+
+// ForNode completes the configuration for a node: an unset TwiceNAT is the last address of its pod CIDR, or without a pod CIDR the node's own
+// address, which is routed to this node as well. The agent and a dry run both use it, so that they plan the same rows.
+func (c Config) ForNode(self *messages.Node) Config {
+	if c.TwiceNAT.IsValid() {
+		return c
+	}
+	c.TwiceNAT = lastAddress(self)
+	for _, text := range self.GetAddresses() {
+		if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !c.TwiceNAT.IsValid() {
+			c.TwiceNAT = a
+		}
+	}
+	return c
+}
+
+// lastAddress is the last unicast address of the node's first IPv4 pod CIDR, which no pod gets.
+func lastAddress(self *messages.Node) netip.Addr {
+	for _, text := range self.GetPodCidrs() {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || !prefix.Addr().Is4() || prefix.Bits() > 30 {
+			continue
+		}
+		a := prefix.Masked().Addr().As4()
+		host := uint32(1)<<(32-prefix.Bits()) - 2 // the last one is the broadcast address
+		v := binary.BigEndian.Uint32(a[:]) + host
+		binary.BigEndian.PutUint32(a[:], v)
+		return netip.AddrFrom4(a)
+	}
+	return netip.Addr{}
 }
 
 // Globals returns the part of the configuration that is not about single services.

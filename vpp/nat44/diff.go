@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"maps"
 	"net/netip"
 	"slices"
@@ -126,7 +127,7 @@ func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 
 // diffRows returns the changes of rows, ordered by key: additions and changes first, then, with sweep, deletions.
 func diffRows(have *State, want *Want, sweep bool) []Op {
-	var changed, unwanted []Key
+	var changed, unwanted []frontend.Key
 	for key, row := range want.Rows {
 		old, found := have.Rows[key]
 		if len(row.Locals) > 0 && (!found || !old.Equal(row)) && !foreign(have, key) {
@@ -140,8 +141,8 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 			}
 		}
 	}
-	slices.SortFunc(changed, Key.Compare)
-	slices.SortFunc(unwanted, Key.Compare)
+	slices.SortFunc(changed, frontend.Key.Compare)
+	slices.SortFunc(unwanted, frontend.Key.Compare)
 
 	var ops []Op
 	for _, key := range changed {
@@ -154,13 +155,13 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 }
 
 // foreign reports whether somebody else holds the key.
-func foreign(have *State, key Key) bool {
+func foreign(have *State, key frontend.Key) bool {
 	_, occupied := have.Foreign[key]
 	return occupied
 }
 
 // pointer returns a pointer to a copy of the row, or nil.
-func pointer(rows map[Key]Row, key Key) *Row {
+func pointer(rows map[frontend.Key]Row, key frontend.Key) *Row {
 	row, found := rows[key]
 	if !found {
 		return nil

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 // mustKey parses a key that a test has written down.
 func mustKey(text string) Key {
-	key, err := ParseKey(text)
+	key, err := frontend.ParseKey(text)
 	if err != nil {
 		panic(err)
 	}
@@ -65,8 +66,8 @@ func many(n int) []Local {
 }
 
 // byKey makes the map that Want has.
-func byKey(rows ...Row) map[Key]Row {
-	all := map[Key]Row{}
+func byKey(rows ...Row) map[frontend.Key]Row {
+	all := map[frontend.Key]Row{}
 	for _, row := range rows {
 		all[row.Key] = row
 	}

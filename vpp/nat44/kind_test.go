@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 
@@ -13,9 +14,9 @@ import (
 func mappings() (static, identity, port Row) {
 	tag := Tag{Hash: ExternalHash(), Weight: 1}.String()
 	at, pod := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.1.1.5")
-	static = Row{Key: Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
-	identity = Row{Key: Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}
-	port = Row{Key: Key{at, 4789, UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
+	static = Row{Key: frontend.Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
+	identity = Row{Key: frontend.Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}
+	port = Row{Key: frontend.Key{at, 4789, frontend.UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
 	return static, identity, port
 }
 
@@ -38,7 +39,7 @@ func TestKindsOnTheWire(t *testing.T) {
 		{AddRow, identity, &nat44_ed.Nat44AddDelIdentityMapping{
 			IsAdd: true, Flags: nat_types.NAT_IS_ADDR_ONLY, IPAddress: at, SwIfIndex: noInterface, Tag: static.Tag,
 		}, "add identity mapping 203.0.113.1"},
-		{DelRow, port, &nat44_ed.Nat44AddDelIdentityMapping{IPAddress: at, Port: 4789, Protocol: UDP, SwIfIndex: noInterface}, "delete identity mapping 203.0.113.1:4789/UDP"},
+		{DelRow, port, &nat44_ed.Nat44AddDelIdentityMapping{IPAddress: at, Port: 4789, Protocol: frontend.UDP, SwIfIndex: noInterface}, "delete identity mapping 203.0.113.1:4789/UDP"},
 	} {
 		op := Op{Verb: c.verb, Key: c.row.Key, Row: &c.row}
 		check(t, c.text, []api.Message{c.want}, Messages(op))
@@ -58,8 +59,8 @@ func TestKindsAreRead(t *testing.T) {
 		Flags: nat_types.NAT_IS_ADDR_ONLY, LocalIPAddress: [4]byte{10, 1, 1, 5}, ExternalIPAddress: at, Protocol: 255, Tag: static.Tag,
 	}
 	addStatic(state, &details)
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: at, Port: 4789, Protocol: UDP, Tag: static.Tag})
-	check(t, "rows", map[Key]Row{static.Key: static, port.Key: port}, state.Rows)
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: at, Port: 4789, Protocol: frontend.UDP, Tag: static.Tag})
+	check(t, "rows", map[frontend.Key]Row{static.Key: static, port.Key: port}, state.Rows)
 	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{Flags: nat_types.NAT_IS_ADDR_ONLY, IPAddress: at, Tag: static.Tag})
 	if got := state.Rows[identity.Key]; !got.Equal(identity) || len(state.Foreign) != 0 {
 		t.Errorf("read %+v, foreign %v", got, state.Foreign)
@@ -67,7 +68,7 @@ func TestKindsAreRead(t *testing.T) {
 	for name, change := range map[string]func(*nat44_ed.Nat44StaticMappingDetails){
 		"another VRF": func(d *nat44_ed.Nat44StaticMappingDetails) { d.VrfID = 7 },
 		"a port": func(d *nat44_ed.Nat44StaticMappingDetails) {
-			d.Flags, d.ExternalPort, d.LocalPort, d.Protocol = 4, 80, 80, TCP
+			d.Flags, d.ExternalPort, d.LocalPort, d.Protocol = 4, 80, 80, frontend.TCP
 		},
 	} {
 		odd, state := details, NewState()

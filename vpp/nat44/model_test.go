@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"context"
 	"fmt"
@@ -31,8 +32,8 @@ type model struct {
 	twice      []netip.Addr
 	roles      map[uint32]Roles
 	output     map[uint32]bool
-	rows       map[Key]*modelRow
-	static     map[Key]string
+	rows       map[frontend.Key]*modelRow
+	static     map[frontend.Key]string
 	// received are the addresses that NAT44 has made VPP's own; above are the better routes of others, by the id of their source.
 	received map[netip.Addr]bool
 	above    map[netip.Addr]uint8
@@ -59,7 +60,7 @@ type modelRow struct {
 
 func newModel() *model {
 	return &model{
-		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[Key]*modelRow{}, static: map[Key]string{},
+		roles: map[uint32]Roles{}, output: map[uint32]bool{}, rows: map[frontend.Key]*modelRow{}, static: map[frontend.Key]string{},
 		received: map[netip.Addr]bool{}, above: map[netip.Addr]uint8{},
 	}
 }
@@ -156,7 +157,7 @@ func (m *model) execute(req api.Message) int32 {
 		m.forwarding = r.Enable
 		return 0
 	case *nat44_ed.NatSetTimeouts:
-		m.timeouts = nat_types.NatTimeouts{UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
+		m.timeouts = nat_types.NatTimeouts{frontend.UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
 		return 0
 	case *nat44_ed.Nat44InterfaceAddDelFeature:
 		if index := uint32(r.SwIfIndex); m.interfaces != nil && !m.interfaces[index] {
@@ -186,7 +187,7 @@ func (m *model) enable(r *nat44_ed.Nat44EdPluginEnableDisable) int32 {
 	}
 	m.enabled, m.forwarding = true, false
 	m.sessions = cmp.Or(r.Sessions, 64512)
-	m.timeouts = nat_types.NatTimeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
+	m.timeouts = nat_types.NatTimeouts{frontend.UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 	return 0
 }
 
@@ -234,7 +235,7 @@ func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
 }
 
 func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
-	key := Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	key := frontend.Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
 	row, found := m.rows[key]
 	_, simple := m.static[key]
 	switch {
@@ -258,7 +259,7 @@ func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
 }
 
 func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
-	key := Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	key := frontend.Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
 	row, found := m.rows[key]
 	if _, simple := m.static[key]; simple {
 		return retInvalidValue
@@ -335,14 +336,14 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			each(&nat44_ed.Nat44AddressDetails{IPAddress: addr.As4(), Flags: nat_types.NAT_IS_TWICE_NAT, VrfID: anyVRF})
 		}
 	case *nat44_ed.Nat44StaticMappingDump:
-		for _, key := range slices.SortedFunc(maps.Keys(m.static), Key.Compare) {
+		for _, key := range slices.SortedFunc(maps.Keys(m.static), frontend.Key.Compare) {
 			each(&nat44_ed.Nat44StaticMappingDetails{
 				ExternalIPAddress: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Tag: m.static[key],
 			})
 		}
 	case *nat44_ed.Nat44IdentityMappingDump:
 	case *nat44_ed.Nat44LbStaticMappingDump:
-		for _, key := range slices.SortedFunc(maps.Keys(m.rows), Key.Compare) {
+		for _, key := range slices.SortedFunc(maps.Keys(m.rows), frontend.Key.Compare) {
 			row := m.rows[key]
 			each(&nat44_ed.Nat44LbStaticMappingDetails{
 				ExternalAddr: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Flags: row.flags, Tag: row.tag,

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 )
@@ -93,7 +94,7 @@ type Op struct {
 	// Verb says what is done.
 	Verb Verb
 	// Key of the row, for the operations on rows and locals.
-	Key Key
+	Key frontend.Key
 	// Row is what AddRow creates and what DelRow deletes; shared, not to be changed.
 	Row *Row
 	// Local is what AddLocal and DelLocal are about.
@@ -116,8 +117,8 @@ type Op struct {
 	Timeouts Timeouts
 }
 
-// onRow reports whether the operation is about a row, so that Key is set.
-func (op Op) onRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
+// OnRow reports whether the operation is about a row, so that Key is set.
+func (op Op) OnRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
 
 // walks reports whether the operation has NAT44 go through all mappings and make their addresses VPP's own.
 func (op Op) walks() bool {

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -20,7 +21,7 @@ type ServicePlan struct {
 	Unrendered []*messages.ObjectError
 	// Rejects and Drops are the keys without a row whose clients should be refused or ignored. NAT44 has no answer of its own: their
 	// packets follow the routes of VPP.
-	Rejects, Drops []Key
+	Rejects, Drops []frontend.Key
 }
 
 // Plan returns the rows of one service, as seen from this node. It is pure: the same view and configuration give the same plan. The
@@ -106,7 +107,7 @@ func deciding(rules []*messages.Frontend) *messages.Frontend {
 }
 
 // key translates address, port and protocol of a frontend; what NAT44 cannot do is entered as unrendered.
-func (p *planner) key(f *messages.Frontend) (Key, bool) {
+func (p *planner) key(f *messages.Frontend) (frontend.Key, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	proto := f.GetProtocol()
 	switch {
@@ -118,13 +119,13 @@ func (p *planner) key(f *messages.Frontend) (Key, bool) {
 	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
 		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not served: NAT44 translates TCP and UDP only", p.name))
 	default:
-		return Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}, true
+		return frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}, true
 	}
-	return Key{}, false
+	return frontend.Key{}, false
 }
 
 // forward plans the row of a rule that forwards.
-func (p *planner) forward(key Key, rule *messages.Frontend) {
+func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	locals := p.locals(rule)
 	if len(locals) == 0 {
 		return

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"maps"
@@ -24,7 +25,7 @@ func genLocals(t *rapid.T, largest int) []Local {
 }
 
 // genRow draws a row as Plan makes them.
-func genRow(t *rapid.T, key Key, pads bool) Row {
+func genRow(t *rapid.T, key frontend.Key, pads bool) Row {
 	largest := rapid.SampledFrom([]int{1, 3, 3, 40, 130, MaxBackends}).Draw(t, "largest")
 	row := Row{
 		Key: key, Flags: Out2InOnly | rapid.SampledFrom([]Flags{SelfTwiceNAT, TwiceNAT}).Draw(t, "flags"), Pads: pads,
@@ -36,10 +37,10 @@ func genRow(t *rapid.T, key Key, pads bool) Row {
 }
 
 // genRows draws rows under few keys.
-func genRows(t *rapid.T, pads bool) map[Key]Row {
-	rows := map[Key]Row{}
+func genRows(t *rapid.T, pads bool) map[frontend.Key]Row {
+	rows := map[frontend.Key]Row{}
 	for i := range rapid.IntRange(0, 4).Draw(t, "rows") {
-		key := Key{netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), 80, TCP}
+		key := frontend.Key{netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), 80, frontend.TCP}
 		if rapid.Bool().Draw(t, "present") {
 			rows[key] = genRow(t, key, pads)
 		}
@@ -97,7 +98,7 @@ func genModel(t *rapid.T, pads bool) *model {
 		}
 	}
 	if rapid.Bool().Draw(t, "foreign") {
-		m.static[Key{netip.AddrFrom4([4]byte{10, 96, 0, 77}), 80, TCP}] = "somebody"
+		m.static[frontend.Key{netip.AddrFrom4([4]byte{10, 96, 0, 77}), 80, frontend.TCP}] = "somebody"
 	}
 	return m
 }
@@ -156,7 +157,7 @@ func TestDiffConverges(t *testing.T) {
 			t.Fatalf("rows (-want +got):\n%s", d)
 		}
 		for addr := range m.received {
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(m.rows)), func(k Key) bool { return k.Addr == addr }) && addr != m.foreignAddr() {
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(m.rows)), func(k frontend.Key) bool { return k.Addr == addr }) && addr != m.foreignAddr() {
 				t.Fatalf("%s is left behind", addr)
 			}
 		}
@@ -172,8 +173,8 @@ func TestDiffConverges(t *testing.T) {
 }
 
 // beside returns the wanted rows as they are when they were made from these: what need not be replaced keeps its weights and its tag.
-func (w *Want) beside(held map[Key]Row) map[Key]Row {
-	rows := map[Key]Row{}
+func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
+	rows := map[frontend.Key]Row{}
 	for key, row := range w.Rows {
 		old, found := held[key]
 		if ops := DiffRow(&old, &row); found && (len(ops) == 0 || ops[0].Verb != DelRow) {
@@ -263,9 +264,9 @@ func TestDiffIsMinimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)
 		have := m.mustRead(t)
-		touched := map[Key]int{}
+		touched := map[frontend.Key]int{}
 		for _, op := range Diff(have, want, true) {
-			if op.onRow() {
+			if op.OnRow() {
 				touched[op.Key]++
 			}
 		}

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"net/netip"
@@ -112,7 +113,7 @@ func addStatic(state *State, msg api.Message) {
 		return
 	}
 	state.keep(Row{
-		Key: Key{Addr: netip.AddrFrom4(d.ExternalIPAddress), Port: d.ExternalPort, Proto: d.Protocol}, Kind: Static, Tag: d.Tag,
+		Key: frontend.Key{Addr: netip.AddrFrom4(d.ExternalIPAddress), Port: d.ExternalPort, Proto: d.Protocol}, Kind: Static, Tag: d.Tag,
 		Locals: []Local{{Addr: netip.AddrFrom4(d.LocalIPAddress), Port: d.LocalPort, Weight: 1}},
 		odd:    d.Flags != nat_types.NAT_IS_ADDR_ONLY || d.VrfID != 0,
 	})
@@ -132,7 +133,7 @@ func addIdentity(state *State, msg api.Message) {
 	}
 	at := netip.AddrFrom4(d.IPAddress)
 	state.keep(Row{
-		Key: Key{Addr: at, Port: d.Port, Proto: d.Protocol}, Kind: Identity, Tag: d.Tag, Locals: []Local{{Addr: at, Port: d.Port, Weight: 1}},
+		Key: frontend.Key{Addr: at, Port: d.Port, Proto: d.Protocol}, Kind: Identity, Tag: d.Tag, Locals: []Local{{Addr: at, Port: d.Port, Weight: 1}},
 		odd: d.VrfID != 0,
 	})
 }
@@ -164,14 +165,14 @@ func (s *State) occupy(addr [4]byte, port uint16, proto uint8, kind, tag string)
 	if tag != "" {
 		kind = fmt.Sprintf("%s %q", kind, tag)
 	}
-	s.Foreign[Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
+	s.Foreign[frontend.Key{Addr: netip.AddrFrom4(addr), Port: port, Proto: proto}] = kind
 }
 
 // rowOf translates a row of ours. Whatever no planned row can be makes it odd, so that it is never taken for one.
 func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 	tag, known := ParseTag(d.Tag)
 	row := Row{
-		Key:   Key{Addr: netip.AddrFrom4(d.ExternalAddr), Port: d.ExternalPort, Proto: d.Protocol},
+		Key:   frontend.Key{Addr: netip.AddrFrom4(d.ExternalAddr), Port: d.ExternalPort, Proto: d.Protocol},
 		Flags: Flags(d.Flags) & knownFlags, Affinity: tag.Affinity, Tag: d.Tag,
 		odd: !known || Flags(d.Flags)&^knownFlags != 0,
 	}

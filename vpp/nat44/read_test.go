@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"testing"
@@ -41,7 +42,7 @@ func TestRead(t *testing.T) {
 	want.Enabled, want.Sessions, want.Forwarding, want.Timeouts = true, 5000, true, Timeouts{1, 2, 3, 4}
 	want.TwiceNAT, want.Roles, want.Output = m.twice, m.roles, m.output
 	want.Rows = byKey(web, dns, lone)
-	want.Foreign = map[Key]string{
+	want.Foreign = map[frontend.Key]string{
 		mustKey("10.96.0.9:80/TCP"):  `static mapping "cni"`,
 		mustKey("10.96.0.12:80/TCP"): `load-balancing mapping "somebody"`,
 	}
@@ -83,12 +84,12 @@ func TestReadOddRows(t *testing.T) {
 func TestReadTemplates(t *testing.T) {
 	state := NewState()
 	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalIPAddress: [4]byte{10, 0, 0, 1}, Flags: 8})
-	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: TCP})
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: UDP})
-	whole := Key{Addr: netip.MustParseAddr("10.0.0.1")}
-	check(t, "foreign keys", map[Key]string{whole: "identity mapping"}, state.Foreign)
-	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: UDP})
-	check(t, "foreign keys", map[Key]string{whole: "identity mapping", mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
+	addStatic(state, &nat44_ed.Nat44StaticMappingDetails{ExternalPort: 80, Protocol: frontend.TCP})
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Flags: 8, Protocol: frontend.UDP})
+	whole := frontend.Key{Addr: netip.MustParseAddr("10.0.0.1")}
+	check(t, "foreign keys", map[frontend.Key]string{whole: "identity mapping"}, state.Foreign)
+	addIdentity(state, &nat44_ed.Nat44IdentityMappingDetails{IPAddress: [4]byte{10, 0, 0, 1}, Port: 4789, Protocol: frontend.UDP})
+	check(t, "foreign keys", map[frontend.Key]string{whole: "identity mapping", mustKey("10.0.0.1:4789/UDP"): "identity mapping"}, state.Foreign)
 	addAddress(state, &nat44_ed.Nat44AddressDetails{IPAddress: [4]byte{10, 0, 0, 1}})
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("10.0.0.1")}, state.Pool)
 }

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -16,7 +17,7 @@ const (
 )
 
 // refused enters a frontend whose clients should be refused or ignored and that has no row.
-func (p *planner) refused(key Key, rule *messages.Frontend) {
+func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	if reject {
 		p.plan.Rejects = append(p.plan.Rejects, key)

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -101,5 +102,5 @@ func frontendText(f *messages.Frontend) string {
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {
 		host = "[" + host + "]"
 	}
-	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + protocolName(uint8(f.GetProtocol()))
+	return host + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + frontend.ProtocolName(uint8(f.GetProtocol()))
 }

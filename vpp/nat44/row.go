@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"net/netip"
 	"slices"
@@ -82,7 +83,7 @@ func (k Kind) String() string {
 
 // Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
-	Key
+	frontend.Key
 	// Kind of mapping. Of one that is not Balanced nothing can be changed in place, and it has neither flags, nor affinity, nor pads.
 	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.

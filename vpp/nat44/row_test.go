@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 )
@@ -51,7 +52,7 @@ func TestRowEqual(t *testing.T) {
 	for name, change := range map[string]func(*Row){
 		"address":  func(r *Row) { r.Addr = netip.MustParseAddr("10.96.0.2") },
 		"port":     func(r *Row) { r.Port++ },
-		"protocol": func(r *Row) { r.Proto = UDP },
+		"protocol": func(r *Row) { r.Proto = frontend.UDP },
 		"flags":    func(r *Row) { r.Flags |= TwiceNAT },
 		"affinity": func(r *Row) { r.Affinity++ },
 		"tag":      func(r *Row) { r.Tag += "x" },

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"maps"
 	"net/netip"
 	"slices"
@@ -55,7 +56,7 @@ type Globals struct {
 type Want struct {
 	Globals
 	// Rows by key: the winners of Claims. Rows without a backend count as absent.
-	Rows map[Key]Row
+	Rows map[frontend.Key]Row
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, but for those with the inside
 	// role alone, which are completed because they endanger VPP.
 	Interfaces map[uint32]bool
@@ -81,22 +82,22 @@ type State struct {
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
 	// Rows are ours, by key.
-	Rows map[Key]Row
+	Rows map[frontend.Key]Row
 	// Foreign are the keys that mappings of others occupy, with a description: LB, static and identity mappings without our tag.
-	Foreign map[Key]string
+	Foreign map[frontend.Key]string
 	// Received are the addresses that NAT44 has made VPP's own, as they were read: those whose route in the default table is NAT44's. What
 	// is made so later is not in it, nor what lies beneath a better route. See doc.go.
 	Received map[netip.Addr]bool
 	// Fresh are the rows that were added since an interface became an outside one, as far as Record knows: NAT44 has not made VPP's own what
 	// is not in Received for them. See Inherit.
-	Fresh map[Key]bool
+	Fresh map[frontend.Key]bool
 }
 
 // NewState returns the state of a VPP whose plugin is not enabled.
 func NewState() *State {
 	return &State{
 		Roles: map[uint32]Roles{}, Output: map[uint32]bool{},
-		Rows: map[Key]Row{}, Foreign: map[Key]string{}, Received: map[netip.Addr]bool{}, Fresh: map[Key]bool{},
+		Rows: map[frontend.Key]Row{}, Foreign: map[frontend.Key]string{}, Received: map[netip.Addr]bool{}, Fresh: map[frontend.Key]bool{},
 	}
 }
 

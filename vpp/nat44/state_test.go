@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 )
@@ -45,7 +46,7 @@ func TestClone(t *testing.T) {
 	s, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	c := s.Clone()
 	check(t, "clone", s, c)
-	c.Rows[mustKey("10.96.0.2:80/TCP")], c.Roles[7], c.Output[7], c.Foreign[Key{}] = Row{}, Both, true, "x"
+	c.Rows[mustKey("10.96.0.2:80/TCP")], c.Roles[7], c.Output[7], c.Foreign[frontend.Key{}] = Row{}, Both, true, "x"
 	c.TwiceNAT[0] = netip.Addr{}
 	again, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	check(t, "original", again, s)
@@ -53,9 +54,9 @@ func TestClone(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	check(t, "defaults", DefaultTimeouts(), Timeouts{}.withDefaults())
-	check(t, "some", Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 5}, Timeouts{UDP: 30, ICMP: 5}.withDefaults())
-	cfg := Config{TwiceNAT: loopback, SessionLimit: 7, Timeouts: Timeouts{UDP: 30}}
+	check(t, "some", Timeouts{frontend.UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 5}, Timeouts{frontend.UDP: 30, ICMP: 5}.withDefaults())
+	cfg := Config{TwiceNAT: loopback, SessionLimit: 7, Timeouts: Timeouts{frontend.UDP: 30}}
 	check(t, "globals", Globals{
-		SessionLimit: 7, TwiceNAT: loopback, Timeouts: Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
+		SessionLimit: 7, TwiceNAT: loopback, Timeouts: Timeouts{frontend.UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
 	}, cfg.Globals())
 }

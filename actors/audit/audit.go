@@ -1,0 +1,91 @@
+// Package audit is the actor that schedules the drift checks of all renderers: VPP does not report what is modified outside of the agent, so each renderer
+// reads and compares it at an interval.
+//
+// VPP answers under a barrier that stops its workers, so a reading has a price for the packets: after a reading VPP is left alone for a multiple of the
+// time it took. The schedule is a value without a clock and belongs to the actor. A renderer carries the check out when it has nothing else to do.
+package audit
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Config is what the actor is given. It is read-only.
+type Config struct {
+	// Renderers are the names of all renderers.
+	Renderers []string
+	// Least and Most bound the time between two drift checks of a renderer.
+	Least, Most time.Duration
+}
+
+// A reading may take one share-th of the time. The first overhead of it costs the packets nothing: so long its requests, one after the other, are under
+// way, and VPP 25.10 is busy with the answers for a fraction of it when it holds next to nothing.
+const (
+	share    = 1000
+	overhead = time.Millisecond
+)
+
+// auditor schedules drift checks.
+type auditor struct {
+	config *Config
+	checks map[string]*check
+}
+
+// check is the schedule of one renderer.
+type check struct {
+	took   time.Duration // by the last reading
+	cancel func()        // of the timer
+}
+
+// due starts the drift check of a renderer.
+type due struct{ renderer string }
+
+// New returns the actor.
+func New(config *Config) runtime.Behaviour {
+	return &auditor{config: config, checks: map[string]*check{}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (a *auditor) Start(c *runtime.Context) {
+	for _, name := range a.config.Renderers {
+		a.checks[name] = &check{}
+		a.after(c, name, a.config.Least)
+	}
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*auditor) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (a *auditor) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Verified: // of any reading, whatever it was for
+		if k := a.checks[m.GetRenderer()]; k != nil {
+			a.after(c, m.GetRenderer(), k.next(time.Duration(m.GetTook()), a.config.Least, a.config.Most))
+		}
+	case *due:
+		c.Send(c.PID(address.Renderer(m.renderer)), &messages.Verify{Routine: true})
+		a.after(c, m.renderer, a.config.Most) // unless the renderer reports a reading before
+	}
+}
+
+// after has the check of a renderer come, in the place of an earlier time.
+func (a *auditor) after(c *runtime.Context, renderer string, d time.Duration) {
+	k := a.checks[renderer]
+	if k.cancel != nil {
+		k.cancel()
+	}
+	k.cancel = c.After(d, &due{renderer})
+}
+
+// next is the time until the next reading after one that took so long. Of the last two the shorter one counts: the other has waited for something else
+// than VPP, like a processor.
+func (k *check) next(took, least, most time.Duration) time.Duration {
+	cost := min(took, k.took) - overhead
+	k.took = took
+	return min(max(share*cost, least), most)
+}

@@ -1,0 +1,167 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Result answers a command, exactly once.
+type Result struct {
+	// Cause is the id under which the journal has the command and what followed from it.
+	Cause uint64
+	// Err is why nothing was done; nil = all of it was.
+	Err error
+}
+
+// Command is a transaction with a caller that waits for its Result.
+type Command struct {
+	*Transaction[*runtime.Context]
+	// Object is what it is about: a pod, a source. Text says what it does, for the journal.
+	Object, Text string
+	// Method is how much it looks at.
+	Method messages.Method
+	// After is called with the outcome; may be nil.
+	After func(c *runtime.Context, err error)
+
+	cause  uint64
+	to     *actor.PID // nil: answered, or nobody asked
+	cancel func()     // of the timer
+}
+
+// Cause is the id of the command in the journal.
+func (cmd *Command) Cause() uint64 { return cmd.cause }
+
+// Expired ends the wait for a command.
+type Expired struct {
+	// Of is the command.
+	Of *Command
+}
+
+// Queue holds the commands of one actor, which embeds it: they are carried out one after the other, so that each finds what the one before has
+// left behind. Every one is answered exactly once: when it has ended, when its deadline passes, or when the actor goes down.
+type Queue struct {
+	running *Command
+	waiting []*Command
+	last    uint64 // cause of the last one
+}
+
+// Running is the command under way; nil = none.
+func (q *Queue) Running() *Command { return q.running }
+
+// Submit takes a command from the sender of the present message.
+func (q *Queue) Submit(c *runtime.Context, cmd *Command, deadline time.Duration) {
+	q.last = max(q.last+1, uint64(c.Now().UnixMicro()))
+	cmd.cause, cmd.to = q.last, c.Sender()
+	cmd.cancel = c.After(deadline, &Expired{cmd})
+	report.Event(c, &messages.Event{
+		Kind: "command", Object: cmd.Object, Text: cmd.Text, Cause: cmd.cause, Method: cmd.Method, Operations: cmd.planned(),
+	})
+	q.waiting = append(q.waiting, cmd)
+	q.next(c)
+}
+
+// next carries out the waiting commands until one has to be waited for.
+func (q *Queue) next(c *runtime.Context) {
+	for q.running == nil && len(q.waiting) > 0 {
+		q.running, q.waiting = q.waiting[0], q.waiting[1:]
+		q.running.Begin(c)
+		q.settle(c)
+	}
+}
+
+// Ticket is that of the step under way, with which its result is reported; 0 = none is waited for.
+func (q *Queue) Ticket() uint64 {
+	if q.running == nil {
+		return 0
+	}
+	return q.running.ticket
+}
+
+// Finish reports the result of the step under way.
+func (q *Queue) Finish(c *runtime.Context, ticket uint64, err error) {
+	if q.running != nil {
+		q.running.Finish(c, ticket, err)
+		q.settle(c)
+		q.next(c)
+	}
+}
+
+// Expire ends the wait for a command: it is answered, and what was done of it is rolled back, which has the deadline once more.
+func (q *Queue) Expire(c *runtime.Context, m *Expired, deadline time.Duration) {
+	cmd := m.Of
+	if cmd != q.running {
+		for i, waiting := range q.waiting {
+			if waiting == cmd {
+				q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
+				q.close(c, cmd, class.ErrTooLate, nil)
+			}
+		}
+		return
+	}
+	cmd.reply(c, fmt.Errorf("%w: %s", class.ErrTooLate, cmd.waitsFor()))
+	cmd.cancel = c.After(deadline, &Expired{cmd})
+	cmd.Abandon(c, class.ErrTooLate)
+	q.settle(c)
+	q.next(c)
+}
+
+// waitsFor names the step under way.
+func (cmd *Command) waitsFor() string {
+	if cmd.ended() {
+		return cmd.Text
+	}
+	return cmd.steps[cmd.at].Name
+}
+
+// settle concludes the command that has ended.
+func (q *Queue) settle(c *runtime.Context) {
+	cmd := q.running
+	if cmd == nil || !cmd.ended() {
+		return
+	}
+	q.running = nil
+	q.close(c, cmd, cmd.err(), cmd.executed)
+}
+
+// close answers a command and records what became of it.
+func (q *Queue) close(c *runtime.Context, cmd *Command, err error, executed []string) {
+	cmd.cancel()
+	cmd.reply(c, err)
+	e := &messages.Event{
+		Kind: "command", Object: cmd.Object, Text: "done: " + cmd.Text, Cause: cmd.cause, Method: cmd.Method, Operations: cmd.planned(),
+		Executed: executed,
+	}
+	if err != nil {
+		e.Text, e.Error = "failed: "+cmd.Text, err.Error()
+	}
+	report.Event(c, e)
+	if cmd.After != nil {
+		cmd.After(c, err)
+	}
+}
+
+// reply answers, unless that has been done.
+func (cmd *Command) reply(c *runtime.Context, err error) {
+	if cmd.to != nil {
+		c.Send(cmd.to, &Result{Cause: cmd.cause, Err: err})
+		cmd.to = nil
+	}
+}
+
+// Interrupt answers all commands because the actor goes down; what was done is not rolled back. It is called in Stop.
+func (q *Queue) Interrupt(c *runtime.Context) {
+	if q.running != nil {
+		q.running.reply(c, fmt.Errorf("%w: %s", class.ErrInterrupted, q.running.waitsFor()))
+	}
+	for _, cmd := range q.waiting {
+		cmd.reply(c, class.ErrInterrupted)
+	}
+	q.running, q.waiting = nil, nil
+}

@@ -1,0 +1,152 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// ground is what the steps of a test change: it counts what each of them has left behind.
+type ground struct {
+	log  []string
+	left map[string]int
+}
+
+var errBroken = errors.New("broken")
+
+// fates of a step.
+const (
+	succeeds = iota // at once
+	refuses         // at once, having done nothing
+	waits           // its result comes later
+)
+
+// act makes a step with a fate; stays says that it cannot be taken back.
+func act(name string, fate int, stays bool) step[*ground] {
+	return step[*ground]{
+		name: name,
+		do: func(g *ground) (bool, error) {
+			g.log = append(g.log, "do "+name)
+			if fate == refuses {
+				return false, errBroken
+			}
+			g.left[name]++
+			return fate == succeeds, nil
+		},
+		undo: func(g *ground) (bool, error) {
+			g.log = append(g.log, "undo "+name)
+			if stays {
+				return false, errBroken
+			}
+			g.left[name]--
+			return true, nil
+		},
+	}
+}
+
+func TestTransaction(t *testing.T) {
+	for name, tt := range map[string]struct {
+		steps []step[*ground]
+		play  func(g *ground, tx *transaction[*ground])
+		log   []string
+		err   string
+		ran   []string
+	}{
+		"nothing to do": {},
+		"all at once": {
+			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, false)},
+			log:   []string{"do a", "do b"}, ran: []string{"a", "b"},
+		},
+		"a removal goes the other way": {
+			steps: reversed([]step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
+			log:   []string{"do c", "do b", "do a"}, ran: []string{"c", "b", "a"},
+		},
+		"the last is refused": {
+			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", refuses, false)},
+			log:   []string{"do a", "do b", "do c", "undo b", "undo a"}, err: "c: broken",
+			ran: []string{"a", "b", "take back b", "take back a"},
+		},
+		"one fails that was under way": {
+			steps: []step[*ground]{act("a", succeeds, false), act("b", waits, false), act("c", succeeds, false)},
+			play:  func(g *ground, tx *transaction[*ground]) { tx.finish(g, tx.ticket, errBroken) },
+			log:   []string{"do a", "do b", "undo b", "undo a"}, err: "b: broken", ran: []string{"a", "take back b", "take back a"},
+		},
+		"results that come twice or too late": {
+			steps: []step[*ground]{act("a", waits, false), act("b", waits, false)},
+			play: func(g *ground, tx *transaction[*ground]) {
+				first := tx.ticket
+				tx.finish(g, first, nil)
+				tx.finish(g, first, errBroken)
+				tx.finish(g, 0, errBroken)
+				last := tx.ticket
+				tx.abandon(g, errTooLate)
+				tx.finish(g, last, nil)
+				tx.abandon(g, errBroken)
+			},
+			log: []string{"do a", "do b", "undo b", "undo a"}, err: "b: not done in time",
+			ran: []string{"a", "take back b", "take back a"},
+		},
+		"what cannot be taken back does not keep the rest": {
+			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, true), {name: "c"}, act("d", refuses, false)},
+			log:   []string{"do a", "do b", "do d", "undo b", "undo a"},
+			err:   "d: broken\nnot everything could be taken back\ntake back b: broken",
+			ran:   []string{"a", "b", "c", "take back a"},
+		},
+	} {
+		g := &ground{left: map[string]int{}}
+		tx := newTransaction(tt.steps...)
+		tx.begin(g)
+		if tt.play != nil {
+			tt.play(g, tx)
+		}
+		got := ""
+		if err := tx.err(); err != nil {
+			got = err.Error()
+		}
+		if !tx.ended() || got != tt.err {
+			t.Errorf("%s: ended %t with %q, want %q", name, tx.ended(), got, tt.err)
+		}
+		if diff := cmp.Diff(tt.log, g.log) + cmp.Diff(tt.ran, tx.executed); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestTransactionIsAllOrNothing plays any steps with any results: in the end all of them are done, or none is.
+func TestTransactionIsAllOrNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		fates := rapid.SliceOfN(rapid.IntRange(succeeds, waits), 0, 6).Draw(t, "fates")
+		g := &ground{left: map[string]int{}}
+		var steps []step[*ground]
+		for i, fate := range fates {
+			steps = append(steps, act(fmt.Sprint(i), fate, false))
+		}
+		tx := newTransaction(steps...)
+		for tx.begin(g); !tx.ended(); {
+			var err error
+			if rapid.Bool().Draw(t, "fails") {
+				err = errBroken
+			}
+			tx.finish(g, tx.ticket, err)
+		}
+		want := 1
+		if tx.err() != nil {
+			want = 0
+		}
+		for i, fate := range fates {
+			if n := g.left[fmt.Sprint(i)]; n != want || want == 1 && fate == refuses {
+				t.Errorf("step %d is there %d times, want %d: %v, %v", i, n, want, g.log, tx.err())
+			}
+		}
+		if undone := slices.DeleteFunc(slices.Clone(g.log), func(l string) bool { return l[0] == 'd' }); !slices.IsSortedFunc(undone, func(a, b string) int {
+			return strings.Compare(b, a)
+		}) {
+			t.Errorf("not taken back in the reverse order: %v", g.log)
+		}
+	})
+}

@@ -1,0 +1,56 @@
+package desired
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// nodeContext joins what Kubernetes and VPP say of this node: the addresses of the Kubernetes object first, in its order, because the
+// first one of a family is the primary one.
+func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
+	addresses := slices.Clone(self.GetAddresses())
+	for _, text := range vpp {
+		if prefix, err := netip.ParsePrefix(text); err == nil && !slices.Contains(addresses, prefix.Addr().String()) {
+			addresses = append(addresses, prefix.Addr().String())
+		}
+	}
+	return &messages.NodeContext{Node: self, Addresses: addresses}
+}
+
+// hostAddresses are the addresses of all nodes, ordered.
+func hostAddresses(in *messages.NodeInput) []string {
+	lists := map[string][]string{"": in.GetSelf().GetAddresses()}
+	for name, node := range in.GetNodes() {
+		lists[name] = node.GetAddresses()
+	}
+	return union(lists)
+}
+
+// localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices without a service have none.
+func localEndpoints(in *messages.ServiceInput, node string) []string {
+	if in.GetService() == nil {
+		return nil
+	}
+	var found []string
+	for _, slice := range in.GetSlices() {
+		for _, e := range slice.GetEndpoints() {
+			if e.GetNode() == node && e.GetAddress() != "" {
+				found = append(found, e.GetAddress())
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// union joins lists into one that is ordered and has everything once.
+func union(lists map[string][]string) []string {
+	var all []string
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}

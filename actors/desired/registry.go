@@ -1,0 +1,336 @@
+package desired
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// generationBits is how many generations one incarnation of the registry can give out.
+const generationBits = 40
+
+// registry holds what the node should serve: the input of every service with a generation, and which services exist at all. It does no
+// I/O; a restarted registry pulls everything from the watch and hands it out again, which changes nothing for services that have it already.
+type registry struct {
+	report.Health
+	config     *Config
+	complete   bool // a complete snapshot has been taken
+	mirrored   bool // before that, one of the local mirror was taken
+	generation uint64
+	newest     uint64 // highest generation of the source that has been seen
+	entries    map[string]*entry
+	unacked    map[string]*entry // those whose spec has no acknowledgement
+	retrying   bool              // a retryTick is under way
+	members    []string          // keys of entries, ordered; nil = to be made again; shared with messages
+	node       *messages.NodeInput
+	vpp        []string // VPP addresses of this node, "ip/len"
+	looked     bool     // VPP's interfaces are known, and so vpp
+	context    *messages.NodeContext
+	hosts      []string            // addresses of all nodes; shared with messages
+	hosted     map[string][]string // addresses of local endpoints by service, of those that have some
+	endpoints  *messages.LocalEndpoints
+	stale      bool // endpoints must be computed again
+	traced     bool // what is given out now is recorded service by service
+}
+
+// entry is one service.
+type entry struct {
+	spec    *messages.ServiceSpec
+	started bool      // its actor exists: it has asked
+	tries   uint8     // how often this spec was sent
+	again   time.Time // when it is sent again
+}
+
+// Ticks of the registry: retryTick sends again what was not acknowledged, rollCallTick repeats everything.
+type (
+	retryTick    struct{}
+	rollCallTick struct{}
+)
+
+// NewRegistry returns the actor.
+func NewRegistry(config *Config) runtime.Behaviour {
+	return &registry{
+		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{}, unacked: map[string]*entry{},
+		hosted: map[string][]string{},
+	}
+}
+
+// Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
+func (r *registry) Start(c *runtime.Context) {
+	r.generation = (c.Incarnation()-1)<<generationBits + 1
+	r.report(c)
+	r.Health.Start(c)
+	c.Send(c.PID(address.Watch), &messages.Pull{})
+	c.Send(c.PID(address.Interfaces), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
+	c.After(r.config.RollCall, &rollCallTick{})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*registry) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (r *registry) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Snapshot:
+		r.snapshot(c, m)
+	case *messages.ServiceChanged:
+		r.serviceChanged(c, m.GetInput())
+	case *messages.NodeChanged:
+		if r.known() && m.GetInput().GetGeneration() > r.newest {
+			r.newest = m.GetInput().GetGeneration()
+			r.nodeChanged(c, m.GetInput())
+		}
+	case *messages.InterfaceSet:
+		r.interfacesChanged(c, m)
+	case *messages.PullSpec:
+		r.pulled(c, m.GetKey())
+	case *messages.Have:
+		r.acknowledged(m)
+	case *messages.Retired:
+		r.retired(c, m)
+	case *messages.RenderUp:
+		r.announceTo(c, m.GetRenderer(), false)
+	case *messages.Resync:
+		r.resync(c, m)
+	case *retryTick:
+		r.retrying = false
+		r.retry(c)
+	case *rollCallTick:
+		c.After(r.config.RollCall, &rollCallTick{})
+		r.callRoll(c)
+	case *endpointsTick:
+		r.computeEndpoints(c)
+	case *report.Beat:
+		r.Beat(c)
+	}
+}
+
+// known reports whether it is known which services there are: from the source, or from an earlier process through the local mirror.
+func (r *registry) known() bool { return r.complete || r.mirrored }
+
+// serviceChanged takes one change of the source. Before the first snapshot there are none; what is not newer than all that has been seen comes
+// late.
+func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput) {
+	if !r.known() || in.GetGeneration() <= r.newest {
+		return
+	}
+	r.newest = in.GetGeneration()
+	if r.trace(c, in, messages.Method_METHOD_UPDATE) {
+		c.Send(c.PID(address.Services), &messages.Ensure{Keys: []string{in.GetKey()}})
+	}
+}
+
+// trace takes the latest input of one service and, if that is news, records the id of everything that follows from it.
+func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method messages.Method) (created bool) {
+	before := r.generation
+	r.traced = true
+	created = r.changed(c, in)
+	r.traced = false
+	if r.generation == before {
+		return created
+	}
+	text := "changed"
+	switch {
+	case in.GetService() == nil:
+		text = "gone"
+	case created:
+		text = "new"
+	}
+	report.Event(c, &messages.Event{
+		Kind: "service", Object: in.GetKey(), Cause: r.generation, Method: method,
+		Text: fmt.Sprintf("%s in the source, revision %d there", text, in.GetGeneration()),
+	})
+	return created
+}
+
+// snapshot takes a list of everything: a service that is not in a complete one is gone; one of the local mirror only adds. A complete list that
+// is older than what has been seen comes late.
+func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
+	if !m.GetComplete() {
+		r.mirror(c, m)
+		return
+	}
+	if r.complete && m.GetGeneration() < r.newest {
+		return
+	}
+	first := !r.complete
+	r.newest = m.GetGeneration()
+	if m.GetNode() != nil && m.GetNode() != r.node {
+		r.nodeChanged(c, m.GetNode())
+	}
+	shown := make(map[string]bool, len(m.GetServices()))
+	for _, in := range m.GetServices() {
+		shown[in.GetKey()] = true
+		r.listed(c, in, first)
+	}
+	for _, key := range r.keys() {
+		if !shown[key] {
+			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
+		}
+	}
+	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
+	if first {
+		r.mirrored = false
+		r.began(c, fmt.Sprintf("snapshot of %d services taken", len(r.entries)), m)
+	}
+	r.ensure(c)
+}
+
+// listed takes the input of one service out of a list. Only what is new in a later list is worth a record.
+func (r *registry) listed(c *runtime.Context, in *messages.ServiceInput, first bool) {
+	if first {
+		r.changed(c, in)
+	} else {
+		r.trace(c, in, messages.Method_METHOD_UPSTREAM_RESYNC)
+	}
+}
+
+// mirror takes what an earlier process has seen, unless the source has delivered.
+func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
+	if r.complete {
+		return
+	}
+	if m.GetNode() != nil {
+		r.nodeChanged(c, m.GetNode())
+	}
+	for _, in := range m.GetServices() {
+		r.changed(c, in)
+	}
+	if !r.mirrored {
+		r.mirrored = true
+		r.began(c, fmt.Sprintf("%d services taken from the local mirror; nothing is removed before the source delivers", len(r.entries)), m)
+	}
+	r.ensure(c)
+}
+
+// began announces the services for the first time.
+func (r *registry) began(c *runtime.Context, text string, m *messages.Snapshot) {
+	r.report(c)
+	r.computeEndpoints(c) // also when there are none: a predecessor may have announced some
+	r.announce(c, false)
+	report.Event(c, &messages.Event{
+		Kind: "resync", Text: fmt.Sprintf("%s, revision %d there", text, m.GetGeneration()), Method: messages.Method_METHOD_UPSTREAM_RESYNC,
+	})
+}
+
+// report reports what the registry lacks. Without a node nothing can be served; when Kubernetes deletes one that was known, the node goes on with
+// what it was.
+func (r *registry) report(c *runtime.Context) {
+	ok, reason, missing := true, "", "Kubernetes has no node "+r.config.NodeName
+	switch {
+	case !r.known():
+		ok, reason = false, "no complete snapshot yet"
+	case r.node.GetSelf() == nil && r.context == nil:
+		ok, reason = false, missing
+	case r.node.GetSelf() == nil:
+		reason = missing + " any more"
+	case !r.complete:
+		reason = report.FromMirror
+	}
+	if !r.Current(ok, reason) {
+		r.Report(c, ok, reason, 0)
+	}
+}
+
+// changed takes the latest input of one service and reports whether it needs an actor that it did not need before.
+func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (created bool) {
+	key, gone := in.GetKey(), in.GetService() == nil
+	e := r.entries[key]
+	switch {
+	case e == nil && gone:
+		return false // slices of a service that is not there
+	case e == nil:
+		e, created = &entry{}, true
+		r.entries[key], r.members = e, nil
+	case sameInput(e.spec.GetInput(), in):
+		return false
+	}
+	if gone {
+		in = &messages.ServiceInput{Key: key, Generation: in.GetGeneration()}
+	}
+	r.host(c, in)
+	r.give(c, e, in)
+	return created
+}
+
+// sameInput reports whether the service would see no difference, whatever generation the source counts.
+func sameInput(a, b *messages.ServiceInput) bool {
+	if a == b || a.GetService() == nil && b.GetService() == nil {
+		return true
+	}
+	return proto.Equal(a.GetService(), b.GetService()) &&
+		slices.EqualFunc(a.GetSlices(), b.GetSlices(), func(x, y *messages.EndpointSlice) bool { return x == y || proto.Equal(x, y) }) &&
+		slices.EqualFunc(a.GetErrors(), b.GetErrors(), func(x, y *messages.ObjectError) bool { return proto.Equal(x, y) })
+}
+
+// nodeChanged takes what Kubernetes says of the nodes.
+func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
+	r.node = in
+	r.report(c)
+	hosts := hostAddresses(in)
+	moved := !slices.Equal(r.hosts, hosts)
+	r.hosts = hosts
+	if before := r.context; !r.updateContext(c) && moved && before != nil {
+		r.generation++
+		r.announce(c, false)
+	}
+}
+
+// interfacesChanged takes the VPP addresses, and answers with what the interface set depends on.
+func (r *registry) interfacesChanged(c *runtime.Context, set *messages.InterfaceSet) {
+	first := !r.looked
+	r.vpp, r.looked = set.GetNodeAddresses(), true
+	if !r.updateContext(c) && first {
+		r.announce(c, false)
+	}
+	if first {
+		r.tellEndpoints(c)
+	}
+}
+
+// updateContext gives every service a new spec when something of the node changed that serving depends on, and reports whether it did.
+func (r *registry) updateContext(c *runtime.Context) bool {
+	if r.node.GetSelf() == nil || c.Incarnation() > 1 && !r.looked {
+		return false // a restarted registry must not give out less than its predecessor knew
+	}
+	next := nodeContext(r.node.GetSelf(), r.vpp)
+	if r.context != nil && proto.Equal(next.GetNode(), r.context.GetNode()) && slices.Equal(next.GetAddresses(), r.context.GetAddresses()) {
+		return false
+	}
+	r.generation++
+	next.Generation = r.generation
+	r.context = next
+	for _, key := range r.keys() {
+		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
+	}
+	r.announce(c, false)
+	return true
+}
+
+// keys are the services whose actors must exist: also those that are gone and have not retired yet.
+func (r *registry) keys() []string {
+	if r.members == nil {
+		r.members = slices.Sorted(maps.Keys(r.entries))
+	}
+	return r.members
+}
+
+// resync repeats what an actor that has just started needs of the registry.
+func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
+	switch m.GetSibling() {
+	case "introspect":
+		r.ensure(c)
+		r.callServices(c)
+	case "interfaces":
+		r.tellEndpoints(c)
+	}
+}

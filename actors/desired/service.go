@@ -1,0 +1,271 @@
+package desired
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// serviceActor is one service: it turns what Kubernetes says of it into what this node serves and sees to it that every renderer has it.
+// It keeps nothing that it could not ask for again; after a crash it pulls its spec and repeats its Renders, which cost VPP nothing when
+// nothing changed.
+type serviceActor struct {
+	config   *Config
+	key      string
+	spec     *messages.ServiceSpec // nil until the registry has answered
+	view     *messages.ServiceView // nil when the service is gone
+	hash     uint64
+	acks     map[string]*messages.RenderAck // by renderer; nil = none for the present view
+	status   *messages.ServiceStatus        // published last
+	triggers triggers
+	cancel   func() // of the retry timer; nil = none is running
+	tries    uint8  // how often it fired since there was news
+	traced   bool   // what becomes of the present spec is recorded
+}
+
+// serviceRetry repeats what was not acknowledged.
+type serviceRetry struct{}
+
+// NewService returns the actor of the service "namespace/name".
+func NewService(config *Config, key string) runtime.Behaviour {
+	return &serviceActor{config: config, key: key, acks: map[string]*messages.RenderAck{}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (s *serviceActor) Start(c *runtime.Context) {
+	s.pull(c)
+	s.retryLater(c)
+}
+
+// Stop satisfies runtime.Behaviour: nothing is taken out of VPP here.
+func (*serviceActor) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (s *serviceActor) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.ServiceSpec:
+		s.take(c, m)
+	case *messages.RenderAck:
+		s.acknowledged(c, m)
+	case *messages.Replay:
+		if s.spec != nil { // otherwise it renders when the registry answers
+			s.render(c, m.GetRenderer())
+		}
+	case *messages.RollCall:
+		s.answerRollCall(c, m)
+	case *serviceRetry:
+		s.cancel = nil
+		s.retry(c)
+	}
+}
+
+// answerRollCall pulls a spec that was missed, repeats the status, and asks a renderer again whose last acknowledgement says that something is left to
+// do or contested.
+func (s *serviceActor) answerRollCall(c *runtime.Context, m *messages.RollCall) {
+	if s.spec.GetGeneration() < m.GetGeneration() {
+		s.pull(c)
+		return
+	}
+	if s.status != nil {
+		c.Send(c.PID(address.Introspect), s.status)
+	}
+	for _, name := range s.config.Renderers {
+		if ack := s.acks[name]; !settled(ack) || len(ack.GetConflicts()) > 0 {
+			s.render(c, name)
+		}
+	}
+}
+
+func (s *serviceActor) pull(c *runtime.Context) {
+	c.Send(c.PID(address.Registry), &messages.PullSpec{Key: s.key, Incarnation: c.Incarnation()})
+}
+
+// take adopts a spec. A repeated one is acknowledged again, because the acknowledgement may have been lost.
+func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
+	if spec.GetGeneration() < s.spec.GetGeneration() {
+		return
+	}
+	c.Send(c.PID(address.Registry), &messages.Have{Key: s.key, Generation: spec.GetGeneration()})
+	if s.spec != nil && spec.GetGeneration() == s.spec.GetGeneration() {
+		return
+	}
+	before, first := s.hash, s.spec == nil
+	s.spec, s.traced = spec, spec.GetTraced()
+	s.resetRetry()
+	s.resolve()
+	s.triggers.take(spec.GetInput(), first)
+	if unchanged := !first && s.hash == before && !s.unsettled(); unchanged {
+		s.triggers.drop()
+		s.trace(c, "nothing that this node serves has changed")
+		s.traced = false
+	} else {
+		s.trace(c, s.served())
+		clear(s.acks)
+	}
+	for _, name := range s.config.Renderers {
+		s.render(c, name) // also where nothing has changed: the barrier of a renderer counts generations
+	}
+	s.publish(c)
+}
+
+// trace records what became of a change, under its id.
+func (s *serviceActor) trace(c *runtime.Context, text string) {
+	if s.traced {
+		report.Event(c, &messages.Event{
+			Kind: "service", Object: s.key, Cause: s.spec.GetGeneration(), Method: messages.Method_METHOD_UPDATE, Text: text,
+		})
+	}
+}
+
+// served sums up what this node serves.
+func (s *serviceActor) served() string {
+	switch {
+	case s.view == nil:
+		return "nothing of it is served any more"
+	case s.view.GetNotServed() != "":
+		return "not served: " + s.view.GetNotServed()
+	}
+	backends := 0
+	for _, f := range s.view.GetFrontends() {
+		backends += len(f.GetBackends())
+	}
+	return fmt.Sprintf("served at %d frontends with %d backends in all", len(s.view.GetFrontends()), backends)
+}
+
+func (s *serviceActor) resolve() {
+	if s.spec.GetInput().GetService() == nil {
+		s.view, s.hash = nil, 0
+		return
+	}
+	s.view = service.Resolve(s.spec.GetInput(), s.spec.GetNode(), s.config.Serving)
+	s.hash = service.Hash(s.view)
+}
+
+// render sends the present view to one renderer.
+func (s *serviceActor) render(c *runtime.Context, renderer string) {
+	c.Send(c.PID(address.Renderer(renderer)), &messages.Render{
+		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Hash: s.hash,
+	})
+	s.retryLater(c)
+}
+
+// acknowledged takes the answer of a renderer. An answer to an earlier Render says nothing; one that is not about the present view means
+// that the renderer has lost it, for example because a list of the registry did not have the service.
+func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
+	name := ack.GetRenderer()
+	before := s.acks[name]
+	if s.spec == nil || ack == before {
+		return // a roll call repeats it
+	}
+	switch {
+	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):
+		if ack.GetState() != before.GetState() {
+			s.resetRetry()
+		}
+		s.acks[name] = ack
+	case ack.GetGeneration() < s.spec.GetGeneration() && before == nil:
+		return
+	default:
+		delete(s.acks, name)
+	}
+	s.publish(c)
+	if s.unsettled() {
+		s.retryLater(c)
+		return
+	}
+	s.triggers.report(s.config.Observer, c.Now())
+	s.trace(c, "VPP holds what is wanted")
+	s.traced = false
+	if s.view == nil {
+		s.retire(c)
+	}
+}
+
+// retire tells the registry that nothing is left of the service, until its actor is stopped.
+func (s *serviceActor) retire(c *runtime.Context) {
+	c.Send(c.PID(address.Registry), &messages.Retired{Key: s.key, Generation: s.spec.GetGeneration()})
+	s.retryLater(c)
+}
+
+// unsettled reports whether a renderer has not acknowledged that VPP holds the present view.
+func (s *serviceActor) unsettled() bool {
+	for _, name := range s.config.Renderers {
+		if !settled(s.acks[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func settled(ack *messages.RenderAck) bool {
+	state := ack.GetState()
+	return state == messages.RenderState_RENDER_IN_SYNC || state == messages.RenderState_RENDER_RETIRED
+}
+
+// retry sends again what is not settled.
+func (s *serviceActor) retry(c *runtime.Context) {
+	if s.spec == nil {
+		s.pull(c)
+		s.retryLater(c)
+		return
+	}
+	for _, name := range s.config.Renderers {
+		if !settled(s.acks[name]) {
+			s.render(c, name)
+		}
+	}
+	if s.view == nil && !s.unsettled() {
+		s.retire(c)
+	}
+}
+
+// retryLater waits for one to two times the delay, which doubles with each retry: a renderer reports by itself when something changes. Where in
+// between depends on the service, so that not all of them retry at once.
+func (s *serviceActor) retryLater(c *runtime.Context) {
+	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
+		return
+	}
+	delay := s.config.Retry << min(s.tries, mostDoublings)
+	jitter := time.Duration(kube.DigestHash(s.key, uint64(s.tries)) % uint64(delay))
+	s.tries = min(s.tries+1, mostDoublings)
+	s.cancel = c.After(delay+jitter, &serviceRetry{})
+}
+
+// resetRetry ends the back-off: there is news.
+func (s *serviceActor) resetRetry() {
+	s.tries = 0
+	if s.cancel != nil {
+		s.cancel()
+		s.cancel = nil
+	}
+}
+
+// publish tells introspection what this service looks like now.
+func (s *serviceActor) publish(c *runtime.Context) {
+	s.status = &messages.ServiceStatus{
+		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(),
+		Gone:   s.spec != nil && s.view == nil && !s.unsettled(),
+		Errors: s.view.GetErrors(), // those of the input are among them
+	}
+	for _, name := range s.config.Renderers {
+		if ack := s.acks[name]; ack != nil {
+			s.status.Renders = append(s.status.Renders, ack)
+		}
+	}
+	c.Send(c.PID(address.Introspect), s.status)
+}
+
+// Inspect describes the actor for introspection.
+func (s *serviceActor) Inspect() any {
+	state := map[string]any{"key": s.key, "generation": s.spec.GetGeneration(), "hash": fmt.Sprintf("%016x", s.hash)}
+	for _, name := range s.config.Renderers {
+		state[name] = map[string]any{"state": s.acks[name].GetState().String(), "error": s.acks[name].GetError()}
+	}
+	return state
+}

@@ -1,0 +1,50 @@
+package desired
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// stampedInput is an input with slices that were stamped at these seconds.
+func stampedInput(seconds ...int64) *messages.ServiceInput {
+	in := &messages.ServiceInput{}
+	for _, at := range seconds {
+		in.Slices = append(in.Slices, &messages.EndpointSlice{Triggered: at * int64(time.Second)})
+	}
+	return in
+}
+
+// latencies collects what an observer is told.
+type latencies struct {
+	Observer
+	got []time.Duration
+}
+
+func (l *latencies) Programmed(d time.Duration) { l.got = append(l.got, d) }
+
+func TestTriggersCountEachChangeOnce(t *testing.T) {
+	var tr triggers
+	var o latencies
+	now := time.Unix(100, 0)
+	tr.take(stampedInput(90, 80), true)
+	tr.report(&o, now)
+	if len(o.got) != 0 {
+		t.Errorf("what was there before counts: %v", o.got)
+	}
+	tr.take(stampedInput(95, 80), false)
+	tr.take(stampedInput(95, 98), false)
+	tr.report(&o, now)
+	tr.report(&o, now)
+	if want := []time.Duration{5 * time.Second, 2 * time.Second}; !slices.Equal(o.got, want) {
+		t.Errorf("latencies %v, want %v", o.got, want)
+	}
+	tr.take(stampedInput(99), false)
+	tr.drop()
+	tr.report(nil, now)
+	if tr.report(&o, now); len(o.got) != 2 {
+		t.Errorf("a change that means nothing here counts: %v", o.got)
+	}
+}

@@ -1,0 +1,112 @@
+package desired
+
+import (
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// watch listens to the Kubernetes source and passes on what it delivers, in its order. It is started after its receivers, so that they miss
+// nothing.
+type watch struct {
+	report.Health
+	config   *Config
+	leave    func() // ends the listening
+	node     *messages.NodeInput
+	complete bool
+	source   sourceHealth
+}
+
+// sourceHealth is what the source says of itself.
+type sourceHealth struct {
+	ok     bool
+	reason string
+}
+
+// NewWatch returns the actor.
+func NewWatch(config *Config) runtime.Behaviour {
+	return &watch{Health: report.Health{Part: "watch"}, config: config, source: sourceHealth{ok: true}}
+}
+
+// Start satisfies runtime.Behaviour. The source answers with its health and a Snapshot.
+func (w *watch) Start(c *runtime.Context) {
+	w.report(c)
+	w.Health.Start(c)
+	w.leave = w.config.Feed.Listen(postSink{c.Post()})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (w *watch) Stop(*runtime.Context) {
+	if w.leave != nil {
+		w.leave()
+	}
+}
+
+// Receive satisfies runtime.Behaviour.
+func (w *watch) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Snapshot:
+		w.complete = w.complete || m.GetComplete()
+		w.report(c)
+		if m.GetNode() != nil {
+			w.nodeChanged(c, &messages.NodeChanged{Input: m.GetNode()})
+		}
+		c.Send(c.PID(address.Registry), m)
+	case *messages.ServiceChanged:
+		c.Send(c.PID(address.Registry), m)
+	case *messages.NodeChanged:
+		w.nodeChanged(c, m)
+		c.Send(c.PID(address.Registry), m)
+	case *messages.Pull, *messages.RollCall:
+		w.config.Feed.Refresh()
+	case *messages.Resync: // an earlier sibling, or the interfaces, has started
+		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
+			w.nodeChanged(c, &messages.NodeChanged{Input: w.node})
+		} else {
+			w.config.Feed.Refresh()
+		}
+	case *sourceHealth:
+		w.source = *m
+		w.report(c)
+	case *report.Beat:
+		w.Beat(c)
+	}
+}
+
+// nodeChanged passes nodes and pods on; the registry gets them in their order with the services.
+func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
+	w.node = m.GetInput()
+	for _, path := range []string{address.Nodes, address.Interfaces, address.Introspect} {
+		c.Send(c.PID(path), m)
+	}
+}
+
+// report reports the health: the first list must be complete, and the source must see what happens.
+func (w *watch) report(c *runtime.Context) {
+	ok, reason := w.source.ok && w.complete, w.source.reason
+	if reason == "" && !w.complete {
+		reason = "the first list is not complete"
+	}
+	if !w.Current(ok, reason) {
+		w.Report(c, ok, reason, 0)
+	}
+}
+
+// postSink turns what a source delivers into messages to the watch.
+type postSink struct{ post func(msg any) }
+
+// ServiceChanged satisfies kube.Sink.
+func (p postSink) ServiceChanged(in *messages.ServiceInput) {
+	p.post(&messages.ServiceChanged{Input: in})
+}
+
+// NodeChanged satisfies kube.Sink.
+func (p postSink) NodeChanged(in *messages.NodeInput) { p.post(&messages.NodeChanged{Input: in}) }
+
+// Snapshot satisfies kube.Sink.
+func (p postSink) Snapshot(s *messages.Snapshot) { p.post(s) }
+
+// Health satisfies kube.Sink.
+func (p postSink) Health(ok bool, reason string) { p.post(&sourceHealth{ok, reason}) }

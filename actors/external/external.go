@@ -1,0 +1,420 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/gate"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/external"
+)
+
+// Sources is where external configuration comes from, and where it is saved. What was saved must survive restarts of the actor; where it survives
+// those of the process as well, so does what was applied at the control socket.
+type Sources interface {
+	// Families are the kinds of sources that Run watches: "file", "etcd:".
+	Families() []string
+	// Load returns the documents that were saved last, by source, as JSON.
+	Load(ctx context.Context) (map[string][]byte, error)
+	// Save saves the document of a source; nil = it has none any more.
+	Save(ctx context.Context, source string, document []byte) error
+	// Run watches every family until ctx ends; out gets all documents of a family each time something changed, never two at a time.
+	Run(ctx context.Context, out func(Update)) error
+}
+
+// Update is what a family of sources says now.
+type Update struct {
+	// Family is one of Sources.Families. One that ends with a colon has the layers whose source begins like that, any other one only the layer
+	// of its own name: "file" is not "fileserver", which may be the name of a layer at the control socket.
+	Family string
+	// Documents by source, as JSON; complete.
+	Documents map[string][]byte
+	// Unreadable are sources whose document is there and cannot even be read; their last good one stays.
+	Unreadable map[string]error
+	// Err is why the family cannot be read: its last documents stay.
+	Err error
+}
+
+// has reports whether a layer belongs to the family.
+func (u *Update) has(source string) bool {
+	return source == u.Family || strings.HasSuffix(u.Family, ":") && strings.HasPrefix(source, u.Family)
+}
+
+// Config is what the actor is given. It is read-only.
+type Config struct {
+	// Sources may be nil: then there are commands only, and nothing is saved.
+	Sources Sources
+	// Gate lets one run of Sources in at a time.
+	Gate *gate.Gate
+	// SNAT are the settings of dynamic SNAT, a layer beneath the others.
+	SNAT external.SNAT
+	// Renderer is the path of the renderer that carries it out.
+	Renderer string
+	// Retry is the delay before what was not acknowledged is sent again.
+	Retry time.Duration
+}
+
+// externals keeps external configuration: a layer per source, merged by priority, sent to the renderer. Layers come from the families of
+// sources, which are watched, and from commands. A command is a transaction: its layer is in VPP and saved, or nothing of it is, and the answer
+// says why.
+//
+// A document with an error changes nothing: the last good layer of its source stays.
+type externals struct {
+	report.Health
+	command.Queue
+	config   *Config
+	loaded   bool
+	layers   map[string]*layered
+	problems map[string]string // by source or family: what is wrong with what it says now
+	read     map[string]bool   // families
+	retired  Retired
+	wants    *Wants // nil before everything is loaded
+	status   *Status
+	issued   uint64
+	waits    *wait // for the step under way; nil = VPP is not waited for
+	saves    []save
+	saving   bool
+	retrying bool // a retryTick is under way
+	snat     snatState
+}
+
+// generationBits is how many generations one incarnation can give out.
+const generationBits = 40
+
+// layered is one layer with the document that it was made of.
+type layered struct {
+	*external.Layer
+	document []byte
+	since    time.Time
+}
+
+// wait waits until VPP holds what is wanted now.
+type wait struct {
+	ticket uint64
+	source string // whose entries have to be had; "" = it does not matter
+}
+
+// save is one document to be saved.
+type save struct {
+	source   string
+	document []byte
+	ticket   uint64 // of the command that waits for it; 0 = none does
+}
+
+// Results of work in goroutines, and the timer of retries.
+type (
+	loadedDocuments struct {
+		documents map[string][]byte
+		err       error
+	}
+	savedDocument struct {
+		save
+		err error
+	}
+	sourcesEnded struct{ err error }
+	retryTick    struct{}
+)
+
+// New returns the actor.
+func New(config *Config) runtime.Behaviour {
+	return &externals{
+		Health: report.Health{Part: "external"}, config: config, layers: map[string]*layered{}, problems: map[string]string{}, read: map[string]bool{},
+	}
+}
+
+// Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
+func (x *externals) Start(c *runtime.Context) {
+	c.Ready()
+	x.issued = (c.Incarnation() - 1) << generationBits
+	x.Report(c, true, "", 0)
+	x.Health.Start(c)
+	sources := x.config.Sources
+	if sources == nil {
+		x.begin(c, &loadedDocuments{})
+		return
+	}
+	post, gate := c.Post(), x.config.Gate
+	c.Go("external", func(ctx context.Context) {
+		ran, err := gate.Run(ctx, func() error {
+			documents, err := sources.Load(ctx)
+			post(&loadedDocuments{documents, err})
+			return sources.Run(ctx, func(u Update) { post(&u) })
+		})
+		if ran && ctx.Err() == nil {
+			post(&sourcesEnded{err})
+		}
+	})
+}
+
+// Stop satisfies runtime.Behaviour: what is in VPP stays.
+func (x *externals) Stop(c *runtime.Context) { x.Interrupt(c) }
+
+// Receive satisfies runtime.Behaviour.
+func (x *externals) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *loadedDocuments:
+		x.begin(c, m)
+	case *Update:
+		x.updated(c, m)
+	case *Status:
+		x.statusChanged(c, m)
+		x.forgetSNAT(c)
+	case *Place:
+		x.placed(c, m)
+	case *Apply:
+		x.apply(c, m)
+	case *command.Expired:
+		if m.Of == x.Running() {
+			x.waits = nil
+		}
+		x.Expire(c, m, Deadline)
+	case *savedDocument:
+		x.saved(c, m)
+	case *messages.Resync, *messages.RollCall:
+		x.tell(c)
+	case *retryTick:
+		x.retrying = false
+		if x.wants != nil && !x.acknowledged() {
+			x.tell(c)
+		}
+	case *sourcesEnded:
+		if m.err == nil {
+			m.err = errors.New("it ended without an error")
+		}
+		c.Fail(fmt.Errorf("external configuration: %w", m.err)) // the supervisor restarts us, with back-off
+	case *Query:
+		c.Reply(x.page())
+		return
+	case *report.Beat:
+		x.Beat(c)
+		return
+	}
+	x.warn(c)
+}
+
+// acknowledged reports whether the renderer has answered to what is wanted now.
+func (x *externals) acknowledged() bool {
+	return x.status != nil && x.status.Generation == x.wants.Generation
+}
+
+// begin adopts what was saved.
+func (x *externals) begin(c *runtime.Context, m *loadedDocuments) {
+	x.loaded = true
+	if m.err != nil {
+		c.Logger().Warn("cannot load external configuration of an earlier run", "err", m.err)
+		x.problems[problemSaved] = m.err.Error()
+	}
+	for _, source := range slices.Sorted(maps.Keys(m.documents)) {
+		x.adopt(c, source, m.documents[source])
+	}
+	x.beginSNAT(c)
+	x.publish(c)
+}
+
+// problemSaved is the name of the problem that what was saved cannot be loaded.
+const problemSaved = "saved"
+
+// adopt makes the document of a source its layer; nil removes it. It reports whether that changed anything. A document with an error leaves
+// the layer as it is.
+func (x *externals) adopt(c *runtime.Context, source string, document []byte) bool {
+	delete(x.problems, source)
+	before := x.layers[source]
+	if document == nil {
+		delete(x.layers, source)
+		return before != nil
+	}
+	if before != nil && string(before.document) == string(document) {
+		return false
+	}
+	layer, err := external.Decode(document, source)
+	if err != nil {
+		x.problems[source] = err.Error()
+		c.Logger().Warn("external configuration refused", "source", source, "err", err)
+		report.Event(c, &messages.Event{Kind: "external", Object: source, Text: "refused, the last good one stays", Error: err.Error()})
+		return false
+	}
+	x.layers[source] = &layered{layer, document, c.Now()}
+	return true
+}
+
+// updated takes what a family of sources says. Commands change other layers, so neither waits for the other.
+func (x *externals) updated(c *runtime.Context, m *Update) {
+	delete(x.problems, m.Family)
+	if m.Err != nil {
+		x.problems[m.Family] = m.Err.Error()
+		return
+	}
+	sources := map[string]bool{}
+	for source := range m.Documents {
+		sources[source] = true
+	}
+	for source := range x.layers {
+		if m.has(source) && m.Unreadable[source] == nil {
+			sources[source] = true
+		}
+	}
+	changed := false
+	for _, source := range slices.Sorted(maps.Keys(sources)) {
+		if x.adopt(c, source, m.Documents[source]) {
+			changed = true
+			x.save(c, save{source: source, document: m.Documents[source]})
+			report.Event(c, &messages.Event{Kind: "external", Object: source, Text: fmt.Sprintf("%d entries", x.layers[source].size())})
+		}
+	}
+	for source, err := range m.Unreadable {
+		x.problems[source] = err.Error()
+	}
+	for source := range x.problems {
+		if m.has(source) && m.Documents[source] == nil && m.Unreadable[source] == nil {
+			delete(x.problems, source)
+		}
+	}
+	// A source without a good document so far may be the owner of what is in VPP.
+	sources = map[string]bool{}
+	for _, source := range slices.Concat(slices.Sorted(maps.Keys(m.Documents)), slices.Sorted(maps.Keys(m.Unreadable))) {
+		sources[source] = x.layers[source] == nil
+	}
+	good := !slices.Contains(slices.Collect(maps.Values(sources)), true)
+	if first := good && !x.read[m.Family]; first || changed {
+		x.read[m.Family] = x.read[m.Family] || good
+		x.publish(c)
+	}
+}
+
+func (l *layered) size() int {
+	if l == nil {
+		return 0
+	}
+	return l.Size()
+}
+
+// merge is what all layers want together.
+func (x *externals) merge() *external.Merged {
+	var layers []*external.Layer
+	for _, source := range slices.Sorted(maps.Keys(x.layers)) {
+		layers = append(layers, x.layers[source].Layer)
+	}
+	return external.Merge(layers)
+}
+
+// publish sends the renderer what all layers want together.
+func (x *externals) publish(c *runtime.Context) {
+	x.issued++
+	merged := x.merge()
+	x.retire(merged)
+	x.wants = &Wants{Generation: x.issued, Merged: merged, Complete: x.complete(), Retired: x.retired}
+	x.tell(c)
+}
+
+// complete reports whether every source has been read.
+func (x *externals) complete() bool {
+	if x.config.SNAT.Enabled && !x.snat.known {
+		return false
+	}
+	if x.config.Sources == nil {
+		return true
+	}
+	for _, family := range x.config.Sources.Families() {
+		if !x.read[family] {
+			return false
+		}
+	}
+	return x.problems[problemSaved] == ""
+}
+
+// retire notes what is wanted, because VPP does not say whose it is when it is not wanted any more.
+func (x *externals) retire(merged *external.Merged) {
+	x.retired = x.retired.With(merged.Addresses(), merged.Roles())
+}
+
+// tell sends what is wanted, and again later if it is not acknowledged.
+func (x *externals) tell(c *runtime.Context) {
+	if x.wants == nil {
+		return
+	}
+	c.Send(c.PID(x.config.Renderer), x.wants)
+	if !x.retrying && !x.acknowledged() {
+		x.retrying = true
+		c.After(x.config.Retry, &retryTick{})
+	}
+}
+
+// save saves a document; one after the other, in their order.
+func (x *externals) save(c *runtime.Context, s save) {
+	x.saves = append(x.saves, s)
+	x.saveNext(c)
+}
+
+func (x *externals) saveNext(c *runtime.Context) {
+	if x.saving || len(x.saves) == 0 {
+		return
+	}
+	next := x.saves[0]
+	x.saves, x.saving = x.saves[1:], true
+	post, sources := c.Post(), x.config.Sources
+	c.Go("external-save", func(ctx context.Context) { post(&savedDocument{next, sources.Save(ctx, next.source, next.document)}) })
+}
+
+func (x *externals) saved(c *runtime.Context, m *savedDocument) {
+	x.saving = false
+	switch {
+	case m.ticket != 0:
+		x.Finish(c, m.ticket, m.err)
+	case m.err != nil:
+		c.Logger().Warn("cannot save external configuration", "source", m.source, "err", m.err)
+	}
+	x.saveNext(c)
+}
+
+// warn reports the health of the part, which is always good: the node serves what it should. A warning stands beside it.
+func (x *externals) warn(c *runtime.Context) {
+	reason := ""
+	if len(x.problems) > 0 {
+		first := slices.Min(slices.Collect(maps.Keys(x.problems)))
+		reason = strings.TrimSuffix(first, ":") + ": " + x.problems[first]
+	} else if n, e, why := x.failed(); n > 0 {
+		reason = fmt.Sprintf("%d entries are not in VPP, first %s of %s: %s", n, e.Name, e.Source, why)
+	}
+	if x.Last.GetReason() != reason {
+		x.Report(c, true, reason, 0)
+	}
+}
+
+// failed counts the entries that cannot be had, and returns the first one.
+func (x *externals) failed() (n int, first external.Entry, why string) {
+	if x.wants == nil {
+		return 0, first, ""
+	}
+	for _, e := range x.wants.Merged.Entries {
+		s := x.state(&e)
+		if s.State != Failed && s.State != Refused {
+			continue
+		}
+		if n++; n == 1 {
+			first, why = e, s.Why
+		}
+	}
+	return n, first, why
+}
+
+// state is what became of an entry, as far as it is known.
+func (x *externals) state(e *external.Entry) State {
+	switch {
+	case e.Shadowed:
+		return State{Shadowed, e.Owner, e.Why}
+	case e.Owner != "":
+		return State{Refused, e.Owner, e.Why}
+	case !x.acknowledged():
+		return State{State: Pending}
+	default:
+		return x.status.Entries[e.Name]
+	}
+}

@@ -1,0 +1,111 @@
+package external
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/external"
+)
+
+// Place is what dynamic SNAT depends on, from the interfaces actor; always complete and immutable.
+type Place struct {
+	// Set is the interface set.
+	Set *messages.InterfaceSet
+	// Hairpin is the twice-NAT address of the node.
+	Hairpin netip.Addr
+}
+
+// snatState is what external configuration knows of dynamic SNAT, which is a layer like others: its document follows from the place. Like
+// those it is saved, so that a restart neither takes anything away nor forgets what has to go when SNAT is switched off.
+type snatState struct {
+	known      bool // there was a Place
+	generation uint64
+	saved      []byte
+	why        string // there is none
+}
+
+// beginSNAT goes on from what was saved. Where SNAT is not wanted any more, it is still known what has to leave VPP.
+func (x *externals) beginSNAT(c *runtime.Context) {
+	last := x.layers[external.SourceSNAT]
+	if last == nil {
+		x.askPlace(c)
+		return
+	}
+	x.snat.saved = last.document
+	if x.config.SNAT.Enabled {
+		x.askPlace(c)
+		return
+	}
+	x.retire(external.Merge([]*external.Layer{last.Layer}))
+	x.adopt(c, external.SourceSNAT, nil)
+	report.Event(c, &messages.Event{Kind: "external", Object: external.SourceSNAT, Text: "switched off"})
+}
+
+// askPlace has the interfaces actor repeat its state.
+func (x *externals) askPlace(c *runtime.Context) {
+	if x.config.SNAT.Enabled {
+		c.Send(c.PID(address.Interfaces), &messages.Resync{Sibling: "external", Incarnation: c.Incarnation()})
+	}
+}
+
+// placed works out what SNAT wants, and says why where it wants nothing.
+func (x *externals) placed(c *runtime.Context, m *Place) {
+	if !x.loaded || m.Set.GetGeneration() < x.snat.generation {
+		return // beginSNAT asks for it
+	}
+	var document []byte
+	why := ""
+	doc, err := x.config.SNAT.Document(m.Set, m.Hairpin)
+	if err == nil {
+		document, err = json.Marshal(doc)
+	}
+	if err != nil {
+		document, why = nil, err.Error()
+	}
+	first := !x.snat.known
+	x.snat.known, x.snat.generation = true, m.Set.GetGeneration()
+	changed := x.adopt(c, external.SourceSNAT, document)
+	if why != "" {
+		x.problems[external.SourceSNAT] = "refused: " + why
+	}
+	if changed || why != x.snat.why {
+		report.Event(c, &messages.Event{Kind: "external", Object: external.SourceSNAT, Text: snatText(why), Error: why})
+		if why != "" {
+			c.Logger().Warn("dynamic SNAT is refused", "err", why)
+		}
+	}
+	x.snat.why = why
+	if changed && document != nil {
+		x.saveSNAT(c, document)
+	}
+	if first || changed {
+		x.publish(c)
+	}
+}
+
+func snatText(why string) string {
+	if why != "" {
+		return "refused, nothing is translated"
+	}
+	return "pods leave with an address of the node"
+}
+
+// forgetSNAT deletes what was saved when nothing of it is in VPP any more, not earlier: VPP does not say whose it is.
+func (x *externals) forgetSNAT(c *runtime.Context) {
+	gone := x.layers[external.SourceSNAT] == nil && (x.snat.known || !x.config.SNAT.Enabled)
+	if x.snat.saved != nil && gone && x.status != nil && x.status.Settled && x.acknowledged() {
+		x.saveSNAT(c, nil)
+	}
+}
+
+func (x *externals) saveSNAT(c *runtime.Context, document []byte) {
+	if !bytes.Equal(x.snat.saved, document) && x.config.Sources != nil {
+		x.save(c, save{source: external.SourceSNAT, document: document})
+	}
+	x.snat.saved = document
+}

@@ -1,0 +1,198 @@
+package health
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Config is what the healer is given. It is read-only.
+type Config struct {
+	// Expected are the parts without which the node is not ready, Advisory those that only add a warning.
+	Expected, Advisory []string
+	// Patience is how long a part may be wrong before the next step of the escalation.
+	Patience time.Duration
+	// Readiness is where the healer publishes; never nil.
+	Readiness *Readiness
+	// Observer counts.
+	Observer report.Observer
+	// Fatal ends the process when no step has helped; nil = it goes on. It must not block.
+	Fatal func(error)
+}
+
+// healer knows which parts of the agent do what they should and publishes readiness.
+type healer struct {
+	config     *Config
+	parts      map[string]heard
+	ready      bool
+	since      time.Time
+	unready    string // why not ready
+	logged     string // the reason that was logged last
+	turned     map[string]turn
+	escalation *escalation
+	started    time.Time
+	ticked     time.Time // the last look at all parts
+}
+
+// heard is the last report of a part.
+type heard struct {
+	*messages.Health
+	at time.Time
+}
+
+// turn is when a part last became what it is.
+type turn struct {
+	ok bool
+	at time.Time
+}
+
+// healthTick makes the healer look for parts without a heartbeat.
+type healthTick struct{}
+
+// New returns the actor.
+func New(config *Config) runtime.Behaviour { return &healer{config: config} }
+
+// Start satisfies runtime.Behaviour.
+func (h *healer) Start(c *runtime.Context) {
+	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
+	h.escalation, h.started, h.ticked = newEscalation(h.config.Patience), c.Now(), c.Now()
+	h.publish(c)
+	c.After(report.Heartbeat, &healthTick{})
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour: a node whose agent stops is not ready, whatever VPP still does.
+func (h *healer) Stop(c *runtime.Context) {
+	h.config.Readiness.store(Report{Since: c.Now(), Parts: []Part{{Name: "agent", Reason: "healer is down", Since: c.Now()}}})
+}
+
+// Receive satisfies runtime.Behaviour.
+func (h *healer) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Health:
+		h.parts[m.GetPart()] = heard{m, c.Now()}
+		h.publish(c)
+	case *report.Healed:
+		h.escalation.count(m.Part, m.Step, uint64(m.N))
+		h.config.Observer.Healed(m.Part, m.Step.String(), m.N)
+	case *Query:
+		c.Reply(h.page())
+	case *healthTick:
+		h.publish(c)
+		h.awake(c.Now())
+		h.heal(c)
+		if !h.ready {
+			h.log(c)
+		}
+		c.After(report.Heartbeat, &healthTick{})
+	}
+}
+
+// awake notices that its own time was late: the machine slept, the process was stopped, or the healer was held up. A part cannot recover in such
+// a time.
+func (h *healer) awake(now time.Time) {
+	if late := now.Sub(h.ticked) - report.Heartbeat; late > report.Heartbeat {
+		h.escalation.slept(late)
+	}
+	h.ticked = now
+}
+
+// publish computes readiness from scratch.
+func (h *healer) publish(c *runtime.Context) {
+	all := Report{Ready: true}
+	for _, name := range h.config.Expected {
+		part := h.judge(c, name)
+		if last, known := h.turned[name]; !known || last.ok != part.OK {
+			h.turned[name] = turn{part.OK, c.Now()}
+		}
+		part.Since = h.turned[name].at
+		all.Ready = all.Ready && part.OK
+		all.Parts = append(all.Parts, part)
+	}
+	all.Parts = append(all.Parts, h.advice(c)...)
+	slices.SortFunc(all.Parts, func(a, b Part) int { return strings.Compare(a.Name, b.Name) })
+	h.record(c, all)
+	all.Since = h.since
+	h.config.Readiness.store(all)
+}
+
+// judge says how a part is from its last report.
+func (h *healer) judge(c *runtime.Context, name string) Part {
+	last, known := h.parts[name]
+	if !known {
+		return Part{Name: name, Reason: "no report yet"}
+	}
+	part := Part{Name: name, OK: last.GetOk(), Reason: last.GetReason(), Epoch: last.GetEpoch()}
+	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
+		part.OK, part.Reason = false, "silent for "+silent.Round(time.Second).String()
+	} else if part.OK && h.behind(last.Health) {
+		part.OK, part.Reason = false, "interfaces are being programmed"
+	} else if part.OK && h.outdated(last.Health) {
+		part.OK = false
+	}
+	return part
+}
+
+// advice is what advisory parts report, as far as they have; their silence is a warning as well.
+func (h *healer) advice(c *runtime.Context) (parts []Part) {
+	for _, name := range h.config.Advisory {
+		last, known := h.parts[name]
+		if !known {
+			continue
+		}
+		part := Part{Name: name, OK: true, Reason: last.GetReason()}
+		if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
+			part.Reason = "silent for " + silent.Round(time.Second).String()
+		}
+		if _, turned := h.turned[name]; !turned {
+			h.turned[name] = turn{true, c.Now()}
+		}
+		part.Since = h.turned[name].at
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// log logs why the node is not ready, or that it is. While parts come up the reason changes with each of them: it is logged when it has lasted.
+func (h *healer) log(c *runtime.Context) {
+	if h.logged != h.unready || h.ready {
+		c.Logger().Info("readiness changed", "ready", h.ready, "reason", h.unready)
+	}
+	h.logged = h.unready
+}
+
+// behind reports whether a renderer has not carried out the interface set that the interfaces actor is sure of. That matters until the node
+// is ready; later on interfaces come and go all the time.
+func (h *healer) behind(renderer *messages.Health) bool {
+	return !h.ready && renderer.GetEpoch() > 0 && renderer.GetInterfaces() < h.parts["interfaces"].GetInterfaces()
+}
+
+// outdated reports whether a part is well with what the local mirror says although the source has delivered meanwhile.
+func (h *healer) outdated(part *messages.Health) bool {
+	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
+}
+
+// record logs changes of readiness and writes them into the journal.
+func (h *healer) record(c *runtime.Context, all Report) {
+	reasons := all.Reasons()
+	if all.Ready == h.ready && reasons == h.unready {
+		return
+	}
+	changed := all.Ready != h.ready
+	if changed {
+		h.since = c.Now()
+		text := "ready"
+		if !all.Ready {
+			text = "not ready"
+		}
+		report.Event(c, &messages.Event{Kind: "readiness", Text: text, Error: reasons})
+	}
+	h.ready, h.unready = all.Ready, reasons
+	if changed {
+		h.log(c)
+	}
+}

@@ -1,0 +1,56 @@
+package health
+
+import (
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Readiness is the one value the troupe publishes outside messages, so that /readyz has an answer even when actors hang. The healer
+// writes it; any goroutine may read it. The zero value says that the agent is starting.
+type Readiness struct{ report atomic.Pointer[Report] }
+
+// Report says whether the node serves what it should, part by part. It is immutable.
+type Report struct {
+	// Ready is true when every part is OK.
+	Ready bool
+	// Since is when Ready last changed.
+	Since time.Time
+	// Parts are ordered by name.
+	Parts []Part
+}
+
+// Part is the state of one part of the agent.
+type Part struct {
+	// Name of the part, for example "nat44".
+	Name string
+	// OK is true when the part does what it should.
+	OK bool
+	// Reason why not, one line; with OK, a warning or nothing.
+	Reason string
+	// Epoch of a renderer; 0 for others.
+	Epoch uint64
+	// Since is when OK last changed, or when the healer that says so started; zero only before the first report.
+	Since time.Time
+}
+
+// Load reads the last report; before the first one it says that the agent is starting.
+func (r *Readiness) Load() Report {
+	if p := r.report.Load(); p != nil {
+		return *p
+	}
+	return Report{Parts: []Part{{Name: "agent", Reason: "starting"}}}
+}
+
+func (r *Readiness) store(report Report) { r.report.Store(&report) }
+
+// Reasons joins what keeps the parts from being ready; "" when all are.
+func (r Report) Reasons() string {
+	var reasons []string
+	for _, p := range r.Parts {
+		if !p.OK {
+			reasons = append(reasons, p.Name+": "+p.Reason)
+		}
+	}
+	return strings.Join(reasons, "; ")
+}

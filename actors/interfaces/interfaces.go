@@ -1,0 +1,315 @@
+package interfaces
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	layers "github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/gate"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/vpp/interfaces"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Config is what the actor is given. It is read-only.
+type Config struct {
+	// NodeName is this node's name in Kubernetes.
+	NodeName string
+	// VPP is the connection.
+	VPP link.Caller
+	// Hints says that VPP's interfaces changed; may be nil. One pending hint is enough.
+	Hints <-chan struct{}
+	// NAT44 has the hairpin address, SNAT the settings of dynamic SNAT, which depends on the interface set.
+	NAT44 nat44.Config
+	SNAT  external.SNAT
+	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one save in at a time.
+	Attachments Store
+	StoreGate   *gate.Gate
+	// Receivers are the paths of the actors that are told the set.
+	Receivers []string
+	// RoleGivers are the names of the renderers that give interfaces their roles.
+	RoleGivers []string
+	// Rediscover is the longest time between two discoveries: addresses and routes of VPP have no events. While a pod of this node has no
+	// interface, and shortly after a change, discoveries follow each other after RediscoverSoon.
+	Rediscover, RediscoverSoon time.Duration
+	// Command is how long a command may take, and how long its rollback.
+	Command time.Duration
+}
+
+// interfacesActor derives the frontend/backend interface set from VPP, the pods of this node and the local endpoints. It keeps no counts:
+// each time something may have changed it discovers the interfaces again and sends the complete set if it differs.
+type interfacesActor struct {
+	report.Health
+	attachments
+	config     *Config
+	link       *messages.LinkState
+	input      *messages.NodeInput // the last one
+	pods       []*messages.Pod
+	addresses  []string // of this node, in Kubernetes
+	hairpin    netip.Addr
+	peers      []interfaces.Peer // only with SNAT
+	podsKnown  bool              // Kubernetes has delivered the pods
+	endpoints  *messages.LocalEndpoints
+	set        *messages.InterfaceSet
+	generation uint64    // of the last set
+	looking    bool      // a discovery is under way
+	again      bool      // something changed since it began
+	wake       func()    // cancels the timer of the next discovery
+	changed    time.Time // when the set changed last
+}
+
+// discovered is the result of one discovery.
+type discovered struct {
+	session uint64
+	version uint64 // of the attachments
+	set     *messages.InterfaceSet
+	err     error
+}
+
+// interfaceHint says that VPP reported an interface event.
+type interfaceHint struct{}
+
+// setBits is how many sets one incarnation of the actor can send.
+const setBits = 40
+
+// interfacesTick starts a discovery.
+type interfacesTick struct{}
+
+// New returns the actor.
+func New(config *Config) runtime.Behaviour {
+	i := &interfacesActor{Health: report.Health{Part: "interfaces"}, config: config, link: &messages.LinkState{}}
+	i.prepare()
+	return i
+}
+
+// Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
+func (i *interfacesActor) Start(c *runtime.Context) {
+	i.generation = c.Incarnation() << setBits
+	if hints := i.config.Hints; hints != nil {
+		post := c.Post()
+		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
+	}
+	i.Report(c, false, "VPP's interfaces are not known yet", 0)
+	i.load(c)
+	i.askLink(c)
+	for _, path := range []string{address.Registry, address.Watch} { // local endpoints, pods
+		c.Send(c.PID(path), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
+	}
+	i.Health.Start(c)
+	c.Ready()
+}
+
+// askLink has the link repeat its state.
+func (*interfacesActor) askLink(c *runtime.Context) {
+	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
+}
+
+func forwardHints(ctx context.Context, hints <-chan struct{}, post func(any)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hints:
+			post(&interfaceHint{})
+		}
+	}
+}
+
+// Stop satisfies runtime.Behaviour.
+func (i *interfacesActor) Stop(c *runtime.Context) { i.Interrupt(c) }
+
+// Receive satisfies runtime.Behaviour.
+func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
+	if i.handleCommand(c, msg) {
+		return
+	}
+	switch m := msg.(type) {
+	case *messages.LinkState:
+		i.linkChanged(c, m)
+	case *messages.NodeChanged:
+		i.nodeChanged(c, m.GetInput())
+	case *messages.LocalEndpoints:
+		if i.endpoints == nil || !slices.Equal(i.endpoints.GetAddresses(), m.GetAddresses()) {
+			i.endpoints = m
+			i.look(c)
+		}
+	case *interfaceHint:
+		i.look(c)
+	case *messages.Resync: // a later sibling, the registry, or the link has started
+		if m.GetSibling() == "link" {
+			i.askLink(c)
+		}
+		i.tell(c)
+	case *messages.RollCall:
+		i.tell(c)
+	case *interfacesTick:
+		i.wake = nil
+		i.look(c)
+	case *discovered:
+		i.found(c, m)
+	case *report.Beat:
+		i.Beat(c)
+	}
+}
+
+// nodeChanged takes what Kubernetes says of the node and its pods.
+func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
+	if in == i.input && i.podsKnown {
+		return // repeated
+	}
+	i.input = in
+	pods, addresses := in.GetPods(), in.GetSelf().GetAddresses()
+	same := slices.EqualFunc(i.pods, pods, func(a, b *messages.Pod) bool { return proto.Equal(a, b) })
+	same = !i.takePeers(in) && same
+	if !i.podsKnown || !same || !slices.Equal(i.addresses, addresses) {
+		i.pods, i.addresses, i.podsKnown = pods, addresses, true
+		i.look(c)
+	}
+}
+
+// takePeers notes what SNAT depends on besides the interfaces, and reports whether that has changed.
+func (i *interfacesActor) takePeers(in *messages.NodeInput) bool {
+	if !i.config.SNAT.Enabled {
+		return false
+	}
+	peers, hairpin := interfaces.Peers(i.config.NodeName, in.GetNodes()), i.config.NAT44.ForNode(in.GetSelf()).TwiceNAT
+	changed := hairpin != i.hairpin || !slices.Equal(i.peers, peers)
+	i.peers, i.hairpin = peers, hairpin
+	return changed
+}
+
+// linkChanged discovers the interfaces of a VPP, or over a connection, that was not known.
+func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState) {
+	if m.GetSession() < i.link.GetSession() {
+		return
+	}
+	fresh := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
+	i.link = m
+	if fresh {
+		i.look(c)
+	}
+	if down := "no connection to VPP"; !m.GetUp() && i.Last.GetReason() != down {
+		i.Reach = messages.Reach_REACH_NONE
+		i.Report(c, false, down, 0)
+	}
+}
+
+// look starts a discovery, or notes that another one is needed after the present one.
+func (i *interfacesActor) look(c *runtime.Context) {
+	switch {
+	case !i.link.GetUp():
+		return
+	case i.looking:
+		i.again = true
+		return
+	}
+	i.looking, i.again = true, false
+	session, post, vpp := i.link.GetSession(), c.Post(), i.config.VPP
+	in := interfaces.Input{
+		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
+		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
+	}
+	version := i.version
+	c.Go("discover", func(ctx context.Context) {
+		set, err := interfaces.Discover(ctx, vpp, in)
+		post(&discovered{session, version, set, err})
+	})
+}
+
+func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
+	i.looking = false
+	switch {
+	case m.session != i.link.GetSession(): // of an earlier VPP, worthless
+		i.again = true
+	case m.err != nil && i.link.GetUp():
+		i.Reach = messages.Reach_REACH_DOWNSTREAM
+		i.Report(c, false, m.err.Error(), 0) // the timer starts the next discovery
+	case m.err != nil:
+	default:
+		i.take(c, m.set, i.explains(m))
+	}
+	i.looked(c, m)
+	switch {
+	case i.again:
+		i.look(c)
+	case m.err == nil && m.version == i.version:
+		i.forget(c)
+	}
+	i.lookLater(c)
+}
+
+// lookLater has the next discovery come: soon, while a pod of this node has no interface or the set has just changed, because the routes of a CNI come
+// after the interface that VPP reports; seldom otherwise.
+func (i *interfacesActor) lookLater(c *runtime.Context) {
+	if i.wake != nil {
+		i.wake()
+	}
+	next := i.config.Rediscover
+	if i.unplaced() || c.Now().Sub(i.changed) < settling || i.Last.GetReach() == messages.Reach_REACH_DOWNSTREAM {
+		next = min(next, i.config.RediscoverSoon)
+	}
+	i.wake = c.After(next, &interfacesTick{})
+}
+
+// settling is how long after a change of the interface set others are likely.
+const settling = 10 * time.Second
+
+// unplaced reports whether a pod of this node has an address and no interface leads to it.
+func (i *interfacesActor) unplaced() bool {
+	placed := map[string]bool{}
+	for _, one := range i.set.GetInterfaces() {
+		for _, pod := range one.GetPods() {
+			placed[pod] = true
+		}
+	}
+	return slices.ContainsFunc(i.pods, func(p *messages.Pod) bool {
+		return len(p.GetAddresses()) > 0 && !p.GetHostNetwork() && !placed[p.GetNamespace()+"/"+p.GetName()]
+	})
+}
+
+// take adopts a set and sends it if it differs; cause is the command that it follows from, if any.
+func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
+	set.Generation, set.Cause = i.generation, i.set.GetCause()
+	if i.set == nil || !proto.Equal(i.set, set) {
+		i.generation++
+		set.Generation, set.Cause = i.generation, cause
+		i.set, i.changed = set, c.Now()
+		report.Event(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE, Cause: set.GetCause()})
+		i.tell(c)
+	}
+	switch {
+	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
+		i.Reach = messages.Reach_REACH_NONE
+		i.Report(c, false, podsUnknown, 0)
+	case i.podsKnown && !i.again && !i.Last.GetOk(): // a discovery that began before the last change says nothing of it
+		i.Interfaces = i.set.GetGeneration()
+		i.Reach = messages.Reach_REACH_NONE
+		i.Report(c, true, "", 0)
+	}
+}
+
+// podsUnknown is why the set is not complete while Kubernetes has not delivered.
+const podsUnknown = "the pods of this node are not known yet"
+
+// tell sends the set to its receivers.
+func (i *interfacesActor) tell(c *runtime.Context) {
+	if i.set == nil {
+		return
+	}
+	for _, path := range i.config.Receivers {
+		c.Send(c.PID(path), i.set)
+	}
+	if i.config.SNAT.Enabled && i.set.GetComplete() {
+		c.Send(c.PID(address.External), &layers.Place{Set: i.set, Hairpin: i.hairpin})
+	}
+}

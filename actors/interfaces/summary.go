@@ -1,0 +1,35 @@
+package interfaces
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// summary describes an interface set in one line for the journal.
+func summary(set *messages.InterfaceSet) string {
+	var frontends, backends []string
+	for _, i := range set.GetInterfaces() {
+		if i.GetFrontend() {
+			frontends = append(frontends, i.GetName())
+		}
+		if i.GetBackend() {
+			backends = append(backends, i.GetName())
+		}
+	}
+	return fmt.Sprintf("%d interfaces; frontends: %s; backends: %s",
+		len(set.GetInterfaces()), shortened(frontends), shortened(backends))
+}
+
+// shortened shortens a list for a line of text.
+func shortened(names []string) string {
+	const most = 12
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > most {
+		return strings.Join(names[:most], " ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, " ")
+}

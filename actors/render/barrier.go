@@ -1,0 +1,239 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// subscriber is one service that has rendered.
+type subscriber struct {
+	generation, hash uint64
+	view             *messages.ServiceView // nil: it is gone, and is forgotten when nothing of it is left in VPP
+	acked            *messages.RenderAck   // last acknowledgement; nil = none for what it rendered last
+}
+
+// barrier knows which services exist and which of them have not rendered what they should have. Nothing that an earlier run put into VPP may be removed
+// before all have.
+type barrier struct {
+	begun   *messages.Begin   // last list of the services; nil = none yet
+	awaited map[string]uint64 // services that have not rendered, with the generation that is awaited
+}
+
+// passed reports whether every service has rendered. On a provisional list it never is: there may be others.
+func (b *barrier) passed() bool {
+	return b.begun != nil && !b.begun.GetProvisional() && len(b.awaited) == 0
+}
+
+// listed reports whether a service is in the last list.
+func (b *barrier) listed(key string) bool {
+	_, found := slices.BinarySearch(b.begun.GetKeys(), key)
+	return found
+}
+
+// departed reports whether a Render is older than a list that does not have its service any more.
+func (b *barrier) departed(m *messages.Render) bool {
+	return b.begun != nil && m.GetView() != nil && m.GetGeneration() < b.begun.GetGeneration() && !b.listed(m.GetKey())
+}
+
+// rendered notes that a service has rendered a generation.
+func (b *barrier) rendered(key string, generation uint64) {
+	if awaited, waits := b.awaited[key]; waits && generation >= awaited {
+		delete(b.awaited, key)
+	}
+}
+
+// begin takes a list of the services. The first one, and the first that is not provisional, closes the barrier until every service in it has rendered its
+// generation; those that have not are asked.
+func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
+	if m.GetGeneration() < d.begun.GetGeneration() {
+		return
+	}
+	first := d.begun == nil
+	closes := first || d.begun.GetProvisional() && !m.GetProvisional()
+	d.begun = m
+	for i, key := range m.GetKeys() {
+		wanted := m.GetGenerations()[i]
+		if s := d.subscribers[key]; s != nil && s.generation >= wanted {
+			continue
+		}
+		if closes {
+			d.awaited[key] = wanted
+		}
+		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.kind.Name})
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.subscribers)) {
+		if s := d.subscribers[key]; s.view != nil && s.generation < m.GetGeneration() && !d.listed(key) { // it is gone
+			d.adopt(c, key, m.GetGeneration(), 0, nil)
+		}
+	}
+	maps.DeleteFunc(d.awaited, func(key string, _ uint64) bool { return !d.listed(key) })
+	d.surroundings(c)
+	switch {
+	case closes:
+		report.Event(c, &messages.Event{
+			Kind: "resync", Object: d.kind.Name, Method: messages.Method_METHOD_FULL_RESYNC,
+			Text: fmt.Sprintf("epoch begun with %d services, %d still silent", len(m.GetKeys()), len(d.awaited)),
+		})
+		if first {
+			d.answerEach(c, slices.Sorted(maps.Keys(d.subscribers))) // approximations depend on the node
+		}
+	case m.GetRollCall():
+		d.repeatAcks(c)
+	}
+}
+
+// render adopts what a service wants and answers at once with what is known.
+func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
+	key := m.GetKey()
+	s := d.subscribers[key]
+	if s != nil && m.GetGeneration() < s.generation || s == nil && d.departed(m) {
+		return // older than what the service, or the list of services, has said since
+	}
+	d.rendered(key, m.GetGeneration())
+	switch {
+	case s == nil && m.GetView() == nil:
+		c.Send(c.PID(address.Service(key)), &messages.RenderAck{
+			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.kind.Name, State: messages.RenderState_RENDER_RETIRED,
+		})
+	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
+		s.generation, s.acked = m.GetGeneration(), nil
+		d.answer(c, key)
+	default:
+		d.adopt(c, key, m.GetGeneration(), m.GetHash(), m.GetView())
+	}
+}
+
+// adopt changes what a service wants; nil = nothing any more. Objects that VPP is known to hold as they are wanted now need no work, and the answer
+// says so.
+func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint64, view *messages.ServiceView) {
+	s := d.subscribers[key]
+	if s == nil {
+		s = &subscriber{}
+		d.subscribers[key] = s
+	}
+	s.generation, s.hash, s.view = generation, hash, view
+	before := d.adapter.Objects(key)
+	changed := d.adapter.Plan(key, view)
+	concerned := map[string]bool{key: true}
+	for _, k := range before {
+		d.concern(k, concerned)
+	}
+	d.touch(changed, concerned)
+	d.queue.leave(key, before)
+	if d.known && d.work == nil {
+		for _, k := range d.adapter.Objects(key) {
+			if d.queue.dirty[k] && d.adapter.InSync(k) {
+				d.queue.clean(k)
+			}
+		}
+	}
+	d.answerEach(c, slices.Sorted(maps.Keys(concerned)))
+}
+
+// touch has objects looked at of which something else is wanted now, and enters the services that they concern.
+func (d *Driver[K]) touch(changed []K, concerned map[string]bool) {
+	for _, k := range changed {
+		d.queue.touch(k)
+		d.concern(k, concerned)
+	}
+}
+
+// concern enters the services whose acknowledgement depends on an object.
+func (d *Driver[K]) concern(k K, services map[string]bool) {
+	for _, name := range d.adapter.Services(k) {
+		services[name] = true
+	}
+}
+
+// answer acknowledges a service, if that is news.
+func (d *Driver[K]) answer(c *runtime.Context, key string) {
+	s := d.subscribers[key]
+	if s == nil {
+		return
+	}
+	ack := d.acknowledgement(key, s)
+	if s.acked != nil && proto.Equal(s.acked, ack) {
+		return
+	}
+	s.acked = ack
+	c.Send(c.PID(address.Service(key)), ack)
+	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
+		delete(d.subscribers, key)
+		delete(d.queue.leaving, key)
+	}
+}
+
+// acknowledgement says what became of a service in VPP, as far as it is known.
+func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderAck {
+	ack := &messages.RenderAck{
+		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.kind.Name, State: messages.RenderState_RENDER_IN_SYNC,
+	}
+	left := d.queue.left(key) && d.adapter.Left(key)
+	switch {
+	case !d.known:
+		ack.State, ack.Error = messages.RenderState_RENDER_PENDING, "waiting for VPP"
+	case s.view == nil && left:
+		ack.State = messages.RenderState_RENDER_RETIRED
+	}
+	for _, k := range d.adapter.Objects(key) {
+		switch owner := d.adapter.Owner(k); owner {
+		case "", key:
+			d.queue.acknowledge(ack, k, d.queue.Dirty(k))
+		default:
+			ack.Conflicts = append(ack.Conflicts, &messages.Conflict{Frontend: k.String(), Owner: owner})
+		}
+	}
+	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) { // until it has gone the service is served as before
+		d.queue.acknowledge(ack, k, true)
+	}
+	d.adapter.Acknowledge(ack, key, d.known)
+	if d.begun == nil {
+		ack.Approximations = nil // they depend on the node
+	}
+	return ack
+}
+
+// answerEach acknowledges services, if that is news.
+func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
+	slices.Sort(services)
+	for _, name := range slices.Compact(services) {
+		d.answer(c, name)
+	}
+}
+
+// answerFor acknowledges the services that objects concern, and those that are leaving.
+func (d *Driver[K]) answerFor(c *runtime.Context, keys []K) {
+	if len(keys)+len(d.queue.leaving) == 0 {
+		return
+	}
+	services := map[string]bool{}
+	for _, k := range keys {
+		d.concern(k, services)
+	}
+	for name := range d.queue.leaving {
+		services[name] = true
+	}
+	d.answerEach(c, slices.Sorted(maps.Keys(services)))
+}
+
+// answerAll acknowledges every service.
+func (d *Driver[K]) answerAll(c *runtime.Context) {
+	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
+}
+
+// repeatAcks sends every last acknowledgement again.
+func (d *Driver[K]) repeatAcks(c *runtime.Context) {
+	for _, key := range slices.Sorted(maps.Keys(d.subscribers)) {
+		if ack := d.subscribers[key].acked; ack != nil {
+			c.Send(c.PID(address.Service(key)), ack)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// condition is what keeps a renderer from being in sync: words that do not change while it lasts, and the details, which are only worked out when they
+// are reported. The zero value is none.
+type condition struct {
+	cause   string
+	details func() string // nil: the cause says it all
+	reach   messages.Reach
+}
+
+// What keeps renderers from being in sync.
+const (
+	causeLink       = "no connection to VPP"
+	causeRefused    = "VPP refused"
+	causeServices   = "the services are not known yet"
+	causeSilent     = "services have not rendered"
+	causeInterfaces = "VPP's interfaces are not known yet"
+	causeFailed     = "refused by VPP"
+	causeWork       = "being programmed"
+	causeSettings   = "settings and interfaces are being programmed"
+	causeLeftovers  = "objects of earlier runs are being removed"
+	causeInSync     = "in sync"
+)
+
+// report reports the health of the renderer when it has changed. With a warning it is in sync nevertheless.
+func (d *Driver[K]) report(c *runtime.Context) {
+	settled := d.adapter.Settings()
+	if d.resting() && settled {
+		d.damaged, d.once = false, d.once || d.opened
+	}
+	warning := d.adapter.Warning()
+	switch {
+	case warning != "":
+	case d.begun.GetProvisional():
+		warning = report.FromMirror
+	case d.fromMirror():
+		d.cause = "" // the warning has to go
+	}
+	is := d.condition(settled)
+	if d.Reach = is.reach; is.cause == d.cause && d.Interfaces == d.Last.GetInterfaces() && d.RefusedSet == d.Last.GetRefusedSet() {
+		return
+	}
+	d.cause = is.cause
+	ok, reason := is.cause == causeInSync, is.cause
+	switch {
+	case ok:
+		reason = warning
+	case is.details != nil:
+		reason = is.details()
+	}
+	if !d.Current(ok, reason) {
+		d.Report(c, ok, reason, c.Incarnation())
+	}
+}
+
+// fromMirror reports whether the renderer was last in sync with what the local mirror says, and not with the cluster.
+func (d *Driver[K]) fromMirror() bool { return d.Last.GetReason() == report.FromMirror }
+
+// resting reports whether nothing is left to do. On a provisional list what waits for the barrier does not count.
+func (d *Driver[K]) resting() bool {
+	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && len(d.queue.next) == 0
+}
+
+// condition is the first thing that is not as it should be. Once in sync, ordinary changes do not take readiness away: VPP holds what was wanted a moment
+// ago. What was modified outside of the agent does.
+func (d *Driver[K]) condition(settled bool) condition {
+	const downstream = messages.Reach_REACH_DOWNSTREAM
+	unready := !d.Last.GetOk() || d.damaged || d.fromMirror()
+	switch {
+	case !d.link.GetUp():
+		return condition{cause: causeLink}
+	case !d.known:
+		return condition{reasonUnknown, d.unknown, downstream}
+	case d.refused != nil:
+		return condition{causeRefused, d.refused.Error, downstream}
+	case d.begun == nil:
+		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
+	case len(d.awaited) > 0:
+		return condition{causeSilent, d.silent, messages.Reach_REACH_OBJECT}
+	case !d.located():
+		return condition{cause: causeInterfaces}
+	case len(d.queue.failed) > 0:
+		return condition{causeFailed, d.failures, messages.Reach_REACH_OBJECT}
+	case !d.resting() && unready:
+		return condition{causeWork, func() string { return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork) }, downstream}
+	case !settled && unready:
+		return condition{cause: causeSettings, reach: downstream}
+	case !d.swept && unready && !d.begun.GetProvisional():
+		return condition{cause: causeLeftovers, reach: downstream}
+	}
+	return condition{cause: causeInSync}
+}
+
+// unknown says why it is not known what VPP holds, as far as there is more to say.
+func (d *Driver[K]) unknown() string {
+	if d.refused != nil {
+		return reasonUnknown + ": " + d.refused.Error()
+	}
+	return reasonUnknown
+}
+
+// silent says which services are awaited.
+func (d *Driver[K]) silent() string {
+	return fmt.Sprintf("%d %s, first %s", len(d.awaited), causeSilent, slices.Min(slices.Collect(maps.Keys(d.awaited))))
+}
+
+// failures says what VPP refused.
+func (d *Driver[K]) failures() string {
+	k, err := d.queue.firstFailure()
+	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed), d.kind.Noun, causeFailed, k, err)
+}

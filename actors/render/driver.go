@@ -1,0 +1,240 @@
+package render
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// batchSize is how many objects are brought to VPP in one batch: several of its request windows, short enough to stay responsive.
+const batchSize = 1024
+
+// Config is what a Driver is given. It is read-only and shared by all renderers.
+type Config struct {
+	// VPP is the connection.
+	VPP link.Caller
+	// Observer counts.
+	Observer report.Observer
+	// Tick is the interval at which refused objects are tried again, if there are any.
+	Tick time.Duration
+	// Backoff is the first delay after VPP refused something; it doubles up to 30 s.
+	Backoff time.Duration
+	// DriftCheckOverdue is how long a drift check waits for work to end.
+	DriftCheckOverdue time.Duration
+}
+
+// Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue, the barrier, the acknowledgements and the session
+// with VPP; the difference between desired and actual objects goes to VPP in batches, one at a time, over one stream.
+//
+// What VPP holds is unknown at the start, after VPP was away and after an operation without an answer; then it is read. Nothing that an earlier run
+// put there is removed before every service has rendered. Requests of a predecessor cannot interfere: they stand before the read in the same stream.
+type Driver[K Key] struct {
+	report.Health
+	barrier
+	session
+	config      *Config
+	kind        Kind
+	adapter     Adapter[K]
+	queue       *queue[K]
+	subscribers map[string]*subscriber
+	set         *messages.InterfaceSet // complete; nil = none yet
+	known       bool                   // the adapter knows what VPP holds
+	swept       bool                   // since the last read: the barrier has been passed and leftovers of earlier runs are in the queue
+	opened      bool                   // the barrier has been passed once
+	work        *work                  // under way; nil = none
+	warning     string                 // of the adapter, when the services were acknowledged last
+	cause       string                 // of the last condition that was reported
+	ticking     bool                   // a tick is under way
+}
+
+// tick tries again what VPP refused.
+type tick struct{}
+
+// New returns the actor of a renderer.
+func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
+	kind := adapter.Kind()
+	d := &Driver[K]{
+		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter),
+		subscribers: map[string]*subscriber{}, barrier: barrier{awaited: map[string]uint64{}},
+		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
+	}
+	if kind.GivesRoles {
+		d.Also = address.Interfaces
+	}
+	adapter.Bind(progress[K]{d.queue, &d.session})
+	return d
+}
+
+// progress is what the adapter sees.
+type progress[K Key] struct {
+	*queue[K]
+	session *session
+}
+
+// Refused satisfies Progress.
+func (p progress[K]) Refused() (err error, times int) { //nolint:revive // the error is the answer, not the outcome
+	return p.session.refused, p.session.times
+}
+
+// Read satisfies Progress.
+func (p progress[K]) Read(reason string) { p.session.verify = reason }
+
+// Start satisfies runtime.Behaviour: the registry, the link and the interfaces actor are asked for what the renderer needs.
+func (d *Driver[K]) Start(c *runtime.Context) {
+	c.Send(c.PID(address.Registry), &messages.RenderUp{Renderer: d.kind.Name})
+	d.askSiblings(c)
+	d.Health.Start(c)
+	d.report(c)
+	c.Ready()
+}
+
+// askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their state.
+func (d *Driver[K]) askSiblings(c *runtime.Context) {
+	for _, path := range []string{address.Link, address.Interfaces, address.External} {
+		c.Send(c.PID(path), &messages.Resync{Sibling: d.kind.Name, Incarnation: c.Incarnation()})
+	}
+}
+
+// Stop satisfies runtime.Behaviour: VPP keeps what it has.
+func (*Driver[K]) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Render:
+		d.render(c, m)
+	case *messages.Begin:
+		d.begin(c, m)
+	case *messages.LinkState:
+		d.connection(c, m)
+	case *messages.InterfaceSet:
+		d.interfaces(c, m)
+	case *messages.Verify:
+		d.ask(m, c.Now())
+	case *messages.Resync: // an earlier sibling has a new incarnation
+		d.askSiblings(c)
+	case *readDone:
+		d.read(c, m)
+	case *applied[K]:
+		d.applied(c, m)
+	case *tick:
+		d.tick(c)
+	case *report.Beat:
+		d.cause = "" // the numbers in the reason may have changed
+		d.report(c)
+		d.Beat(c)
+		return
+	case *RowsQuery:
+		c.Reply(d.rows(m))
+		return
+	case *DiffQuery:
+		d.diff(c)
+		return
+	case *diffDone:
+		c.Send(m.to, m.page)
+		return
+	default:
+		d.other(c, msg)
+	}
+	d.pump(c)
+	d.report(c)
+	d.adapter.After(c, d.known)
+}
+
+// other gives a message to the adapter.
+func (d *Driver[K]) other(c *runtime.Context, msg any) {
+	handled, changed, services := d.adapter.Handle(c, msg)
+	if handled {
+		d.changed(c, changed, services)
+	}
+}
+
+// changed has objects looked at of which something else is wanted now, and acknowledges the services that this concerns.
+func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) {
+	concerned := map[string]bool{}
+	for _, name := range services {
+		concerned[name] = true
+	}
+	d.touch(changed, concerned)
+	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
+}
+
+// connection takes the state of the connection: what VPP holds is not known on another one, and what it refused means nothing when it has restarted.
+func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
+	lost, restarted := d.linkChanged(m)
+	if lost || restarted {
+		d.known = false
+		d.adapter.Forget(restarted)
+	}
+	if restarted {
+		d.queue.resetAll()
+		d.surroundings(c)
+	}
+}
+
+// interfaces adopts the interface set when all is known about it: a role that comes later would have every row walked for it and leave entries in VPP's
+// forwarding table, and a client of an unknown interface would be dropped or let in.
+func (d *Driver[K]) interfaces(c *runtime.Context, m *messages.InterfaceSet) {
+	if m.GetComplete() && m.GetGeneration() > d.set.GetGeneration() {
+		d.set = m
+		d.surroundings(c)
+	}
+}
+
+// located reports whether the interfaces of the connected VPP are known.
+func (d *Driver[K]) located() bool { return d.set != nil && d.set.GetBoot() == d.link.GetBoot() }
+
+// surroundings gives the adapter what planning depends on besides the services.
+func (d *Driver[K]) surroundings(c *runtime.Context) {
+	s := Surroundings{Begin: d.begun}
+	if d.located() {
+		s.Set = d.set
+	}
+	d.changed(c, d.adapter.Surroundings(s), nil)
+}
+
+// pump starts the next piece of work, if there is any and VPP is there.
+func (d *Driver[K]) pump(c *runtime.Context) {
+	now := c.Now()
+	switch {
+	case d.work != nil || !d.open(now):
+	case !d.known || d.doubtful(now):
+		d.startRead(c)
+	case d.located() && d.begun != nil:
+		if d.passed() && !d.swept {
+			d.sweep(c)
+		}
+		changed, services := d.adapter.Settle(d.passed())
+		d.changed(c, changed, services)
+		d.startBatch(c)
+		for d.work == nil && d.queue.unblock(d.passed()) {
+			d.startBatch(c)
+		}
+		if d.work == nil && !d.check.IsZero() {
+			d.startRead(c)
+		}
+	}
+	d.tickLater(c)
+}
+
+// tickLater has the next tick come while something waits for its time.
+func (d *Driver[K]) tickLater(c *runtime.Context) {
+	waits := len(d.queue.failed) > 0 || d.link.GetUp() && (d.refused != nil || d.verify != "" || d.delayed.After(c.Now()))
+	if waits && !d.ticking {
+		d.ticking = true
+		c.After(max(d.config.Tick, d.config.Backoff), &tick{})
+	}
+}
+
+// tick tries what VPP refused: what is due, and a half-open probe of each refusal class.
+func (d *Driver[K]) tick(c *runtime.Context) {
+	d.ticking = false
+	d.queue.retry(c.Now())
+	d.queue.probe()
+}

@@ -1,0 +1,278 @@
+package nat44
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// reading is what was read of VPP.
+type reading struct {
+	state     *nat44.State
+	withLists bool       // the access lists were read
+	lists     *acl.State // nil = VPP has none, because the plugin is not loaded
+}
+
+// Forget satisfies render.Adapter.
+func (a *adapter) Forget(bool) {
+	a.have, a.outside.stale = nil, true
+	a.ranges.Forget()
+}
+
+// Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may be changed outside of the agent.
+func (a *adapter) Reader(known bool) func(context.Context, link.Caller) (any, error) {
+	withLists := !known || !a.ranges.Known() || a.ranges.Needed()
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		state, err := nat44.Read(ctx, vpp)
+		if err != nil || !withLists {
+			return &reading{state: state}, err
+		}
+		held, err := readLists(ctx, vpp)
+		return &reading{state, true, held}, err
+	}
+}
+
+// readLists reads the access lists; nil = VPP cannot have any.
+func readLists(ctx context.Context, vpp link.Caller) (*acl.State, error) {
+	held, err := acl.Read(ctx, vpp)
+	if errors.Is(err, link.ErrUnsupported) {
+		return nil, nil //nolint:nilnil // no access lists is an answer
+	}
+	return held, err
+}
+
+// Adopt satisfies render.Adapter.
+func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] {
+	m := read.(*reading) //nolint:forcetypeassert // Reader made it
+	found := render.Comparison[object]{}
+	before := a.have
+	m.state.Inherit(before)
+	a.settings, a.outside.stale = false, true
+	found.Changed = a.claims.Change(a.claims.Keys(), func() { a.have = m.state })
+	if before == nil || !maps.Equal(before.Foreign, m.state.Foreign) {
+		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
+	}
+	if m.withLists {
+		availability, drifted := a.ranges.Adopt(m.lists)
+		if availability {
+			found.Services = a.ranges.Services()
+			found.Changed = append(found.Changed, a.planAgain(found.Services)...)
+		}
+		if drifted {
+			found.Drifted = append(found.Drifted, missingLists)
+		}
+		found.Services = append(found.Services, a.ranges.Compare()...)
+	}
+	found.Differing = a.differing(passed)
+	if known && before != nil {
+		found.Drifted = append(found.Drifted, a.drifted(before)...)
+		found.Settings = a.strayed(before)
+	}
+	return found
+}
+
+// differing lists the objects that are not as wanted; what no service wants waits for the barrier.
+func (a *adapter) differing(passed bool) (keys []object) {
+	for k := range a.have.Rows {
+		o := rowOf(k)
+		if want := a.wanted(o); want == nil && passed && !a.spares(o) || want != nil && !a.rowInSync(o) {
+			keys = append(keys, o)
+		}
+	}
+	for k := range a.claims.All() {
+		if _, held := a.have.Rows[k.Key]; !held {
+			keys = append(keys, k)
+		}
+	}
+	if a.ranges.Needed() {
+		keys = append(keys, missingLists, extraLists)
+	}
+	return keys
+}
+
+// drifted lists the rows that VPP did not hold as believed.
+func (a *adapter) drifted(before *nat44.State) (changed []object) {
+	for k, old := range before.Rows {
+		if now, held := a.have.Rows[k]; !held || !now.Equal(old) {
+			changed = append(changed, rowOf(k))
+		}
+	}
+	for k := range a.have.Rows {
+		if _, held := before.Rows[k]; !held {
+			changed = append(changed, rowOf(k))
+		}
+	}
+	return changed
+}
+
+// strayed counts the settings and roles that have to be set again although VPP had them. Addresses that NAT44 has left behind are its own doing.
+func (a *adapter) strayed(before *nat44.State) (n int) {
+	if a.set == nil {
+		return 0
+	}
+	want := a.settingsWanted()
+	open := map[nat44.Op]nat44.Roles{} // roles by what is done with them; VPP may have taken some and refused the others
+	for _, op := range nat44.DiffGlobals(before, want) {
+		roles := op.Roles
+		op.Roles = 0
+		open[op] |= roles
+	}
+	for _, op := range nat44.DiffGlobals(a.have, want) {
+		roles := op.Roles
+		op.Roles = 0
+		if expected, still := open[op]; op.Verb != nat44.Withdraw && (!still || roles&^expected != 0) {
+			n++
+		}
+	}
+	return n
+}
+
+// InSync satisfies render.Adapter.
+func (a *adapter) InSync(k object) bool {
+	switch k.part {
+	case lists:
+		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Additions()) == 0
+	case surplus:
+		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Removals(a.rowDirty)) == 0
+	default:
+		return a.rowInSync(k)
+	}
+}
+
+// rowInSync reports whether VPP holds a row as it is wanted, or one that may not be removed yet.
+func (a *adapter) rowInSync(k object) bool {
+	want := a.wanted(k)
+	return len(nat44.DiffRow(a.held(k), want)) == 0 || want == nil && a.spares(k)
+}
+
+// Leftovers satisfies render.Adapter.
+func (a *adapter) Leftovers() (keys []object) {
+	a.settings = false
+	for k := range a.have.Rows {
+		if o := rowOf(k); a.wanted(o) == nil && !a.spares(o) {
+			keys = append(keys, o)
+		}
+	}
+	return keys
+}
+
+// Gate satisfies render.Adapter. Access lists come before rows and roles, so that no client gets in that a service keeps out; what they drop too much
+// goes when the rows are as wanted.
+func (a *adapter) Gate(k object, passed bool) render.Gate {
+	switch k.part {
+	case lists:
+		if !a.ranges.Known() {
+			return render.Blocked
+		}
+		return render.Open
+	case surplus:
+		switch {
+		case !passed:
+			return render.Closed
+		case !a.ranges.Known() || a.listsPending() || a.rowsPending() > 0:
+			return render.Blocked
+		}
+		return render.Open
+	}
+	want := a.wanted(k)
+	switch {
+	case a.listsPending(), want != nil && a.ranges.Missing(k.Key):
+		return render.Blocked
+	case passed, want != nil && !a.anothers(k, want):
+		return render.Open
+	}
+	return render.Closed
+}
+
+// listsPending reports whether access lists are being programmed; what VPP refused holds up only the rows that it is for.
+func (a *adapter) listsPending() bool {
+	err, _ := a.progress.Refusal(missingLists)
+	return a.progress.Dirty(missingLists) && err == nil
+}
+
+// rowsPending counts the rows that are being worked on.
+func (a *adapter) rowsPending() int {
+	n := a.progress.Pending()
+	for _, k := range []object{missingLists, extraLists} {
+		if err, _ := a.progress.Refusal(k); a.progress.Dirty(k) && err == nil {
+			n--
+		}
+	}
+	return n
+}
+
+// anothers reports whether the row that VPP holds under a key is of another service than the one that wants it now. Before the barrier the
+// other one may still render and own the address: to change the row then would cut its connections for nothing.
+func (a *adapter) anothers(k object, want *nat44.Row) bool {
+	held := a.held(k)
+	return held != nil && !want.SameService(held)
+}
+
+// Summary satisfies render.Adapter.
+func (a *adapter) Summary() string {
+	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows), len(a.have.Foreign))
+}
+
+// Diff satisfies render.Adapter.
+func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
+	want := a.settingsWanted()
+	want.Rows = map[frontend.Key]nat44.Row{}
+	for k, r := range a.claims.All() {
+		want.Rows[k.Key] = r
+	}
+	if a.have != nil {
+		for k, r := range a.have.Rows {
+			if _, wanted := want.Rows[k]; !wanted && a.spares(rowOf(k)) {
+				want.Rows[k] = r
+			}
+		}
+	}
+	diffLists := a.ranges.Diff(sweep)
+	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
+		state, err := nat44.Read(ctx, vpp)
+		if err != nil {
+			return nil, err
+		}
+		for _, op := range nat44.Diff(state, want, sweep) {
+			operations = append(operations, op.Describe())
+		}
+		if diffLists == nil {
+			return operations, nil
+		}
+		held, err := readLists(ctx, vpp)
+		if err != nil || held == nil {
+			return operations, err
+		}
+		for _, op := range diffLists(held) {
+			operations = append(operations, op.Describe())
+		}
+		return operations, nil
+	}
+}
+
+// Rows satisfies render.Adapter.
+func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
+	plan := a.plans[service]
+	if plan == nil {
+		return nil, nil
+	}
+	for i := range plan.Rows {
+		r, is := plan.Rows[i], (*nat44.Row)(nil)
+		if known {
+			is = a.held(rowOf(r.Key))
+		}
+		wanted = append(wanted, r.Beside(is).State(false, nil))
+		if owner := a.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
+			held = append(held, is.State(true, nil))
+		}
+	}
+	return wanted, held
+}

@@ -1,0 +1,222 @@
+package nat44
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Name of the renderer.
+const Name = "nat44"
+
+// adapter renders services as NAT44 rows with access lists in front of them, and external configuration as rows, addresses and roles.
+type adapter struct {
+	config   nat44.Config // as configured
+	planned  nat44.Config // completed for the node
+	progress render.Progress[object]
+	views    map[string]*messages.ServiceView
+	plans    map[string]*nat44.ServicePlan
+	claims   *render.Claims[object, nat44.Row, nat44.Row]
+	ranges   *sourceranges.Ranges
+	outside  outside
+
+	set      *messages.InterfaceSet // nil = not known
+	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
+	passed   bool                   // the barrier had been passed when Settle was called last
+
+	have     *nat44.State // nil = nothing is believed of this VPP
+	settings bool         // settings and roles are in VPP
+	refused  string       // why VPP refused roles
+}
+
+var _ render.Adapter[object] = (*adapter)(nil)
+
+// New returns the adapter. An unset TwiceNAT is derived from the node.
+func New(config nat44.Config) render.Adapter[object] {
+	a := &adapter{
+		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
+		ranges: sourceranges.New(), outside: newOutside(),
+	}
+	a.claims = render.NewClaims(compare, a.resolve, nat44.Row.Equal)
+	return a
+}
+
+// Kind satisfies render.Adapter.
+func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "rows", GivesRoles: true} }
+
+// Compare satisfies render.Adapter.
+func (*adapter) Compare(a, b object) int { return compare(a, b) }
+
+// Bind satisfies render.Adapter.
+func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
+
+// resolve says whose row is installed: nobody's where the key is in VPP and not ours, else that of the oldest service.
+func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
+	if a.have != nil {
+		if _, foreign := a.have.Foreign[k.Key]; foreign {
+			return nat44.Row{}, false
+		}
+	}
+	return claims[0].Value, true
+}
+
+// Plan satisfies render.Adapter.
+func (a *adapter) Plan(service string, view *messages.ServiceView) []object {
+	a.ranges.Plan(service, view)
+	if a.views[service] = view; view == nil {
+		delete(a.views, service)
+	}
+	return a.plan(service)
+}
+
+// plan translates one view into rows and claims them.
+func (a *adapter) plan(service string) (changed []object) {
+	view := a.views[service]
+	if view == nil {
+		delete(a.plans, service)
+		changed = a.claims.Set(service, 0, nil)
+	} else {
+		config := a.planned
+		config.Guarded = a.ranges.Guarded(service)
+		plan := nat44.Plan(view, config)
+		a.plans[service] = plan
+		wishes := make(map[object]nat44.Row, len(plan.Rows))
+		for _, r := range plan.Rows {
+			wishes[rowOf(r.Key)] = r
+		}
+		changed = a.claims.Set(service, view.GetCreated(), wishes)
+	}
+	for _, k := range changed {
+		a.ranges.OwnerChanged(k.Key)
+		a.outside.stale = true
+	}
+	return changed
+}
+
+// planAgain translates services once more, because something changed that planning depends on.
+func (a *adapter) planAgain(services []string) (changed []object) {
+	for _, service := range services {
+		changed = append(changed, a.plan(service)...)
+	}
+	return changed
+}
+
+// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces.
+func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
+	if s.Begin != nil {
+		if planned := a.config.ForNode(s.Begin.GetNode().GetNode()); !planned.Equal(a.planned) {
+			a.replaceHairpin(planned.TwiceNAT)
+			a.planned, a.settings = planned, false
+			changed = a.planAgain(slices.Sorted(maps.Keys(a.views)))
+		}
+	}
+	if s.Set != nil && s.Set != a.set {
+		a.ranges.Interfaces(a.set, s.Set)
+		if !a.ranges.Known() {
+			a.progress.Read("an interface with access lists has changed")
+		}
+		a.set, a.settings, a.outside.stale = s.Set, false, true
+	}
+	return changed
+}
+
+// replaceHairpin notes that the twice-NAT address in use has to go when another one is.
+func (a *adapter) replaceHairpin(now netip.Addr) {
+	old := a.planned.TwiceNAT
+	a.hairpins = slices.DeleteFunc(a.hairpins, func(h netip.Addr) bool { return h == now })
+	if old.IsValid() && old != now && !slices.Contains(a.hairpins, old) {
+		a.hairpins = append(a.hairpins, old)
+	}
+}
+
+// Settle satisfies render.Adapter: it puts the rules of the access lists together, whose owners depend on the barrier too.
+func (a *adapter) Settle(passed bool) (changed []object, services []string) {
+	if passed && !a.passed {
+		a.ranges.OwnersChanged() // a service that has not rendered before the barrier owns nothing
+	}
+	a.passed = passed
+	if a.ranges.Stale() {
+		plans, moved := a.ranges.Fit()
+		changed = a.planAgain(moved)
+		services = append(moved, a.ranges.Merge(plans, a.rulesOf)...)
+	}
+	if a.ranges.News() && a.ranges.Needed() {
+		changed = append(changed, missingLists, extraLists)
+	}
+	if a.ranges.Waiting(a.rowDirty) && !a.progress.Dirty(extraLists) {
+		changed = append(changed, extraLists)
+	}
+	return changed, services
+}
+
+// rowDirty reports whether a row may not be as wanted.
+func (a *adapter) rowDirty(k frontend.Key) bool { return a.progress.Dirty(rowOf(k)) }
+
+// rulesOf is the service whose rules count at a frontend. As long as VPP holds the row of another one there that may still render and own it, there is
+// none: its clients would be dropped by rules that are not its own.
+func (a *adapter) rulesOf(k frontend.Key) (service string, claimed bool) {
+	if a.have != nil && !a.passed {
+		held, want := a.held(rowOf(k)), a.wanted(rowOf(k))
+		if held != nil && (want == nil || !want.SameService(held)) {
+			return "", true
+		}
+	}
+	if a.have != nil {
+		if _, foreign := a.have.Foreign[k]; foreign {
+			return "", true
+		}
+	}
+	first, claimed := a.claims.First(rowOf(k))
+	return first.Service, claimed
+}
+
+// Objects satisfies render.Adapter.
+func (a *adapter) Objects(service string) []object { return a.claims.Of(service) }
+
+// Services satisfies render.Adapter. What the access lists concern is said by Settle and Record.
+func (a *adapter) Services(k object) []string { return a.claims.Services(k) }
+
+// Owner satisfies render.Adapter.
+func (a *adapter) Owner(k object) string {
+	if a.have != nil {
+		if what, foreign := a.have.Foreign[k.Key]; foreign && k.part == row {
+			return "VPP: " + what
+		}
+	}
+	first, _ := a.claims.First(k)
+	return first.Service
+}
+
+// Wanted satisfies render.Adapter.
+func (a *adapter) Wanted(k object) bool { return a.wanted(k) != nil }
+
+// wanted is the row that VPP should hold under a key; nil = none.
+func (a *adapter) wanted(k object) *nat44.Row {
+	if r, found := a.claims.Desired(k); found {
+		return &r
+	}
+	return nil
+}
+
+// held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
+func (a *adapter) held(k object) *nat44.Row {
+	if a.have == nil {
+		return nil
+	}
+	if r, found := a.have.Rows[k.Key]; found {
+		return &r
+	}
+	return nil
+}
+
+// Left satisfies render.Adapter.
+func (a *adapter) Left(service string) bool { return a.ranges.Left(service) }
+
+// Warning satisfies render.Adapter.
+func (*adapter) Warning() string { return "" }

@@ -1,0 +1,254 @@
+package nat44
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	external "github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// errContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
+var errContested = errors.New("the address has another owner")
+
+// External configuration claims rows under one name per source; it is younger than every service.
+const (
+	claimPrefix   = "external:"
+	ownerServices = "services"
+)
+
+// triesUntilFailed is how often VPP may refuse an entry before that counts: what stands in its way may be about to go.
+const triesUntilFailed = 3
+
+// outside is what the renderer knows of external configuration.
+type outside struct {
+	wants   *external.Wants  // nil = none yet
+	retired external.Retired // also of an earlier incarnation of the actor that keeps it
+	gone    map[object]bool  // rows that it wanted and that may still be in VPP
+	sent    *external.Status
+	stale   bool // what was sent may not be true any more
+}
+
+func newOutside() outside { return outside{gone: map[object]bool{}} }
+
+// Handle satisfies render.Adapter: external configuration is the message that the driver does not know.
+func (a *adapter) Handle(_ *runtime.Context, msg any) (handled bool, changed []object, services []string) {
+	m, ok := msg.(*external.Wants)
+	if !ok {
+		return false, nil, nil
+	}
+	o := &a.outside
+	switch {
+	case o.wants != nil && m.Generation < o.wants.Generation:
+		return true, nil, nil
+	case o.wants != nil && m.Generation == o.wants.Generation:
+		o.sent, o.stale = nil, true // the status was not received, or is asked for in a roll call
+		return true, nil, nil
+	}
+	return true, a.adoptExternal(m), nil
+}
+
+// adoptExternal changes what external configuration wants. Services are older, so they keep every row that they want.
+func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
+	o := &a.outside
+	if m.Complete && (o.wants == nil || !o.wants.Complete) {
+		defer func() { changed = append(changed, a.leftBehind()...) }() // what an earlier run left of external configuration may go now
+	}
+	rows := m.Merged.Rows(a.planned)
+	sources := map[string]bool{}
+	for source := range rows {
+		sources[claimPrefix+source] = true
+	}
+	for _, name := range o.claimants() {
+		sources[name] = true
+		for _, k := range a.claims.Of(name) {
+			o.gone[k] = true
+		}
+	}
+	o.wants, o.stale, a.settings = m, true, false
+	o.retired = o.retired.With(m.Retired.Addresses, m.Retired.Roles)
+	for _, withdraw := range []bool{false, true} { // avoids a gap while ownership moves between sources
+		for _, name := range slices.Sorted(maps.Keys(sources)) {
+			of := rows[strings.TrimPrefix(name, claimPrefix)]
+			if withdraw != (len(of) == 0) {
+				continue
+			}
+			wishes := make(map[object]nat44.Row, len(of))
+			for _, r := range of {
+				wishes[rowOf(r.Key)] = r
+			}
+			changed = append(changed, a.claims.Set(name, math.MaxInt64, wishes)...)
+		}
+	}
+	for _, k := range changed {
+		a.ranges.OwnerChanged(k.Key)
+	}
+	return changed
+}
+
+// claimants are the names under which sources claim rows, ordered.
+func (o *outside) claimants() []string {
+	if o.wants == nil {
+		return nil
+	}
+	names := map[string]bool{}
+	o.wants.Merged.Wanted(func(e *layers.Entry) {
+		if e.Mapping() != nil {
+			names[claimPrefix+e.Source] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(names))
+}
+
+// settings adds NAT addresses and roles to what VPP should have.
+func (o *outside) settings(want *nat44.Want, set *messages.InterfaceSet) {
+	if o.wants == nil {
+		return
+	}
+	want.Pool, want.RetiredPool = o.wants.Merged.Addresses(), o.retired.Addresses
+	want.Outputs = map[uint32]bool{}
+	roles := o.wants.Merged.Roles()
+	for _, i := range set.GetInterfaces() {
+		index := i.GetSwIfIndex()
+		switch roles[i.GetName()] {
+		case layers.RoleOutput:
+			want.Outputs[index] = true
+		case layers.RoleNAT:
+			want.Interfaces[index] = true
+		case layers.RoleNone:
+			want.Interfaces[index] = needed(i)
+		}
+		was := o.retired.Roles[i.GetName()]
+		if was == layers.RoleOutput && roles[i.GetName()] != layers.RoleOutput {
+			want.Outputs[index] = false
+		}
+		if (was == layers.RoleNAT || was == layers.RoleOutput) && roles[i.GetName()] == "" && !needed(i) {
+			want.Interfaces[index] = false
+		}
+	}
+}
+
+// spares reports whether VPP holds a row of external configuration that may not be removed yet, because not every source has been read. What was wanted
+// and is not any more may go.
+func (a *adapter) spares(k object) bool {
+	if a.outside.wants != nil && a.outside.wants.Complete || a.outside.gone[k] {
+		return false
+	}
+	held := a.held(k)
+	return held != nil && nat44.External(held.Tag)
+}
+
+// leftBehind lists the rows of external configuration in VPP that are not wanted and may go.
+func (a *adapter) leftBehind() (keys []object) {
+	if a.have == nil {
+		return nil
+	}
+	for k, r := range a.have.Rows {
+		if o := rowOf(k); nat44.External(r.Tag) && a.wanted(o) == nil && !a.spares(o) {
+			keys = append(keys, o)
+		}
+	}
+	slices.SortFunc(keys, compare)
+	return keys
+}
+
+// After satisfies render.Adapter: it sends what became of external configuration, if that is news.
+func (a *adapter) After(c *runtime.Context, known bool) {
+	o := &a.outside
+	if o.wants == nil || !o.stale && o.sent != nil && o.sent.Settled {
+		return
+	}
+	o.stale = false
+	now := a.status(known)
+	if o.sent != nil && o.sent.Generation == now.Generation && o.sent.Settled == now.Settled && maps.Equal(o.sent.Entries, now.Entries) {
+		return
+	}
+	o.sent = now
+	c.Send(c.PID(address.External), now)
+}
+
+// status says what became of every entry.
+func (a *adapter) status(known bool) *external.Status {
+	s := &external.Status{Generation: a.outside.wants.Generation, Entries: map[string]external.State{}}
+	maps.DeleteFunc(a.outside.gone, func(k object, _ bool) bool { return known && (!a.progress.Dirty(k) || a.wanted(k) != nil) })
+	s.Settled = known && a.settings && len(a.outside.gone) == 0 && (!a.outside.wants.Complete || len(a.leftBehind()) == 0)
+	a.outside.wants.Merged.Wanted(func(e *layers.Entry) {
+		var state external.State
+		switch {
+		case e.Mapping() != nil:
+			state = a.mappingState(e.Source, e.Mapping().Key, known)
+		case e.Address().IsValid():
+			state = a.settingState(known && slices.Contains(a.have.Pool, e.Address()))
+		default:
+			state = a.roleState(e.Role(), known)
+		}
+		s.Entries[e.Name] = state
+		s.Settled = s.Settled && state.State != external.Pending
+	})
+	return s
+}
+
+// mappingState is what became of one mapping.
+func (a *adapter) mappingState(source string, key frontend.Key, known bool) external.State {
+	k := rowOf(key)
+	refused, tries := a.progress.Refusal(k)
+	switch owner := a.Owner(k); {
+	case !known:
+		return external.State{State: external.Pending, Why: "what VPP holds is not known"}
+	case owner != "" && owner != claimPrefix+source:
+		return external.State{State: external.Refused, Owner: owner, Why: "is in use by " + owner}
+	case refused != nil && tries >= triesUntilFailed:
+		return external.State{State: external.Failed, Why: refused.Error()}
+	case refused != nil:
+		return external.State{State: external.Pending, Why: refused.Error()}
+	case a.progress.Dirty(k):
+		return external.State{State: external.Pending}
+	default:
+		return external.State{State: external.InSync}
+	}
+}
+
+// settingState is what became of an entry that is not a row.
+func (a *adapter) settingState(held bool) external.State {
+	refused, tries := a.progress.Refused()
+	switch {
+	case held:
+		return external.State{State: external.InSync}
+	case refused != nil && tries >= triesUntilFailed:
+		return external.State{State: external.Failed, Why: refused.Error()}
+	default:
+		return external.State{State: external.Pending}
+	}
+}
+
+// roleState is what became of the role of an interface.
+func (a *adapter) roleState(role layers.InterfaceRole, known bool) external.State {
+	at := slices.IndexFunc(a.set.GetInterfaces(), func(i *messages.Interface) bool { return i.GetName() == role.Name })
+	switch {
+	case !known || a.set == nil:
+		return external.State{State: external.Pending, Why: "what VPP holds is not known"}
+	case at < 0:
+		return external.State{State: external.Failed, Why: "VPP has no interface of this name"}
+	}
+	i := a.set.GetInterfaces()[at]
+	roles, output := a.have.Roles[i.GetSwIfIndex()], a.have.Output[i.GetSwIfIndex()]
+	switch role.Role {
+	case layers.RoleOutput:
+		return a.settingState(output && roles == 0)
+	case layers.RoleNAT:
+		return a.settingState(roles == nat44.Both)
+	default:
+		if needed(i) {
+			return external.State{State: external.Refused, Owner: ownerServices, Why: "services need it"}
+		}
+		return a.settingState(roles == 0)
+	}
+}

@@ -1,0 +1,46 @@
+package nat44
+
+import (
+	"cmp"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// part says which kind of object a key names, in the order in which they are brought to VPP.
+type part uint8
+
+const (
+	lists   part = iota // what access lists drop too little
+	row                 // the row of a frontend
+	surplus             // what access lists drop too much
+)
+
+// object names what the renderer keeps in VPP: the rows by their frontends, and the access lists in front of all rows as two objects.
+type object struct {
+	frontend.Key
+	part part
+}
+
+// String is the frontend of a row.
+func (o object) String() string {
+	switch o.part {
+	case lists:
+		return "access lists"
+	case surplus:
+		return "superfluous access lists"
+	default:
+		return o.Key.String()
+	}
+}
+
+// compare orders objects.
+func compare(a, b object) int { return cmp.Or(cmp.Compare(a.part, b.part), a.Key.Compare(b.Key)) }
+
+// rowOf is the object of a row.
+func rowOf(k frontend.Key) object { return object{k, row} }
+
+// Objects of the access lists.
+var (
+	missingLists = object{part: lists}
+	extraLists   = object{part: surplus}
+)

@@ -1,0 +1,186 @@
+package nat44
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Settings satisfies render.Adapter.
+func (a *adapter) Settings() bool { return a.settings }
+
+// RolesRefused satisfies render.Adapter.
+func (a *adapter) RolesRefused() string { return a.refused }
+
+// settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
+func (a *adapter) settingsWanted() *nat44.Want {
+	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
+	want.Retired = a.hairpins
+	for _, i := range a.set.GetInterfaces() {
+		if needed(i) {
+			want.Interfaces[i.GetSwIfIndex()] = true
+		} else if i.GetDetached() {
+			want.Interfaces[i.GetSwIfIndex()] = false
+		}
+	}
+	a.outside.settings(want, a.set)
+	return want
+}
+
+// needed reports whether services need the roles of an interface.
+func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend() }
+
+// Work satisfies render.Adapter: access lists alone, because rows and roles that rely on them must not be under way when VPP refuses one; then settings
+// and roles first and removals last.
+func (a *adapter) Work(keys []object) render.Work[object] {
+	if slices.Contains(keys, missingLists) {
+		return listWork{a.ranges.Additions(), missingLists}
+	}
+	var ops, removals []nat44.Op
+	if !a.settings && !a.listsPending() {
+		ops = nat44.DiffGlobals(a.have, a.settingsWanted())
+		if a.settings = len(ops) == 0; a.settings {
+			a.refused = ""
+		}
+	}
+	ops, retirements := splitRetirements(ops)
+	for _, k := range keys {
+		if k == extraLists {
+			continue
+		}
+		want := a.wanted(k)
+		if steps := nat44.DiffRow(a.held(k), want); want == nil {
+			removals = append(removals, steps...)
+		} else {
+			ops = append(ops, steps...)
+		}
+	}
+	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
+		nat44.Release(a.have, ops)
+		return rowWork(ops)
+	}
+	if slices.Contains(keys, extraLists) {
+		return listWork{a.ranges.Removals(a.rowDirty), extraLists}
+	}
+	return nil
+}
+
+// splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any more. Two kinds of roles go first: a lone inside
+// role, because it is dangerous, and those of an interface that becomes an output interface next, because VPP refuses one that still has them.
+func splitRetirements(settings []nat44.Op) (ops, retirements []nat44.Op) {
+	for i, op := range settings {
+		becomes := i+1 < len(settings) && settings[i+1].Verb == nat44.AddOutput && settings[i+1].Interface == op.Interface
+		if op.Verb == nat44.DelAddress || op.Verb == nat44.DelRoles && op.Roles != nat44.Inside && !becomes {
+			retirements = append(retirements, op)
+		} else {
+			ops = append(ops, op)
+		}
+	}
+	return ops, retirements
+}
+
+// rowWork are operations on settings, roles and rows.
+type rowWork []nat44.Op
+
+// Apply satisfies render.Work.
+func (w rowWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[object] {
+	done := nat44.Apply(ctx, vpp, w)
+	results := make([]render.Result[object], len(done))
+	for i := range done {
+		d := &done[i]
+		results[i] = render.Result[object]{Text: d.Op.Describe(), Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+		if d.Op.OnRow() {
+			results[i].Object = rowOf(d.Op.Key)
+		}
+	}
+	return results
+}
+
+// listWork are operations on access lists.
+type listWork struct {
+	ops    []acl.Op
+	object object
+}
+
+// Apply satisfies render.Work.
+func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[object] {
+	done := acl.Apply(ctx, vpp, w.ops)
+	results := make([]render.Result[object], len(done))
+	for i := range done {
+		d := &done[i]
+		results[i] = render.Result[object]{Text: d.Op.Describe(), Object: w.object, Err: d.Err, Unknown: d.Unknown, Op: d.Op}
+	}
+	return results
+}
+
+// Record satisfies render.Adapter.
+func (a *adapter) Record(results []render.Result[object]) (services []string) {
+	listed := false
+	a.outside.stale = true
+	for i := range results {
+		r := &results[i]
+		switch op := r.Op.(type) {
+		case acl.Op:
+			if listed = true; r.Err == nil {
+				a.ranges.Record(op)
+			}
+		case nat44.Op:
+			a.recordRow(op, r.Err)
+		}
+	}
+	if listed {
+		return a.ranges.Compare()
+	}
+	return nil
+}
+
+// recordRow enters an operation on settings, roles or rows.
+func (a *adapter) recordRow(op nat44.Op, err error) {
+	if err == nil {
+		a.have.Record(op)
+		return
+	}
+	a.have.Suspect(op)
+	if op.Verb == nat44.AddRoles || op.Verb == nat44.DelRoles {
+		if k, _ := class.Of(err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
+			a.refused = err.Error()
+		}
+	}
+}
+
+// Acknowledge satisfies render.Adapter.
+func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
+	if plan := a.plans[service]; plan != nil {
+		ack.Approximations = plan.Approximations
+		for i := range plan.Rows {
+			ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
+		}
+		sourceranges.Unrendered(ack, "not rendered", plan.Unrendered)
+	}
+	err, _ := a.progress.Refusal(missingLists)
+	if err == nil {
+		err, _ = a.progress.Refusal(extraLists)
+	}
+	if err != nil {
+		err = fmt.Errorf("access lists: %w", err)
+	}
+	a.ranges.Acknowledge(ack, service, err)
+}
+
+// rowState says what became of one row: in sync, pending, refused, or of another owner.
+func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.RowState {
+	k := rowOf(r.Key)
+	if a.Owner(k) != service {
+		return r.State(false, errContested)
+	}
+	err, _ := a.progress.Refusal(k)
+	return r.State(known && !a.progress.Dirty(k) && err == nil, err)
+}

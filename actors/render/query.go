@@ -1,0 +1,66 @@
+package render
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// RowsQuery asks a renderer for the rows of one service. The answer is a RowsPage.
+type RowsQuery struct {
+	// Service is the key, "namespace/name".
+	Service string
+}
+
+// RowsPage answers a RowsQuery.
+type RowsPage struct {
+	// Wanted are the rows that the service wants, also where another owner has the key; Held what VPP was last seen or made to hold under those
+	// of their keys that have no other owner.
+	Wanted, Held []*messages.RowState
+}
+
+func (d *Driver[K]) rows(q *RowsQuery) *RowsPage {
+	page := &RowsPage{}
+	page.Wanted, page.Held = d.adapter.Rows(q.Service, d.known)
+	return page
+}
+
+// DiffQuery asks a renderer to compare VPP, read now, with what it should hold, without changing anything. The answer is a DiffPage.
+type DiffQuery struct{}
+
+// DiffPage answers a DiffQuery.
+type DiffPage struct {
+	// Operations would make VPP equal to what it should hold, each as one line; empty = it is.
+	Operations []string
+	// Err is why VPP could not be read; nil = it was.
+	Err error
+}
+
+// diffDone brings the answer of a DiffQuery back to the actor.
+type diffDone struct {
+	to   *actor.PID
+	page *DiffPage
+}
+
+// diff reads VPP in a goroutine; the renderer goes on meanwhile.
+func (d *Driver[K]) diff(c *runtime.Context) {
+	to := c.Sender()
+	if to == nil {
+		return
+	}
+	if !d.link.GetUp() || !d.located() {
+		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
+		return
+	}
+	changed, services := d.adapter.Settle(d.passed())
+	d.changed(c, changed, services)
+	compare, vpp, post := d.adapter.Diff(d.passed()), d.config.VPP, c.Post()
+	c.Go("diff", func(ctx context.Context) {
+		operations, err := compare(ctx, vpp)
+		post(&diffDone{to, &DiffPage{operations, err}})
+	})
+}

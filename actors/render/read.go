@@ -1,0 +1,122 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// work is one read or one batch.
+type work struct {
+	session uint64
+	began   time.Time
+	reason  string // of a read
+}
+
+// readDone is the result of a read.
+type readDone struct {
+	*work
+	reading any
+	err     error
+}
+
+// startRead reads what VPP holds.
+func (d *Driver[K]) startRead(c *runtime.Context) {
+	w := &work{session: d.link.GetSession(), began: c.Now(), reason: d.reading(d.known)}
+	d.work = w
+	post, vpp, read := c.Post(), d.config.VPP, d.adapter.Reader(d.known)
+	c.Go("read", func(ctx context.Context) {
+		reading, err := read(purpose(ctx, w.reason), vpp)
+		post(&readDone{w, reading, err})
+	})
+}
+
+// read adopts what VPP holds and puts every object that differs into the queue.
+func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
+	d.work = nil
+	if m.session != d.link.GetSession() {
+		return
+	}
+	if m.err != nil {
+		d.readFailed(c, d.known, m.reason, m.err)
+		return
+	}
+	d.readAccepted()
+	known := d.known
+	found := d.adapter.Adopt(m.reading, known, d.passed())
+	d.known, d.swept = true, false
+	for _, k := range found.Changed {
+		d.queue.touch(k)
+	}
+	for _, k := range found.Drifted {
+		if d.queue.failed[k] != nil { // what was refused because of it is worth another try at once
+			d.queue.touch(k)
+		}
+	}
+	differing := found.Differing
+	for _, left := range d.queue.leaving {
+		for k := range left {
+			if !d.adapter.InSync(k) {
+				differing = append(differing, k)
+			}
+		}
+	}
+	settled := d.queue.relist(differing)
+	d.queue.retry(c.Now())
+	differences := len(d.queue.dirty)
+	if known {
+		differences = len(found.Drifted) + found.Settings
+		d.damaged = d.damaged || differences > 0
+		if differences > 0 {
+			d.config.Observer.Drifted(d.kind.Name, differences)
+		}
+	} else {
+		d.full = m.began
+	}
+	if differences > 0 || m.reason != reasonDriftCheck {
+		report.Event(c, &messages.Event{
+			Kind: "resync", Object: d.kind.Name, Method: d.method(),
+			Text: fmt.Sprintf("VPP read (%s): %s, %d differ", m.reason, d.adapter.Summary(), differences),
+		})
+	}
+	verified := &messages.Verified{Renderer: d.kind.Name, Epoch: c.Incarnation(), Differences: uint32(differences), Took: int64(c.Now().Sub(m.began))}
+	for _, path := range []string{address.Introspect, address.Audit} {
+		c.Send(c.PID(path), verified)
+	}
+	if !known || d.warned() {
+		d.answerAll(c)
+		return
+	}
+	d.answerEach(c, found.Services)
+	d.answerFor(c, slices.Concat(found.Changed, settled, found.Drifted))
+}
+
+// warned reports whether the adapter's warning has changed since the services were acknowledged.
+func (d *Driver[K]) warned() bool {
+	before := d.warning
+	d.warning = d.adapter.Warning()
+	return d.warning != before
+}
+
+// sweep puts every object of ours that no service wants into the queue, and what has waited for the barrier.
+func (d *Driver[K]) sweep(c *runtime.Context) {
+	d.swept = true
+	leftovers := d.adapter.Leftovers()
+	slices.SortFunc(leftovers, d.adapter.Compare)
+	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
+		d.queue.list(k)
+	}
+	if !d.opened || len(leftovers) > 0 {
+		d.opened = true
+		report.Event(c, &messages.Event{
+			Kind: "resync", Object: d.kind.Name, Method: d.method(),
+			Text: fmt.Sprintf("every service has rendered; %d %s of earlier runs are not wanted any more", len(leftovers), d.kind.Noun),
+		})
+	}
+}

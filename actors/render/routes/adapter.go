@@ -1,0 +1,343 @@
+// Package routes is the adapter of the renderer of routes that refuse or drop what no row serves. Package vpp/routes plans, compares and talks to VPP.
+//
+// A wrong route cuts off a client, a missing one only lets it wait. So before the barrier the adapter only lets through what no other service can object
+// to, and nothing at all before the addresses of hosts are known.
+//
+// The adapter is plain data that belongs to the actor of its render.Driver.
+package routes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/routes"
+)
+
+// Name of the renderer.
+const Name = "routes"
+
+// networks is the claimant of the service networks; it is no service.
+const networks = ""
+
+// adapter renders what is refused as routes of FIB sources of ours.
+type adapter struct {
+	config      routes.Config
+	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
+	ground      routes.Ground
+	have        *routes.State // last known; never nil
+	unsupported bool          // this VPP cannot have routes of ours
+	provisional bool          // the services are those of the local mirror
+}
+
+var _ render.Adapter[netip.Prefix] = (*adapter)(nil)
+
+// Config is what the adapter is given.
+type Config struct {
+	// Plan are the settings of the planner.
+	Plan routes.Config
+	// Networks are the service networks, which are refused as a whole.
+	Networks []netip.Prefix
+}
+
+// New returns the adapter.
+func New(config Config) render.Adapter[netip.Prefix] {
+	a := &adapter{config: config.Plan, have: routes.NewState()}
+	resolve := func(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
+		values := make([]routes.Claim, len(claims))
+		for i, c := range claims {
+			values[i] = c.Value
+		}
+		return routes.Resolve(p, values, a.ground)
+	}
+	a.claims = render.NewClaims(routes.ComparePrefixes, resolve, func(x, y routes.Route) bool { return x == y })
+	a.claims.Set(networks, 0, routes.Networks(config.Networks))
+	return a
+}
+
+// Kind satisfies render.Adapter.
+func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "routes"} }
+
+// Compare satisfies render.Adapter.
+func (*adapter) Compare(a, b netip.Prefix) int { return routes.ComparePrefixes(a, b) }
+
+// Bind satisfies render.Adapter.
+func (*adapter) Bind(render.Progress[netip.Prefix]) {}
+
+// Plan satisfies render.Adapter.
+func (a *adapter) Plan(service string, view *messages.ServiceView) []netip.Prefix {
+	wishes := map[netip.Prefix]routes.Claim{}
+	if view != nil {
+		for _, claim := range routes.Plan(view, a.config).Claims {
+			wishes[claim.Prefix()] = claim
+		}
+	}
+	return a.claims.Set(service, view.GetCreated(), wishes)
+}
+
+// Surroundings satisfies render.Adapter: addresses of hosts never get a route, and those of neighbours give way.
+func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
+	a.provisional = s.Begin.GetProvisional()
+	if s.Begin == nil || s.Set == nil {
+		return nil
+	}
+	ground := routes.Ground{Taken: map[netip.Addr]bool{}}
+	for _, text := range slices.Concat(s.Begin.GetNodeAddresses(), s.Begin.GetNode().GetAddresses()) {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			ground.Taken[addr.Unmap()] = true
+		}
+	}
+	for _, i := range s.Set.GetInterfaces() {
+		for _, text := range i.GetAddresses() {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				ground.Taken[p.Addr()] = true
+				ground.Connected = append(ground.Connected, p.Masked())
+			}
+		}
+	}
+	if maps.Equal(ground.Taken, a.ground.Taken) && slices.Equal(ground.Connected, a.ground.Connected) {
+		return nil
+	}
+	return a.claims.Change(a.claims.Keys(), func() { a.ground = ground })
+}
+
+// Settle satisfies render.Adapter.
+func (*adapter) Settle(bool) ([]netip.Prefix, []string) { return nil, nil }
+
+// Objects satisfies render.Adapter.
+func (a *adapter) Objects(service string) []netip.Prefix { return a.claims.Of(service) }
+
+// Services satisfies render.Adapter.
+func (a *adapter) Services(p netip.Prefix) []string {
+	return slices.DeleteFunc(a.claims.Services(p), func(name string) bool { return name == networks })
+}
+
+// Owner satisfies render.Adapter: services share a route.
+func (*adapter) Owner(netip.Prefix) string { return "" }
+
+// Wanted satisfies render.Adapter.
+func (a *adapter) Wanted(p netip.Prefix) bool {
+	_, wanted := a.claims.Desired(p)
+	return wanted
+}
+
+// Forget satisfies render.Adapter: what the same VPP held is needed to know what lies beneath routes of others.
+func (a *adapter) Forget(restarted bool) {
+	if restarted {
+		a.have, a.unsupported = routes.NewState(), false
+	}
+}
+
+// Reader satisfies render.Adapter.
+func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
+	prefixes := a.have.Prefixes(a.claims.All())
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		state, err := routes.Read(ctx, vpp, prefixes...)
+		if errors.Is(err, routes.ErrUnsupported) {
+			return (*routes.State)(nil), nil
+		}
+		return state, err
+	}
+}
+
+// Adopt satisfies render.Adapter.
+func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[netip.Prefix]) {
+	state := read.(*routes.State) //nolint:forcetypeassert // Reader made it
+	if a.unsupported = state == nil; a.unsupported {
+		a.have = routes.NewState()
+		return found
+	}
+	before := a.have
+	state.Inherit(before)
+	a.have = state
+	want := a.claims.All()
+	differing := map[netip.Prefix]bool{}
+	for _, op := range routes.Diff(a.have, want, true) {
+		_, wanted := want[op.Prefix]
+		if op.Verb != routes.Register && (wanted || passed) {
+			differing[op.Prefix] = true
+		}
+	}
+	found.Differing = slices.Collect(maps.Keys(differing))
+	if known {
+		found.Drifted = changedRoutes(before, a.have)
+	}
+	return found
+}
+
+// changedRoutes lists the prefixes of which two states hold something else.
+func changedRoutes(before, now *routes.State) []netip.Prefix {
+	found := map[netip.Prefix]bool{}
+	for place, kind := range before.Routes {
+		if now.Routes[place] != kind {
+			found[place.Prefix] = true
+		}
+	}
+	for place, kind := range now.Routes {
+		if before.Routes[place] != kind {
+			found[place.Prefix] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), routes.ComparePrefixes)
+}
+
+// InSync satisfies render.Adapter.
+func (a *adapter) InSync(p netip.Prefix) bool {
+	return a.unsupported || len(routes.Diff(a.have.Only(p), a.wanted(p), true)) == 0
+}
+
+// wanted is what VPP should hold of these prefixes.
+func (a *adapter) wanted(prefixes ...netip.Prefix) routes.Want {
+	want := make(routes.Want, len(prefixes))
+	for _, p := range prefixes {
+		if route, found := a.claims.Desired(p); found {
+			want[p] = route
+		}
+	}
+	return want
+}
+
+// Leftovers satisfies render.Adapter.
+func (a *adapter) Leftovers() []netip.Prefix {
+	found := map[netip.Prefix]bool{}
+	for place := range a.have.Routes {
+		if !a.Wanted(place.Prefix) {
+			found[place.Prefix] = true
+		}
+	}
+	return slices.Collect(maps.Keys(found))
+}
+
+// Gate satisfies render.Adapter: before the barrier only what no service that has not rendered can object to. VPP holds nothing of ours there, and it is no
+// address that several services may have. That a service has no endpoints is only known when the source has delivered: what the local mirror says
+// counts for rows, which serve, and not for routes, which refuse.
+func (a *adapter) Gate(p netip.Prefix, passed bool) render.Gate {
+	switch {
+	case passed:
+		return render.Open
+	case !a.Wanted(p) || len(a.have.Only(p).Routes) > 0:
+		return render.Closed
+	case a.provisional && len(a.Services(p)) > 0, a.contested(p):
+		return render.Closed
+	}
+	return render.Open
+}
+
+// contested reports whether a service that has not rendered may want something else for a prefix: external addresses may be those of
+// several services, cluster IPs and service networks are not.
+func (a *adapter) contested(p netip.Prefix) bool {
+	return slices.ContainsFunc(a.claims.At(p), func(c render.Claim[routes.Claim]) bool { return c.Value.External })
+}
+
+// Settings satisfies render.Adapter: there are none.
+func (*adapter) Settings() bool { return true }
+
+// RolesRefused satisfies render.Adapter.
+func (*adapter) RolesRefused() string { return "" }
+
+// Work satisfies render.Adapter.
+func (a *adapter) Work(keys []netip.Prefix) render.Work[netip.Prefix] {
+	if ops := routes.Diff(a.have.Only(keys...), a.wanted(keys...), true); len(ops) > 0 {
+		return routeWork(ops)
+	}
+	return nil
+}
+
+// routeWork are operations on routes and their sources.
+type routeWork []routes.Op
+
+// Apply satisfies render.Work.
+func (w routeWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[netip.Prefix] {
+	done := routes.Apply(ctx, vpp, w)
+	results := make([]render.Result[netip.Prefix], len(done))
+	for i := range done {
+		d := &done[i]
+		results[i] = render.Result[netip.Prefix]{
+			Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+		}
+	}
+	return results
+}
+
+// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single routes.
+func (a *adapter) Record(results []render.Result[netip.Prefix]) []string {
+	for i := range results {
+		r := &results[i]
+		op, _ := r.Op.(routes.Op)
+		switch {
+		case errors.Is(r.Err, routes.ErrUnsupported):
+			a.unsupported, r.Err = true, nil
+		case r.Err == nil:
+			a.have.Record(op)
+		}
+	}
+	return nil
+}
+
+// Acknowledge satisfies render.Adapter.
+func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
+	if !a.unsupported {
+		return
+	}
+	for _, p := range a.claims.Of(service) {
+		if route, wanted := a.claims.Desired(p); wanted {
+			ack.Approximations = append(ack.Approximations, &messages.Approximation{
+				Service: service, Frontend: p.Addr().String(), Wanted: route.Kind.String(), Rendered: "the packet follows the routes of VPP",
+				Why: routes.ErrUnsupported.Error(),
+			})
+		}
+	}
+}
+
+// Left satisfies render.Adapter.
+func (*adapter) Left(string) bool { return true }
+
+// Warning satisfies render.Adapter.
+func (a *adapter) Warning() string {
+	if a.unsupported {
+		return routes.ErrUnsupported.Error() + ": nothing is refused"
+	}
+	return ""
+}
+
+// Summary satisfies render.Adapter.
+func (a *adapter) Summary() string {
+	return fmt.Sprintf("%d routes of ours, %d beneath those of others", len(a.have.Routes), len(a.have.Beneath))
+}
+
+// Diff satisfies render.Adapter.
+func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
+	want, before := a.claims.All(), a.have.Clone()
+	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
+		state, err := routes.Read(ctx, vpp, before.Prefixes(want)...)
+		switch {
+		case errors.Is(err, routes.ErrUnsupported):
+			return nil, nil // the warning says so
+		case err != nil:
+			return nil, err
+		}
+		state.Inherit(before)
+		for _, op := range routes.Diff(state, want, sweep) {
+			operations = append(operations, op.Describe())
+		}
+		return operations, nil
+	}
+}
+
+// Rows satisfies render.Adapter: routes are no rows.
+func (*adapter) Rows(string, bool) (wanted, held []*messages.RowState) { return nil, nil }
+
+// Handle satisfies render.Adapter.
+func (*adapter) Handle(*runtime.Context, any) (bool, []netip.Prefix, []string) {
+	return false, nil, nil
+}
+
+// After satisfies render.Adapter.
+func (*adapter) After(*runtime.Context, bool) {}

@@ -1,0 +1,216 @@
+package render
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Reasons why VPP is read.
+const (
+	reasonDriftCheck = "periodic drift check"
+	reasonUnknown    = "what VPP holds is not known"
+)
+
+// session is a renderer's side of VPP: whether VPP is connected, when it may be asked again, and why it should be read.
+type session struct {
+	config  *Config
+	name    string // of the renderer
+	link    *messages.LinkState
+	boot    string    // of the VPP that was connected last
+	verify  string    // why a read of VPP is wanted although its content is believed to be known; "" = it is not
+	reread  time.Time // VPP is not read for verify before
+	check   time.Time // since when a drift check is due; zero = none is
+	damaged bool      // VPP was modified outside of the agent; until it is repaired the node is not ready
+	once    bool      // everything has been programmed once in this incarnation
+	full    time.Time // when the read began after which everything is being programmed; zero = none
+	delayed time.Time // nothing is sent to VPP before
+	refused error     // the last settings, or read, that VPP refused
+	times   int       // how often in a row
+	unread  bool      // it was a read
+}
+
+// linkChanged takes the state of the connection. lost says that what VPP holds is not known any more, restarted that it is another VPP.
+func (s *session) linkChanged(m *messages.LinkState) (lost, restarted bool) {
+	if m.GetSession() < s.link.GetSession() {
+		return false, false
+	}
+	lost = m.GetSession() != s.link.GetSession() || !m.GetUp()
+	if lost {
+		s.delayed, s.refused, s.times = time.Time{}, nil, 0
+	}
+	s.link = m
+	if restarted = m.GetUp() && m.GetBoot() != s.boot; restarted {
+		s.boot = m.GetBoot()
+	}
+	return lost, restarted
+}
+
+// open reports whether something may be sent to VPP now.
+func (s *session) open(now time.Time) bool { return s.link.GetUp() && !s.delayed.After(now) }
+
+// doubtful reports whether VPP should be read before anything else is done, although its content is believed to be known.
+func (s *session) doubtful(now time.Time) bool {
+	return s.verify != "" && !s.reread.After(now) || !s.check.IsZero() && now.Sub(s.check) >= s.config.DriftCheckOverdue
+}
+
+// ask has VPP read for a reason. A drift check waits until nothing else is to be done.
+func (s *session) ask(m *messages.Verify, now time.Time) {
+	switch {
+	case !m.GetRoutine():
+		s.verify = m.GetReason()
+	case s.check.IsZero():
+		s.check = now
+	}
+}
+
+// reading says why VPP is being read, and that it need not be for the same reason again.
+func (s *session) reading(known bool) (reason string) {
+	reason, s.verify, s.check = s.verify, "", time.Time{}
+	switch {
+	case !known:
+		return reasonUnknown
+	case reason == "":
+		return reasonDriftCheck
+	default:
+		return reason
+	}
+}
+
+// readFailed has VPP read again: after a while, or when it is connected.
+func (s *session) readFailed(c *runtime.Context, known bool, reason string, err error) {
+	if known {
+		s.verify = reason
+	}
+	if class.Lost(err) {
+		s.delayed = c.Now().Add(s.config.Backoff)
+		return // the link reports the next connection
+	}
+	s.refuse(c, fmt.Errorf("read VPP: %w", err))
+	s.unread = true
+}
+
+// refuse has VPP left alone for a growing while.
+func (s *session) refuse(c *runtime.Context, err error) {
+	delay := jitter(delayAfter(s.times, s.config.Backoff), s.name, s.times)
+	s.refused, s.delayed, s.unread = err, c.Now().Add(delay), false
+	s.times++
+	c.Logger().Warn("VPP refused settings or a read, retrying", "err", err, "retry", delay)
+	report.Event(c, &messages.Event{Kind: "render", Object: s.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
+}
+
+// accepted notes that VPP does what it is asked for.
+func (s *session) accepted() { s.refused, s.times = nil, 0 }
+
+// readAccepted notes that VPP could be read. Settings that it refused are not accepted by that.
+func (s *session) readAccepted() {
+	if s.unread {
+		s.accepted()
+	}
+}
+
+// method says what kind of event the renderer is at.
+func (s *session) method() messages.Method {
+	switch {
+	case !s.once:
+		return messages.Method_METHOD_FULL_RESYNC
+	case !s.full.IsZero() || s.damaged:
+		return messages.Method_METHOD_DOWNSTREAM_RESYNC
+	}
+	return messages.Method_METHOD_UPDATE
+}
+
+// synced reports how long a pass took: a full one from the beginning of the read of VPP until nothing is left to do, an incremental one from
+// the beginning of its batch.
+func (s *session) synced(c *runtime.Context, began time.Time, left int) {
+	full := !s.full.IsZero()
+	switch {
+	case full && left > 0:
+		return
+	case full:
+		began, s.full = s.full, time.Time{}
+	}
+	s.config.Observer.Synced(s.name, c.Now().Sub(began), full)
+}
+
+// purpose marks a drift check, so that it is not taken for the consequence of an event.
+func purpose(ctx context.Context, reason string) context.Context {
+	if reason == reasonDriftCheck {
+		return link.Routine(ctx)
+	}
+	return ctx
+}
+
+// outcome sums up what became of a batch.
+type outcome[K Key] struct {
+	refused  map[K]error
+	settings error // of the last operation that is about settings
+	done     int
+	failed   int
+	unknown  int  // without an answer
+	unsent   int  // never left this process
+	doubt    bool // VPP holds something else than was believed
+}
+
+// sum sums up results.
+func sum[K Key](results []Result[K]) (o outcome[K]) {
+	o.refused = map[K]error{}
+	for i := range results {
+		o.take(&results[i])
+	}
+	return o
+}
+
+func (o *outcome[K]) take(r *Result[K]) {
+	kind, _ := class.Of(r.Err)
+	switch {
+	case kind == class.None:
+		o.done++
+		o.doubt = o.doubt || r.Unknown
+		return
+	case errors.Is(r.Err, link.ErrUnknown):
+		o.unknown++
+		return
+	case kind == class.Wait:
+		o.unsent++
+		return
+	case r.Setting:
+		o.settings = fmt.Errorf("%s: %w", r.Text, r.Err)
+	default:
+		if first := o.refused[r.Object]; first == nil || errors.Is(first, link.ErrSkipped) { // what was refused after it may only follow from it
+			o.refused[r.Object] = r.Err
+		}
+	}
+	o.failed++
+	o.doubt = o.doubt || r.Unknown || kind == class.Resync
+}
+
+// conclude draws the consequences of a batch for the next one; stubborn says that something in it was refused again and again.
+func conclude[K Key](c *runtime.Context, s *session, o *outcome[K], stubborn bool) {
+	s.config.Observer.Operations(s.name, o.done, o.failed, o.unknown+o.unsent)
+	switch {
+	case o.unknown+o.unsent > 0:
+		s.delayed = c.Now().Add(s.config.Backoff) // the link reports the next connection, which ends the wait
+	case o.settings != nil:
+		s.refuse(c, o.settings)
+	default:
+		s.accepted()
+	}
+	if !o.doubt && !stubborn && o.settings == nil {
+		return
+	}
+	if o.settings == nil && s.verify == "" {
+		report.TookStep(c, s.name, report.StepObject, 1)
+	}
+	s.verify, s.reread = "VPP refused an operation", c.Now()
+	if !o.doubt {
+		s.reread = c.Now().Add(s.config.Backoff) // not after every one of many
+	}
+}

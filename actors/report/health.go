@@ -1,0 +1,72 @@
+package report
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Heartbeat is the interval at which every part repeats its health. A part that misses three of them counts as silent (SilentAfter).
+const Heartbeat = 2 * time.Second
+
+// SilentAfter is how long a part may say nothing until it counts as not ready.
+const SilentAfter = 3 * Heartbeat
+
+// Beat is the message with which a part reminds itself of its heartbeat.
+type Beat struct{}
+
+// Health reports the health of one part to the healer. The actor of the part embeds it, calls Start in its Start and Beat for every Beat.
+type Health struct {
+	// Part is the name of the part, for example "nat44".
+	Part string
+	// Also is the path of another actor that has to know, besides the healer; "" = none.
+	Also string
+	// Interfaces is the generation of the interface set that the next report is about; 0 = of none.
+	Interfaces uint64
+	// RefusedSet is the generation of the interface set whose roles VPP refused, and RefusedWhy the reason; 0 = of none.
+	RefusedSet uint64
+	RefusedWhy string
+	// Reach of what is wrong; without meaning while the part is well.
+	Reach messages.Reach
+	// Last is what was reported last; nil = nothing yet. It is immutable.
+	Last *messages.Health
+}
+
+// Start begins the heartbeat.
+func (*Health) Start(c *runtime.Context) { c.After(Heartbeat, &Beat{}) }
+
+// Beat repeats the last report, so that a restarted healer learns it, and has the next heartbeat come.
+func (h *Health) Beat(c *runtime.Context) {
+	c.After(Heartbeat, &Beat{})
+	h.repeat(c)
+}
+
+// Report sends the health of the part; with ok, a reason is a warning. epoch is that of a renderer, 0 for other parts.
+func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
+	h.Last = &messages.Health{
+		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
+		Reach: h.Reach,
+	}
+	h.repeat(c)
+}
+
+// Current reports whether Last says this, so that another report would be no news.
+func (h *Health) Current(ok bool, reason string) bool {
+	l := h.Last
+	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet
+}
+
+func (h *Health) repeat(c *runtime.Context) {
+	if h.Last == nil {
+		return
+	}
+	c.Send(c.PID(address.Healer), h.Last)
+	if h.Also != "" {
+		c.Send(c.PID(h.Also), h.Last)
+	}
+}
+
+// FromMirror is the warning of parts that work with what the local mirror says, because the source has not delivered.
+const FromMirror = "the services are those of the local mirror"

@@ -1,0 +1,48 @@
+package report
+
+import (
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+)
+
+// Step is one step of the escalation. Each one costs more than the one before and is taken when that did not help.
+type Step uint8
+
+const (
+	// StepKey: what VPP refused is tried again, 1 s x 2^n apart with jitter.
+	StepKey Step = iota
+	// StepObject: VPP is read because it refuses one object again and again; what is believed of it may be wrong.
+	StepObject
+	// StepDownstream: VPP is read and compared as a whole.
+	StepDownstream
+	// StepFull: the desired state is read anew as well, and a new incarnation of the part works everything out again.
+	StepFull
+	// StepSubtree: the part is restarted together with its siblings, the connection to VPP included.
+	StepSubtree
+	// StepExit: the process ends and is started again from outside; VPP goes on forwarding.
+	StepExit
+	// NoStep: there is nothing to do now.
+	NoStep
+)
+
+// String is the word for metrics, the API and the journal.
+func (s Step) String() string {
+	return [...]string{"key", "object", "downstream", "full", "subtree", "exit", "none"}[s]
+}
+
+// Healed tells the healer that a part has taken one of the first two steps by itself, n times.
+type Healed struct {
+	// Part is the name of the part.
+	Part string
+	// Step is StepKey or StepObject.
+	Step Step
+	// N is how often.
+	N int
+}
+
+// TookStep sends Healed to the healer; n = 0 is not worth a message.
+func TookStep(c *runtime.Context, part string, s Step, n int) {
+	if n > 0 {
+		c.Send(c.PID(address.Healer), &Healed{part, s, n})
+	}
+}

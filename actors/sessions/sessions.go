@@ -1,0 +1,369 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
+)
+
+// Stats reads how full VPP's table of NAT sessions is; *sessions.Reader satisfies it.
+type Stats interface {
+	// Read looks at the table at no cost for VPP. It returns when ctx ends, whatever VPP does.
+	Read(ctx context.Context) (sessions.Usage, error)
+}
+
+// Observer is told what metrics count about NAT sessions. Its methods are called from an actor and must not block.
+type Observer interface {
+	// Sessions is called after every look at the table: how full it is, the present limit of a worker (0 = not known), what was seen when it was
+	// last looked at closely, and whether there is an alarm.
+	Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool)
+	// SessionsDeleted is called with the number of expired sessions that were deleted.
+	SessionsDeleted(n int)
+	// SessionErrors is called with the number of requests about sessions that failed.
+	SessionErrors(n int)
+}
+
+// Config is what the actor is given. It is read-only.
+type Config struct {
+	// Settings of the housekeeping.
+	Settings sessions.Config
+	// Stats says how full the table is; nil = VPP is asked, which costs it more.
+	Stats Stats
+	// Observer counts; nil = nothing is counted.
+	Observer Observer
+	// VPP is the connection.
+	VPP link.Caller
+}
+
+// housekeeper keeps VPP's table of NAT sessions from filling up: it reads its usage, frees expired sessions and raises the limit, of which it is the
+// owner while VPP runs. vpp/sessions decides what to do. One request is under way at a time, and what an earlier connection has answered is ignored.
+type housekeeper struct {
+	report.Health
+	config  *Config
+	cfg     sessions.Config
+	link    *messages.LinkState
+	history sessions.History
+	usage   sessions.Usage
+	left    []sessions.User // of the search for expired sessions
+	busy    bool
+	tick    func() // cancels the next one
+	freed   int    // since the last record in the journal
+	alarm   string
+	origin  origin // where the usage is read
+	broken  string // why the table cannot be read; "" = it can
+}
+
+// origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts opens one socket after the other.
+type origin struct{ recorded, last string }
+
+// statsTimeout is how long VPP may take to hand out its statistics, which it does at once unless it is stuck.
+const statsTimeout = time.Second
+
+// sessionsTick has the usage read.
+type sessionsTick struct{}
+
+// Results of requests to VPP.
+type (
+	tableLooked struct {
+		session uint64
+		usage   sessions.Usage
+		survey  sessions.Survey // known where the look was a survey at the same time
+		source  string
+		err     error
+	}
+	tableSurveyed struct {
+		session uint64
+		survey  sessions.Survey
+		err     error
+	}
+	limitRaised struct {
+		session uint64
+		limit   uint32
+		err     error
+	}
+	sessionsFreed struct {
+		session uint64
+		freed   sessions.Freed
+	}
+)
+
+// New returns the actor.
+func New(config *Config) runtime.Behaviour {
+	return &housekeeper{
+		Health: report.Health{Part: "sessions"}, config: config, cfg: config.Settings.WithDefaults(), link: &messages.LinkState{},
+	}
+}
+
+// Start satisfies runtime.Behaviour.
+func (k *housekeeper) Start(c *runtime.Context) {
+	c.Ready()
+	k.Report(c, true, "", 0)
+	k.Health.Start(c)
+	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
+	k.after(c, k.cfg.Soon)
+}
+
+// Stop satisfies runtime.Behaviour: the limit stays what it is.
+func (*housekeeper) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (k *housekeeper) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.LinkState:
+		k.linkChanged(c, m)
+	case *sessionsTick:
+		k.look(c)
+	case *tableLooked:
+		k.looked(c, m)
+	case *tableSurveyed:
+		if k.done(c, m.session, m.err) {
+			k.history = k.history.Surveyed(c.Now(), m.survey, m.err)
+			k.decide(c)
+		}
+	case *limitRaised:
+		k.raised(c, m)
+	case *sessionsFreed:
+		k.freedSome(c, m)
+	case *report.Beat:
+		k.Beat(c)
+	}
+}
+
+// after has the usage read in about d; jitter spreads the nodes of a cluster.
+func (k *housekeeper) after(c *runtime.Context, d time.Duration) {
+	if k.tick != nil {
+		k.tick()
+	}
+	const jitter = 0.2
+	k.tick = c.After(time.Duration(float64(d)*(1-jitter/2+jitter*c.Rand().Float64())), &sessionsTick{})
+}
+
+// linkChanged forgets everything when the connection is another one: the outcome of requests on the one before is unknown, and VPP may have
+// restarted.
+func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
+	if m.GetSession() < k.link.GetSession() {
+		return
+	}
+	changed := m.GetSession() != k.link.GetSession() || m.GetUp() != k.link.GetUp()
+	k.link = m
+	if !changed {
+		return
+	}
+	k.history, k.left, k.busy = sessions.History{}, nil, false
+	k.settle(c)
+	if m.GetUp() {
+		k.after(c, k.cfg.Soon)
+	}
+}
+
+// do starts the one request that is under way.
+func (k *housekeeper) do(c *runtime.Context, name string, fn func(ctx context.Context) any) {
+	k.busy = true
+	post := c.Post()
+	c.Go(name, func(ctx context.Context) { post(fn(ctx)) })
+}
+
+// done ends the request under way. It reports whether the result is of the present connection; an error that does not only say that the
+// connection has ended is counted.
+func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
+	if session != k.link.GetSession() {
+		return false // another request may be under way
+	}
+	k.busy = false
+	switch {
+	case err == nil:
+	case class.Lost(err): // the link reports the next connection
+		k.after(c, k.cfg.Interval)
+		return false
+	case k.config.Observer != nil:
+		k.config.Observer.SessionErrors(1)
+	}
+	return true
+}
+
+// look reads the usage: from the statistics, or else by asking VPP.
+func (k *housekeeper) look(c *runtime.Context) {
+	k.after(c, k.cfg.Interval)
+	if k.busy || !k.link.GetUp() {
+		return
+	}
+	session, stats, caller := k.link.GetSession(), k.config.Stats, k.config.VPP
+	k.do(c, "session-usage", func(ctx context.Context) any {
+		why := errors.New("no statistics socket is configured")
+		if stats != nil {
+			brief, cancel := context.WithTimeout(ctx, statsTimeout)
+			defer cancel()
+			usage, err := stats.Read(brief)
+			if err == nil {
+				return &tableLooked{session: session, usage: usage, source: "from VPP's statistics"}
+			}
+			why = err
+		}
+		usage, survey, err := sessions.Ask(ctx, caller)
+		return &tableLooked{session, usage, survey, "by API, at a cost: " + why.Error(), err}
+	})
+}
+
+// looked decides what to do.
+func (k *housekeeper) looked(c *runtime.Context, m *tableLooked) {
+	if !k.done(c, m.session, m.err) {
+		return
+	}
+	if m.err != nil {
+		k.cannotRead(c, m.err)
+		return
+	}
+	k.readFrom(c, m.source)
+	k.broken = ""
+	k.usage = m.usage
+	if m.survey.Known {
+		k.history = k.history.Surveyed(c.Now(), m.survey, nil)
+	}
+	k.decide(c)
+}
+
+// cannotRead reports why there is no housekeeping.
+func (k *housekeeper) cannotRead(c *runtime.Context, err error) {
+	if k.broken != err.Error() {
+		c.Logger().Warn("cannot read NAT sessions", "err", err)
+		report.Event(c, &messages.Event{Kind: "sessions", Object: "nat44", Text: "cannot read NAT sessions", Error: err.Error()})
+	}
+	k.broken = err.Error()
+	k.warn(c)
+}
+
+// readFrom records where the usage is read, when that changes.
+func (k *housekeeper) readFrom(c *runtime.Context, where string) {
+	if k.origin.last == where && k.origin.recorded != where {
+		c.Logger().Info("NAT sessions are read " + where)
+		report.Event(c, &messages.Event{Kind: "sessions", Object: "nat44", Text: "NAT sessions are read " + where})
+		k.origin.recorded = where
+	}
+	k.origin.last = where
+}
+
+// decide asks the policy and begins what it says.
+func (k *housekeeper) decide(c *runtime.Context) {
+	d, next := sessions.Decide(c.Now(), k.usage, k.history, k.cfg)
+	k.history = next
+	k.setAlarm(c, d.Alarm)
+	k.observe()
+	k.after(c, d.Next)
+	if d.Free == 0 {
+		k.settle(c)
+	}
+	session, caller := k.link.GetSession(), k.config.VPP
+	switch {
+	case d.Survey:
+		k.do(c, "session-survey", func(ctx context.Context) any {
+			survey, err := sessions.Look(ctx, caller)
+			return &tableSurveyed{session, survey, err}
+		})
+	case d.Raise > 0:
+		k.do(c, "session-limit", func(ctx context.Context) any {
+			return &limitRaised{session, d.Raise, sessions.Raise(ctx, caller, d.Raise)}
+		})
+	case d.Free > 0:
+		left, slice := k.left, sessions.Slice{Deletions: d.Free, Dumps: k.cfg.Dumps}
+		k.do(c, "session-freeing", func(ctx context.Context) any {
+			return &sessionsFreed{session, sessions.Free(ctx, caller, left, slice)}
+		})
+	}
+}
+
+// raised records another limit.
+func (k *housekeeper) raised(c *runtime.Context, m *limitRaised) {
+	before, exact := k.history.Limit(k.usage)
+	if !k.done(c, m.session, m.err) {
+		return
+	}
+	k.history = k.history.Raised(c.Now(), m.limit, m.err)
+	e := &messages.Event{Kind: "sessions", Object: "nat44", Text: fmt.Sprintf("NAT session limit %d -> %d: %d sessions", before, m.limit, k.usage.Busiest)}
+	if !exact {
+		e.Text = fmt.Sprintf("NAT session limit -> %d, from a value that VPP does not report: %d sessions", m.limit, k.usage.Busiest)
+	}
+	if m.err != nil {
+		e.Error = m.err.Error()
+		c.Logger().Warn("cannot raise the NAT session limit", "limit", m.limit, "err", m.err)
+	} else {
+		c.Logger().Info("NAT session limit raised", "limit", m.limit, "sessions", k.usage.Busiest)
+	}
+	report.Event(c, e)
+	k.observe()
+}
+
+// freedSome counts the deletions of a slice.
+func (k *housekeeper) freedSome(c *runtime.Context, m *sessionsFreed) {
+	f := m.freed
+	if o := k.config.Observer; o != nil {
+		o.SessionsDeleted(f.Deleted)
+		if f.Errors > 0 {
+			o.SessionErrors(f.Errors)
+		}
+	}
+	k.freed += f.Deleted
+	if !k.done(c, m.session, f.Err) {
+		return
+	}
+	k.left = f.Left
+	k.history = k.history.Freed(c.Now(), f)
+	if f.Err != nil || f.Errors > 0 {
+		c.Logger().Warn("cannot delete expired NAT sessions", "refused", f.Errors, "err", f.Err)
+	}
+}
+
+// settle records what was freed when that is over.
+func (k *housekeeper) settle(c *runtime.Context) {
+	if k.freed > 0 {
+		report.Event(c, &messages.Event{Kind: "sessions", Object: "nat44", Text: fmt.Sprintf("%d expired NAT sessions freed", k.freed)})
+		c.Logger().Info("expired NAT sessions freed", "sessions", k.freed)
+	}
+	k.freed = 0
+}
+
+// setAlarm begins or ends the alarm.
+func (k *housekeeper) setAlarm(c *runtime.Context, alarm string) {
+	if (alarm == "") != (k.alarm == "") {
+		e := &messages.Event{Kind: "sessions", Object: "nat44", Text: "alarm: new connections are about to be refused", Error: alarm}
+		if alarm == "" {
+			e.Text = "alarm is over"
+			c.Logger().Info("NAT sessions: " + e.Text)
+		} else {
+			c.Logger().Error("NAT sessions: "+e.Text, "err", alarm)
+		}
+		report.Event(c, e)
+	}
+	k.alarm = alarm
+	k.warn(c)
+}
+
+// warn reports the health of the part, which is always good: the node serves what it should. A warning stands beside it.
+func (k *housekeeper) warn(c *runtime.Context) {
+	reason := k.alarm
+	if k.broken != "" {
+		reason = "cannot read NAT sessions: " + k.broken
+	}
+	if k.Last.GetReason() != reason {
+		k.Report(c, true, reason, 0)
+	}
+}
+
+// observe updates the metrics.
+func (k *housekeeper) observe() {
+	if k.config.Observer != nil {
+		limit, exact := k.history.Limit(k.usage)
+		if !exact {
+			limit = 0
+		}
+		k.config.Observer.Sessions(k.usage, limit, k.history.Survey, k.alarm != "")
+	}
+}

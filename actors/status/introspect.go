@@ -1,0 +1,204 @@
+package status
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// HealthChecks is what introspection needs of the servers of health-check node ports; *healthcheck.Servers satisfies it.
+type HealthChecks interface {
+	// Set replaces everything that should be answered. It never blocks; the latest value wins.
+	Set([]healthcheck.Check)
+}
+
+// Config is what introspection is given. It is read-only.
+type Config struct {
+	// NodeName is this node's name in Kubernetes.
+	NodeName string
+	// Renderers is how many renderers there are.
+	Renderers int
+	// Pending is where introspection publishes since when changes of services wait; nil = nowhere.
+	Pending *PendingSince
+	// Events records Kubernetes Events about services; nil = none are recorded. It must not block.
+	Events events.Recorder
+	// HealthChecks answers the health-check node ports; nil = they are not answered.
+	HealthChecks HealthChecks
+	// Observer counts.
+	Observer report.Observer
+}
+
+// ServicesQuery asks introspection for services. The answer is a ServicesPage.
+type ServicesQuery struct {
+	// Key selects one service, "namespace/name"; "" = all.
+	Key string
+}
+
+// ServicesPage answers a ServicesQuery. Its values are shared and must not be modified.
+type ServicesPage struct {
+	// Services are ordered by key.
+	Services []*messages.ServiceStatus
+}
+
+// WorldQuery asks introspection for everything but the services. The answer is a WorldPage.
+type WorldQuery struct{}
+
+// WorldPage answers a WorldQuery. Its values are shared and must not be modified; what is not known yet is nil.
+type WorldPage struct {
+	// Link is the connection to VPP.
+	Link *messages.LinkState
+	// Interfaces is the last interface set.
+	Interfaces *messages.InterfaceSet
+	// Cluster is what the nodes agreed on.
+	Cluster *messages.ClusterState
+	// Node is what Kubernetes says of the nodes and pods.
+	Node *messages.NodeInput
+	// Verified is the last result of each renderer's comparison with VPP, ordered by renderer.
+	Verified []*messages.Verified
+}
+
+// introspect keeps what operators look at.
+type introspect struct {
+	config    *Config
+	services  map[string]*messages.ServiceStatus
+	world     WorldPage
+	verified  map[string]*messages.Verified
+	problems  int // of services
+	counted   int // problems that the observer knows of
+	publisher *publisher
+}
+
+// NewIntrospect returns the actor.
+func NewIntrospect(config *Config) runtime.Behaviour {
+	return &introspect{
+		config: config, publisher: newPublisher(config), services: map[string]*messages.ServiceStatus{}, verified: map[string]*messages.Verified{},
+	}
+}
+
+// Start satisfies runtime.Behaviour. A restarted introspection has everything repeated once.
+func (i *introspect) Start(c *runtime.Context) {
+	if c.Incarnation() > 1 {
+		for _, path := range []string{address.Registry, address.Link, address.Interfaces, address.Nodes, address.Watch} {
+			c.Send(c.PID(path), &messages.Resync{Sibling: "introspect", Incarnation: c.Incarnation()})
+		}
+	}
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*introspect) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (i *introspect) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.ServiceStatus:
+		i.status(c, m)
+	case *messages.Ensure:
+		i.drop(m)
+	case *messages.Fault:
+		i.publisher.fault(m)
+	case *messages.LinkState:
+		i.world.Link = m
+	case *messages.InterfaceSet:
+		i.world.Interfaces = m
+	case *messages.ClusterState:
+		i.world.Cluster = m
+	case *messages.NodeChanged:
+		i.world.Node = m.GetInput()
+		i.countProblems()
+	case *messages.Verified:
+		i.verified[m.GetRenderer()] = m
+	case *ServicesQuery:
+		c.Reply(i.page(m))
+	case *WorldQuery:
+		page := i.world
+		for _, name := range slices.Sorted(maps.Keys(i.verified)) {
+			page.Verified = append(page.Verified, i.verified[name])
+		}
+		c.Reply(&page)
+	}
+}
+
+// status takes what a service publishes; a roll call repeats the same value.
+func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
+	key := m.GetKey()
+	before := i.services[key]
+	if m == before || m.GetGeneration() < before.GetGeneration() {
+		return
+	}
+	i.problems -= len(before.GetErrors())
+	if m.GetGone() {
+		delete(i.services, key)
+	} else {
+		i.services[key] = m
+		i.problems += len(m.GetErrors())
+	}
+	i.countProblems()
+	if i.config.Pending != nil {
+		i.config.Pending.set(key, i.pending(m), c.Now())
+	}
+	i.publisher.status(m)
+}
+
+// pending reports whether a renderer has not carried out what a service wants now. What VPP refused has been carried out as far as it goes.
+func (i *introspect) pending(m *messages.ServiceStatus) bool {
+	if m.GetGone() {
+		return false
+	}
+	for _, ack := range m.GetRenders() {
+		if ack.GetState() == messages.RenderState_RENDER_PENDING {
+			return true
+		}
+	}
+	return len(m.GetRenders()) < i.config.Renderers
+}
+
+// drop forgets the services that are not in a complete list: their actors may have ended without a last status.
+func (i *introspect) drop(m *messages.Ensure) {
+	if !m.GetComplete() {
+		return
+	}
+	exist := make(map[string]bool, len(m.GetKeys()))
+	for _, key := range m.GetKeys() {
+		exist[key] = true
+	}
+	for key, s := range i.services {
+		if !exist[key] {
+			i.problems -= len(s.GetErrors())
+			delete(i.services, key)
+		}
+	}
+	i.countProblems()
+	if i.config.Pending != nil {
+		i.config.Pending.keep(exist)
+	}
+	i.publisher.exist(exist, i.services)
+}
+
+// countProblems counts the problems when their number changes: those of services, and those of everything else, files that cannot be read
+// included.
+func (i *introspect) countProblems() {
+	if n := i.problems + len(i.world.Node.GetErrors()); n != i.counted {
+		i.counted = n
+		i.config.Observer.InputErrors(n)
+	}
+}
+
+func (i *introspect) page(q *ServicesQuery) *ServicesPage {
+	if q.Key != "" {
+		if s := i.services[q.Key]; s != nil {
+			return &ServicesPage{Services: []*messages.ServiceStatus{s}}
+		}
+		return &ServicesPage{}
+	}
+	page := &ServicesPage{Services: slices.Collect(maps.Values(i.services))}
+	slices.SortFunc(page.Services, func(a, b *messages.ServiceStatus) int { return strings.Compare(a.GetKey(), b.GetKey()) })
+	return page
+}

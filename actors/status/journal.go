@@ -1,0 +1,119 @@
+package status
+
+import (
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Size of the journal. The first events of a run explain how it came up, so they stay; the rest is a ring.
+const (
+	journalFirst = 256
+	// JournalRing is how many later events the journal keeps, and how many wait for it at most.
+	JournalRing = 4096
+)
+
+// EventsQuery asks the journal for events. The answer is an EventsPage.
+type EventsQuery struct {
+	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
+	Before, After uint64
+	// Limit is the highest number of events to return; 1 to 1000.
+	Limit int
+	// Kind and Object select; "" = all.
+	Kind, Object string
+	// Cause selects what followed from one change or command; 0 = all.
+	Cause uint64
+}
+
+// EventsPage answers an EventsQuery.
+type EventsPage struct {
+	// Events are ordered from the newest to the oldest. They are shared and must not be modified.
+	Events []*messages.Event
+	// Next continues the query as Before; 0 = that was all.
+	Next uint64
+}
+
+// journal remembers what happened. It survives nothing: a restarted journal starts empty, with a growing sequence.
+type journal struct {
+	first []*messages.Event
+	ring  []*messages.Event // the latest JournalRing events after first, in a circle
+	seq   uint64
+}
+
+// NewJournal returns the actor.
+func NewJournal() runtime.Behaviour { return &journal{} }
+
+// Start satisfies runtime.Behaviour. Sequence numbers of a restarted journal begin above those of its predecessor, because it can not have
+// written more than one event a nanosecond.
+func (j *journal) Start(c *runtime.Context) {
+	if c.Incarnation() > 1 {
+		j.seq = uint64(c.Now().UnixNano())
+	}
+	c.Ready()
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*journal) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (j *journal) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *messages.Event:
+		j.add(c, m)
+	case *messages.Fault:
+		j.add(c, &messages.Event{
+			Kind: "fault", Actor: m.GetActor(), Error: m.GetReason(),
+			Text: "failed while handling " + m.GetMessage() + ", decision: " + m.GetDecision(),
+		})
+	case *EventsQuery:
+		c.Reply(j.page(m))
+	}
+}
+
+func (j *journal) add(c *runtime.Context, e *messages.Event) { j.keep(e, c.Now().UnixNano()) }
+
+// keep stamps an event; the sender's value stays as it is.
+func (j *journal) keep(e *messages.Event, now int64) {
+	j.seq++
+	stamped := &messages.Event{
+		Seq: j.seq, Time: now, Kind: e.GetKind(), Actor: e.GetActor(), Object: e.GetObject(), Text: e.GetText(),
+		Cause: e.GetCause(), Operations: e.GetOperations(), Error: e.GetError(), Method: e.GetMethod(), Executed: e.GetExecuted(),
+	}
+	if len(j.first) < journalFirst {
+		j.first = append(j.first, stamped)
+		return
+	}
+	if len(j.ring) < JournalRing {
+		j.ring = append(j.ring, stamped)
+		return
+	}
+	copy(j.ring, j.ring[1:]) // 32 KiB once per event: cheaper than the event itself
+	j.ring[len(j.ring)-1] = stamped
+}
+
+// page walks from the newest event down.
+func (j *journal) page(q *EventsQuery) *EventsPage {
+	limit := min(max(q.Limit, 1), 1000)
+	page := &EventsPage{}
+	for _, part := range [][]*messages.Event{j.ring, j.first} {
+		for i := len(part) - 1; i >= 0; i-- {
+			e := part[i]
+			switch {
+			case e.GetSeq() <= q.After:
+				return page
+			case !q.selects(e):
+				continue
+			case len(page.Events) == limit:
+				page.Next = page.Events[limit-1].GetSeq()
+				return page
+			}
+			page.Events = append(page.Events, e)
+		}
+	}
+	return page
+}
+
+// selects reports whether an event is asked for.
+func (q *EventsQuery) selects(e *messages.Event) bool {
+	return (q.Before == 0 || e.GetSeq() < q.Before) && (q.Kind == "" || e.GetKind() == q.Kind) &&
+		(q.Object == "" || e.GetObject() == q.Object) && (q.Cause == 0 || e.GetCause() == q.Cause)
+}

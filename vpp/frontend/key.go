@@ -1,0 +1,94 @@
+package frontend
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// IANA protocol numbers that VPP translates by port.
+const (
+	// TCP is the protocol number of TCP.
+	TCP = uint8(messages.Protocol_TCP)
+	// UDP is the protocol number of UDP.
+	UDP = uint8(messages.Protocol_UDP)
+)
+
+// Key identifies a frontend: under one VIP, port and protocol VPP can do one thing, whichever renderer does it.
+type Key struct {
+	// Addr is the VIP.
+	Addr netip.Addr
+	// Port is the port of the VIP, 1..65535; 0 = the whole address.
+	Port uint16
+	// Proto is the IANA protocol number, TCP or UDP; 0 = the whole address.
+	Proto uint8
+}
+
+// String returns the key as "ip:port/PROTO", the form that plans, messages and metrics show.
+func (k Key) String() string {
+	return netip.AddrPortFrom(k.Addr, k.Port).String() + "/" + ProtocolName(k.Proto)
+}
+
+// Compare orders keys by address, port and protocol.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(k.Addr.Compare(other.Addr), cmp.Compare(k.Port, other.Port), cmp.Compare(k.Proto, other.Proto))
+}
+
+// ErrKey means that a text is not of the form "ip:port/PROTO".
+var ErrKey = errors.New("malformed frontend")
+
+// ParseKey is the reverse of Key.String. It knows TCP, UDP and SCTP by name and every other protocol by number.
+func ParseKey(text string) (Key, error) {
+	endpoint, proto, found := strings.Cut(text, "/")
+	if !found {
+		return Key{}, fmt.Errorf("parse frontend %q: %w: no protocol", text, ErrKey)
+	}
+	ap, err := netip.ParseAddrPort(endpoint)
+	if err != nil || ap.Addr().Zone() != "" {
+		return Key{}, fmt.Errorf("parse frontend %q: %w: bad endpoint", text, ErrKey)
+	}
+	number, err := protocolNumber(proto)
+	if err != nil {
+		return Key{}, fmt.Errorf("parse frontend %q: %w: bad protocol", text, ErrKey)
+	}
+	return Key{Addr: ap.Addr(), Port: ap.Port(), Proto: number}, nil
+}
+
+// ProtocolName returns the name that Kubernetes has for a protocol, or its number.
+func ProtocolName(proto uint8) string {
+	switch messages.Protocol(proto) {
+	case messages.Protocol_TCP:
+		return "TCP"
+	case messages.Protocol_UDP:
+		return "UDP"
+	case messages.Protocol_SCTP:
+		return "SCTP"
+	default:
+		return strconv.Itoa(int(proto))
+	}
+}
+
+// protocolNumber is the reverse of protocolName.
+func protocolNumber(name string) (uint8, error) {
+	switch name {
+	case "TCP":
+		return TCP, nil
+	case "UDP":
+		return UDP, nil
+	case "SCTP":
+		return uint8(messages.Protocol_SCTP), nil
+	}
+	number, err := strconv.ParseUint(name, 10, 8)
+	if err != nil {
+		return 0, err
+	}
+	if ProtocolName(uint8(number)) != name {
+		return 0, ErrKey
+	}
+	return uint8(number), nil
+}

@@ -1,0 +1,49 @@
+package routes
+
+import "net/netip"
+
+// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
+// A prefix that is not a single address is a service network, which is refused as a whole. It is pure.
+func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
+	if !prefix.IsSingleIP() {
+		return Route{Kind: Reject, Rank: Firm}, len(claims) > 0
+	}
+	if len(claims) == 0 || ground.Taken[prefix.Addr()] {
+		return Route{}, false
+	}
+	all := Claim{External: true}
+	for _, claim := range claims {
+		all = all.merge(claim)
+	}
+	route := Route{Rank: Firm}
+	switch all.Stance {
+	case Spare, Refuse:
+		route.Kind = Reject
+	case Ignore:
+		route.Kind = Drop
+	default:
+		return Route{}, false
+	}
+	if all.External && ground.connected(prefix.Addr()) {
+		route.Rank = Yielding
+	}
+	return route, true
+}
+
+// Networks returns the claims on networks that are refused as a whole, the service CIDRs. Networks of all addresses (/0) and invalid ones are left out,
+// so that a slip does not cost the node its network.
+func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
+	claims := make(map[netip.Prefix]Claim, len(networks))
+	for _, p := range networks {
+		if p = p.Masked(); checkPrefix(p) == "" {
+			claims[p] = Claim{Addr: p.Addr(), Stance: Refuse}
+		}
+	}
+	return claims
+}
+
+// Prefix is the prefix of the address that the claim is about.
+func (c Claim) Prefix() netip.Prefix { return host(c.Addr) }
+
+// ComparePrefixes orders prefixes by address, the shorter one first.
+func ComparePrefixes(a, b netip.Prefix) int { return comparePrefix(a, b) }
