@@ -30,7 +30,6 @@ type Store struct {
 
 	generation uint64 // last one given out
 	surround   *messages.NodeInput
-	digest     messages.Digest
 }
 
 // entry is what is known of one service.

@@ -83,7 +83,7 @@ const commandTimeout = 10 * time.Second
 
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
-	b.stage.heardChanges(1)
+	b.stage.countChanges(1)
 	var command any = &actors.AttachPod{Pod: pod, Interface: name}
 	if name == "" {
 		command = &actors.DetachPod{Pod: pod}

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source and a kube.Digester.
+// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source.
 type Source struct {
 	dir   string
 	node  string
@@ -43,10 +43,7 @@ type health struct {
 	reason    string
 }
 
-var (
-	_ kube.Source   = (*Source)(nil)
-	_ kube.Digester = (*Source)(nil)
-)
+var _ kube.Source = (*Source)(nil)
 
 // New returns a source that reads the files of dir for the node of this name. The directory need not exist yet: until it can be read,
 // nothing is delivered but bad health. log gets one line for each problem in the files.
@@ -73,9 +70,6 @@ func (s *Source) Refresh() {
 	default: // one is pending already
 	}
 }
-
-// Digest satisfies kube.Digester.
-func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
 
 // Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {

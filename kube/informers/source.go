@@ -13,7 +13,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
 // sourceName stands in the errors of objects that came from the API server.
@@ -28,7 +27,7 @@ type Config struct {
 	Interval time.Duration
 }
 
-// Source delivers what the API server says to the agent of one node. It is a kube.Source and a kube.Digester.
+// Source delivers what the API server says to the agent of one node. It is a kube.Source.
 type Source struct {
 	client  kubernetes.Interface
 	config  Config
@@ -47,10 +46,7 @@ type Source struct {
 	told    *verdict                 // last one told to the sink
 }
 
-var (
-	_ kube.Source   = (*Source)(nil)
-	_ kube.Digester = (*Source)(nil)
-)
+var _ kube.Source = (*Source)(nil)
 
 // New returns a source that watches through this client. The client's rate limits apply to requests, not to events.
 func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
@@ -77,9 +73,6 @@ func (s *Source) Refresh() {
 	default: // one is pending already
 	}
 }
-
-// Digest satisfies kube.Digester.
-func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
 
 // Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend on the API server.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {

@@ -147,11 +147,6 @@ type View struct {
 // Healthy says whether the last health was good.
 func (v View) Healthy() bool { return len(v.Healths) > 0 && v.Healths[len(v.Healths)-1].OK }
 
-// Digest is what the receiver computes from what it holds.
-func (v View) Digest() *messages.Digest {
-	return kube.DigestOf(&messages.Snapshot{Services: slices.Collect(maps.Values(v.Services)), Node: v.Node})
-}
-
 // View returns what the Mirror holds now.
 func (m *Mirror) View() View {
 	m.mu.Lock()
