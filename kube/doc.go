@@ -9,6 +9,7 @@
 //	kube/service      what a node serves: ServiceInput + NodeContext -> ServiceView, pure
 //	kube/healthcheck  HTTP servers for load balancers that check services and the node
 //	kube/events       Kubernetes Events about services and the node
+//	kube/durable      small files that survive a crash of the process or of the machine
 //	kube/kubetest     a Sink and objects for tests
 //
 // # Flow
