@@ -73,7 +73,7 @@ func (s *Store) commitService(key string) *messages.ServiceInput {
 	return input
 }
 
-// commitGone forgets a service without content; the returned value says that it is gone, nil if nobody ever knew it.
+// commitGone forgets a service without content; the returned value says that it is gone, nil if it was never given out.
 func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
 	delete(s.services, key)
 	if len(s.problems) > 0 {

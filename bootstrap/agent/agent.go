@@ -42,7 +42,7 @@ type Agent struct {
 	lag       *actors.Lag
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
-	nodePort  *healthcheck.NodeServer // nil = nobody may ask for the health of the node
+	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
 	simulated *simulator.VPP          // nil with a real VPP
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
@@ -54,7 +54,7 @@ type Agent struct {
 	stage     *stage // nil without --enable-chaos
 }
 
-// Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
+// Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
 // error everything that was started is stopped again.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
 	return startWith(cfg, log, (*Agent).kubeSource)

@@ -45,7 +45,7 @@ func namespaceOf(o *Object) string {
 }
 
 // objectName is the name of the API object of an event: that of what it is about, and a hash of its identity.
-// Whoever tells the same event finds the same name.
+// All runs and nodes that write the same event use the same name.
 func objectName(id *identity, instance string) string {
 	if id.shared {
 		instance = ""
@@ -55,7 +55,7 @@ func objectName(id *identity, instance string) string {
 	head := o.Name[:min(len(o.Name), mostName-1-len(hash))]
 	name := strings.TrimRight(head, "-.") + "." + hash
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
-		return controller + "." + hash // an object whose name is no name of an event
+		return controller + "." + hash // the name of the object is not valid for an event
 	}
 	return name
 }

@@ -142,7 +142,7 @@ func TestConstructors(t *testing.T) {
 		"+Starting troupe serves the services of node n1",
 		`FailedToStartServiceHealthcheck node n1 failed to start healthcheck "default/web" on port 30000: boom`,
 		`+Recovered node n1 serves healthcheck "default/web" on port 30000 again`,
-		"Quarantined node n1 does not follow changes of this service for now, what it served last stays: panic: boom",
+		"Quarantined node n1 ignores changes of this service for now and keeps serving its last state: panic: boom",
 		"+Recovered node n1 follows changes of this service again",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

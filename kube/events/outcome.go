@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verdict says what an error of the API server means for an event.
+// verdict is the meaning of an error of the API server for an event.
 type verdict int
 
 const (

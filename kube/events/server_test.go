@@ -29,7 +29,7 @@ var (
 // without an answer.
 type apiServer struct {
 	*fake.Clientset
-	objects clienttesting.ObjectTracker // without managed fields, which nobody asks for here and which cost most of the time
+	objects clienttesting.ObjectTracker // without managed fields, which no test needs and which cost most of the time
 
 	mu       sync.Mutex
 	requests []string // "verb name", all that arrived

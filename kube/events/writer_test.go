@@ -210,7 +210,7 @@ func TestManyNodesTellASharedEventOnce(t *testing.T) {
 			nodes = append(nodes, n)
 		}
 		after(2 * time.Minute)
-		nodes[2].Record(shared) // again: everybody knows
+		nodes[2].Record(shared) // again: all nodes know it
 		after(2 * time.Minute)
 		boom := "default/web FailedToRender boom x1"
 		expect(t, server, boom, boom, boom, boom, boom, "default/web FailedToRender conflict x1")
@@ -417,7 +417,7 @@ func TestARefusalConcernsOneEvent(t *testing.T) {
 		if got := n.Stats(); got.Refused != 2 || got.Waiting != 0 || server.count() != 3 || !strings.Contains(n.logged.String(), "is forbidden: boom") {
 			t.Errorf("%d requests, stats %+v", server.count(), got)
 		}
-		n.Record(on("secret", "boom")) // perhaps somebody has given us the right
+		n.Record(on("secret", "boom")) // the right may have been granted since
 		server.fail(nil)
 		after(2 * time.Minute)
 		expect(t, server, "default/other FailedToRender boom x1", "default/secret FailedToRender boom x2")

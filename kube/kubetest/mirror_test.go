@@ -44,7 +44,7 @@ func TestMirrorSeesBrokenRules(t *testing.T) {
 			m.Snapshot(complete)
 			m.ServiceChanged(&messages.ServiceInput{Key: "x", Generation: 6})
 		}, "it was not there"},
-		"health twice": {func(m *kubetest.Mirror) { m.Health(true, ""); m.Health(true, "") }, "told twice"},
+		"health twice": {func(m *kubetest.Mirror) { m.Health(true, ""); m.Health(true, "") }, "reported twice"},
 		"generation with other value": {func(m *kubetest.Mirror) {
 			m.Snapshot(complete)
 			other := input("a/a", 3)

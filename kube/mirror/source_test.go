@@ -270,7 +270,7 @@ func TestTheMirrorStandsInWhenTheSourceIsLate(t *testing.T) {
 		p.knows(false, "shop/api", "shop/web")
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: the source has not delivered anything yet")
 		if !p.counts.serving {
-			p.Error("nobody counts that the mirror serves")
+			p.Error("the mirror does not count as serving")
 		}
 		want := cluster("a").GetNode()
 		want.Generation = 0
@@ -478,7 +478,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	perform(t, disk, func(p *play) {
 		p.passes(6 * time.Second)
-		p.knows(false, "shop/web") // nobody can know yet
+		p.knows(false, "shop/web") // the cluster is not known yet
 		p.delivers(cluster("b", service("other", 1)))
 		p.knows(true, "shop/other")
 		p.passes(3 * time.Second)

@@ -64,7 +64,7 @@ func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 			d, err := saving(false)
 			if err == nil {
 				if d.Step >= stop {
-					t.Fatalf("step %d fails and nobody says so", stop)
+					t.Fatalf("step %d fails without an error", stop)
 				}
 				d.Stop = 0
 				if got := read(t, d); got != 4 {
