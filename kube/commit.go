@@ -65,19 +65,15 @@ func (s *Store) commitService(key string) *messages.ServiceInput {
 		if equalInput(e.published, input) {
 			return nil
 		}
-		s.digest.Hash ^= DigestHash(key, e.published.Generation)
-		s.digest.Services--
 	}
 	input.Slices = slices.Clone(e.slices)
 	s.generation++
 	input.Generation = s.generation
-	s.digest.Hash ^= DigestHash(key, input.Generation)
-	s.digest.Services++
 	e.published = input
 	return input
 }
 
-// commitGone forgets a service without content; the returned value says that it is gone, nil if nobody ever knew it.
+// commitGone forgets a service without content; the returned value says that it is gone, nil if it was never given out.
 func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
 	delete(s.services, key)
 	if len(s.problems) > 0 {
@@ -86,8 +82,6 @@ func (s *Store) commitGone(key string, e *entry) *messages.ServiceInput {
 	if e.published == nil {
 		return nil
 	}
-	s.digest.Hash ^= DigestHash(key, e.published.Generation)
-	s.digest.Services--
 	s.generation++
 	return &messages.ServiceInput{Key: key, Generation: s.generation}
 }
@@ -159,11 +153,4 @@ func (s *Store) Snapshot() *messages.Snapshot {
 		}
 	}
 	return out
-}
-
-// Digest returns the digest of what Snapshot would return.
-func (s *Store) Digest() *messages.Digest {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return &messages.Digest{Services: s.digest.Services, Hash: s.digest.Hash, NodeGeneration: s.surround.GetGeneration()}
 }

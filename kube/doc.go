@@ -1,31 +1,27 @@
-// Package kube is the room of what Kubernetes says and wants. Its root holds what all sources share: the Source and Sink interfaces
-// and the Store, which joins normalised objects into the values the troupe works with.
+// Package kube is the room of what Kubernetes says and wants. Its root holds what all sources share: the interfaces Source, Sink and Feed, and
+// the Store, which joins normalised objects into the values the troupe works with.
 //
-//	kube/normalize  API objects -> messages, pure
-//	kube/files      a source that reads YAML and JSON files of a watched directory
-//	kube/informers  a source that watches the API server
-//	kube/service    what a node serves: ServiceInput + NodeContext -> ServiceView, pure
-//	kube/kubetest   a Sink and objects for tests
+//	kube/normalize    API objects -> messages, pure
+//	kube/files        the source that reads YAML and JSON files of a watched directory
+//	kube/informers    the source that watches the API server
+//	kube/mirror       the source in front of one of these that keeps their last state on disk
+//	kube/relay        runs the source and passes it to the watch actor: the Feed
+//	kube/service      what a node serves: ServiceInput + NodeContext -> ServiceView, pure
+//	kube/healthcheck  HTTP servers for load balancers that check services and the node
+//	kube/events       Kubernetes Events about services and the node
+//	kube/durable      small files that survive a crash of the process or of the machine
+//	kube/kubetest     a Sink and objects for tests
 //
 // # Flow
 //
-//	API server / files -> normalize -> Store.Set.. -> Store.Commit -> Sink
+//	API server / files -> normalize -> Store.Set.. -> Store.Commit -> mirror -> relay -> watch actor
 //
-// A source has one goroutine that owns the right side of this: it normalises, changes the Store, commits and calls the Sink. Callbacks
-// of informers and file events only say "look again" to it. The Store is safe for concurrent use, so that introspection may read it.
+// Files and informers each have one goroutine that normalises, changes the Store, commits and calls the Sink; callbacks of informers and file
+// events only wake it. The Store is safe for concurrent use. The order, the generations and the end of a source are in the contract of Source.
 //
-// # Ordering
-//
-// The first call to a Sink that carries content is a complete Snapshot, after every kind has been listed. From then on every change of a value
-// leads to one ServiceChanged or NodeChanged with a larger generation. Several changes between two commits coalesce; a change that is
-// taken back in between is not seen at all. A Snapshot may come at any time (after Refresh); what it carries has the generations that
-// were given out before.
+// Several changes between two commits coalesce; a change that is taken back in between is not seen at all.
 //
 // # Ownership
 //
-// What is handed to a Sink is immutable and shared: the Store never touches it again.
-//
-// # Shutdown
-//
-// Source.Run returns when its context ends, and with it every goroutine it started.
+// A message that was handed to a Sink is immutable and shared: the Store never changes it again.
 package kube

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// equalInput says whether two values of one service mean the same; generations of the values apart.
+// equalInput reports whether two values of one service mean the same, apart from their generations.
 func equalInput(a, b *messages.ServiceInput) bool {
 	return equalMessage(a.Service, b.Service) &&
 		slices.EqualFunc(a.Slices, b.Slices, equalSlice) &&
@@ -16,7 +16,7 @@ func equalInput(a, b *messages.ServiceInput) bool {
 		equalDisputes(a, b)
 }
 
-// equalSlice compares what a slice says, not when it was said: an update of metadata changes the trigger time and the generation of a
+// equalSlice compares the content of a slice, not its time: an update of metadata changes the trigger time and the generation of a
 // slice without changing its meaning.
 func equalSlice(a, b *messages.EndpointSlice) bool {
 	return a == b || a.Namespace == b.Namespace && a.Name == b.Name && a.Service == b.Service &&
@@ -61,7 +61,7 @@ func equalDisputes(a, b *messages.ServiceInput) bool {
 	return true
 }
 
-// disputed says whether an address of slice i is in another slice too.
+// disputed reports whether an address of slice i is in another slice too.
 func disputed(all []*messages.EndpointSlice, i int) bool {
 	if len(all) == 1 {
 		return false

@@ -142,8 +142,8 @@ func TestIncrementalEqualsFromScratch(t *testing.T) {
 		if diff := cmp.Diff(s.Snapshot().GetServices(), mirror.View().Snapshot().GetServices(), protocmp.Transform()); diff != "" {
 			t.Fatalf("the receiver differs from the store (-store +receiver):\n%s", diff)
 		}
-		if diff := cmp.Diff(s.Digest(), mirror.View().Digest(), protocmp.Transform()); diff != "" {
-			t.Fatalf("digests differ (-store +receiver):\n%s", diff)
+		if a, b := s.Snapshot().GetNode().GetGeneration(), mirror.View().Node.GetGeneration(); a != b {
+			t.Fatalf("the node has generation %d in the store, %d in the receiver", a, b)
 		}
 		mirror.Check(t)
 	})
@@ -162,14 +162,9 @@ func TestConcurrentUse(t *testing.T) {
 				s.SetNode(&messages.Node{Name: name}, nil)
 				s.Commit()
 				_ = s.Snapshot().GetServices()
-				_ = s.Digest()
 				_ = s.SliceTriggered("a/" + name + "-1")
 			}
 		})
 	}
 	all.Wait()
-	s.Commit()
-	if diff := cmp.Diff(kube.DigestOf(s.Snapshot()), s.Digest(), protocmp.Transform()); diff != "" {
-		t.Errorf("digest (-of the snapshot +of the store):\n%s", diff)
-	}
 }

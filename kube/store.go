@@ -30,7 +30,6 @@ type Store struct {
 
 	generation uint64 // last one given out
 	surround   *messages.NodeInput
-	digest     messages.Digest
 }
 
 // entry is what is known of one service.
@@ -183,7 +182,7 @@ func (s *Store) touch(key string) *entry {
 	return e
 }
 
-// setService keeps the old message where the new one says the same: two copies would stay alive otherwise.
+// setService keeps the old message where the new one is equal: two copies would stay in memory otherwise.
 func (s *Store) setService(service *messages.Service) {
 	e := s.touch(normalize.ServiceKey(service))
 	if e.service == nil || !equalMessage(e.service, service) {

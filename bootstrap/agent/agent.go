@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -41,7 +42,7 @@ type Agent struct {
 	lag       *actors.Lag
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
-	nodePort  *healthcheck.NodeServer // nil = nobody may ask for the health of the node
+	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
 	simulated *simulator.VPP          // nil with a real VPP
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
@@ -53,7 +54,7 @@ type Agent struct {
 	stage     *stage // nil without --enable-chaos
 }
 
-// Start brings up an agent. It returns as soon as everything is under way: it waits for nobody, neither VPP nor Kubernetes nor etcd. On an
+// Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
 // error everything that was started is stopped again.
 func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
 	return startWith(cfg, log, (*Agent).kubeSource)
@@ -120,13 +121,13 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
-	relay := newRelay(&overheard{Source: a.mirrored(source), ear: a})
+	feed := relay.New(a.mirrored(source), sourceObserver{a})
 	options := runtime.Options{
 		Logger: a.log, OnFault: a.onFault,
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	}
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Source: relay, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
+		NodeName: a.cfg.NodeName, Source: feedSource{feed}, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
 		InterfaceEvents: hints, NAT44: rendering, SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
@@ -147,7 +148,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
-	a.own("Kubernetes source", relay.work) // it tells the system of the nodes, too, so not earlier
+	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
 	_, err = a.system.SpawnRoot(actors.RootName, actors.Tree(deps))
 	return err
 }

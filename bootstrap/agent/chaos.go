@@ -55,8 +55,8 @@ func (a *Agent) startChaos() {
 	}
 }
 
-// heardChanges counts reasons to change VPP: what the source says was changed, and commands. Without chaos nobody counts.
-func (s *stage) heardChanges(n int) {
+// countChanges counts reasons to change VPP: what the source says was changed, and commands. Without chaos nobody counts.
+func (s *stage) countChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)
 	}

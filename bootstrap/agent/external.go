@@ -60,7 +60,7 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 
 // ApplyExternal satisfies api.Controller. The actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
-	b.stage.heardChanges(1)
+	b.stage.countChanges(1)
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathExternal, &actors.ExternalApply{Source: source, Document: document})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/messages"
@@ -23,7 +24,7 @@ func (a *Agent) mirrored(source kube.Source) kube.Source {
 	if dir == "" {
 		return source
 	}
-	out := mirror.New(source, mirror.NewStore(dir, mirror.Disk{}), mirror.Config{
+	out := mirror.New(source, mirror.NewStore(dir, durable.Disk{}), mirror.Config{
 		Node: a.cfg.NodeName, Origin: origin(a.cfg.Kubernetes), Grace: a.cfg.Mirror.Grace.Duration(),
 		ConfirmEmpty: a.cfg.Mirror.ConfirmEmpty.Duration(), Observer: a.metrics,
 	}, a.log.With("part", "mirror"))
@@ -67,7 +68,7 @@ func (a *Agent) claims() *claims {
 	if dir == "" {
 		return nil
 	}
-	c := &claims{store: mirror.NewStore(dir, mirror.Disk{}), log: a.log.With("part", "mirror"), wake: make(chan struct{}, 1)}
+	c := &claims{store: mirror.NewStore(dir, durable.Disk{}), log: a.log.With("part", "mirror"), wake: make(chan struct{}, 1)}
 	c.load()
 	a.own("local mirror of the node ID", c.work)
 	return c

@@ -21,8 +21,8 @@ type nodeSeen struct {
 // eligible reports whether new connections may come to the node, as far as is known.
 func (n *nodeSeen) eligible() bool { return n == nil || !n.leaving }
 
-// sawNode notes what the source says of this node; nil = it has no such object. It belongs to the goroutine of the source.
-func (a *Agent) sawNode(self *messages.Node) {
+// noteNode notes what the source says of this node; nil = it has no such object. It belongs to the goroutine of the source.
+func (a *Agent) noteNode(self *messages.Node) {
 	next := &nodeSeen{first: time.Now(), known: self != nil, leaving: self.GetLeaving()}
 	if last := a.node.Load(); last != nil {
 		next.first = last.first

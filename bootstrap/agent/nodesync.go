@@ -181,9 +181,9 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// vouch says whether the source sees what happens. While it does not, or what it says comes from the local mirror, a node that is missing in it
+// trust says whether the source sees what happens. While it does not, or what it says comes from the local mirror, a node that is missing in it
 // may well be there, and must not lose its ID.
-func (n *nodeSync) vouch(ok bool) {
+func (n *nodeSync) trust(ok bool) {
 	if n == nil {
 		return // this node stands alone
 	}

@@ -141,7 +141,7 @@ func TestADoubtfulViewCollectsNobody(t *testing.T) {
 	two.end(t)
 
 	n := &nodeSync{cfg: cluster.Config{NodeName: "n1", GracePeriod: 10 * time.Millisecond}, log: quiet(), connect: to}
-	n.vouch(false)
+	n.trust(false)
 	self := &messages.Node{Name: "n1", Uid: "1"}
 	n.SetNodes(&messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self}}) // n2 joined since
 	n.Publish([]string{"192.168.7.1/24"})
@@ -153,9 +153,9 @@ func TestADoubtfulViewCollectsNobody(t *testing.T) {
 	if id := run.latest.Load().GetNodes()["n2"].GetId(); id != 1 {
 		t.Errorf("n2 has the ID %d", id)
 	}
-	n.vouch(true) // the same view, and now it counts
+	n.trust(true) // the same view, and now it counts
 	eventually(t, "n2 is collected", func() bool { return run.latest.Load().GetNodes()["n2"] == nil })
 	run.end(t)
 	var alone *nodeSync
-	alone.vouch(false)
+	alone.trust(false)
 }

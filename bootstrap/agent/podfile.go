@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/durable"
+	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -37,6 +38,7 @@ const podsVersion = 1
 
 // Load satisfies actors.AttachmentStore. A file that cannot be read is put aside, so that it can be looked at and does not stand in the way.
 func (f podFile) Load() (*messages.Attachments, error) {
+	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".") // an unfinished file does no harm
 	content, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
 		return &messages.Attachments{}, nil
@@ -75,7 +77,7 @@ func (f podFile) save(told *messages.Attachments) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(string(f), append(content, '\n'))
+	return durable.Replace(durable.Disk{}, string(f), append(content, '\n'))
 }
 
 // commandTimeout bounds a command whose caller sets no bound, like the one of the API: the actor answers earlier, unless it hangs.
@@ -83,7 +85,7 @@ const commandTimeout = 10 * time.Second
 
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
-	b.stage.heardChanges(1)
+	b.stage.countChanges(1)
 	var command any = &actors.AttachPod{Pod: pod, Interface: name}
 	if name == "" {
 		command = &actors.DetachPod{Pod: pod}

@@ -90,7 +90,7 @@ func TestAttachPodOfARunningAgent(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.AttachPod(gone, "shop/other", "memif9"); !errors.Is(err, api.ErrUnavailable) {
-		t.Errorf("nobody waits: %v", err)
+		t.Errorf("not ended by its context: %v", err)
 	}
 	if told := must(podFile(filepath.Join(cfg.DataDir, "pods.json")).Load())(t); len(told.GetItems()) != 1 {
 		t.Errorf("kept %v", told)

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/bootstrap/durable"
+	"github.com/troupe-vpp/troupe/kube/durable"
 )
 
 // suffix ends the names of kept documents.
@@ -27,6 +27,9 @@ func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 	}
 	kept := map[string][]byte{}
 	if s.cfg.Dir != "" {
+		if err := durable.Clean(durable.Disk{}, s.cfg.Dir, ""); err != nil {
+			return nil, fmt.Errorf("load external configuration: %w", err)
+		}
 		entries, err := os.ReadDir(s.cfg.Dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("load external configuration: %w", err)
@@ -74,7 +77,7 @@ func (s *Sources) Save(_ context.Context, source string, document []byte) error 
 func (s *Sources) write(source string, document []byte) error {
 	path := filepath.Join(s.cfg.Dir, url.PathEscape(source)+suffix)
 	if document == nil {
-		return durable.Remove(path)
+		return durable.Remove(durable.Disk{}, path)
 	}
-	return durable.Replace(path, document)
+	return durable.Replace(durable.Disk{}, path, document)
 }

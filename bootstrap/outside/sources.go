@@ -39,7 +39,7 @@ type Config struct {
 type Sources struct {
 	cfg Config
 
-	mu   sync.Mutex        // also while a document is written: nobody else waits for it
+	mu   sync.Mutex        // also while a document is written: no other caller waits for it
 	kept map[string][]byte // nil = not loaded
 }
 

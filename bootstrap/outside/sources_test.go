@@ -70,7 +70,7 @@ func TestKeepFails(t *testing.T) {
 	}
 }
 
-// TestKeepWithoutLoad: where one document cannot be read, saving another one makes nobody forget the rest, and a removal is one.
+// TestKeepWithoutLoad: where one document cannot be read, saving another one does not forget the rest, and a removal is one.
 func TestKeepWithoutLoad(t *testing.T) {
 	dir := t.TempDir()
 	before := New(Config{Dir: dir})

@@ -3,6 +3,8 @@ package events
 import (
 	"cmp"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Config of a Writer. The zero value of a field but NodeName means its default.
@@ -26,8 +28,6 @@ type Config struct {
 	Timeout time.Duration
 	// BackoffMin and BackoffMax bound the delay while the API server takes nothing; it doubles. Default 1 s and 1 min.
 	BackoffMin, BackoffMax time.Duration
-	// MaxTries is how many answers that are errors (5xx, 429) an event gets before it is dropped. Silence does not count. Default 12.
-	MaxTries int
 }
 
 func (c Config) withDefaults() Config {
@@ -41,10 +41,10 @@ func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.BackoffMin = cmp.Or(c.BackoffMin, time.Second)
 	c.BackoffMax = cmp.Or(c.BackoffMax, time.Minute)
-	c.MaxTries = cmp.Or(c.MaxTries, 12)
 	return c
 }
 
-func (c *Config) global() rate { return rate{burst: float64(c.Burst), every: c.Interval} }
-
-func (c *Config) object() rate { return rate{burst: float64(c.ObjectBurst), every: c.ObjectInterval} }
+// backoff returns the delays of a new outage.
+func (c *Config) backoff() wait.Backoff {
+	return wait.Backoff{Duration: c.BackoffMin, Factor: 2, Jitter: 0.5, Steps: 32, Cap: c.BackoffMax}
+}

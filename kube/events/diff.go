@@ -16,7 +16,7 @@ const (
 	mostListed    = 8 // frontends in one note
 )
 
-// foreignOwner begins the owner of a conflict that is not a service: a row in VPP that is not ours (messages.Conflict of package nat44).
+// foreignOwner begins the owner of a conflict that is not a service: a row in VPP from outside troupe (messages.Conflict of package nat44).
 const foreignOwner = "VPP: "
 
 // Diff returns the events that a status of a service is worth after the previous one: what is new in it, and what is over. A nil previous
@@ -49,7 +49,7 @@ func Diff(previous, current *messages.ServiceStatus) []Event {
 type differ struct {
 	view   *messages.ServiceView
 	object Object
-	// standing says that nothing is known of the time before.
+	// standing is true when no earlier status is known.
 	standing bool
 	events   []Event
 }
@@ -78,7 +78,7 @@ func (d *differ) warnEach(reason, action string, notes []string, shared bool) {
 	}
 }
 
-// input tells new problems of the input. All nodes read the same input.
+// input adds new problems of the input. All nodes read the same input.
 func (d *differ) input(previous, current []*messages.ObjectError) {
 	known := map[string]bool{}
 	for _, e := range previous {
@@ -94,7 +94,7 @@ func (d *differ) input(previous, current []*messages.ObjectError) {
 	d.warnEach(ReasonInvalidInput, actionResolve, notes, true)
 }
 
-// problemText says which field of what is wrong; the object is named only where it is another one than the event is about.
+// problemText names the field of a problem, and its object where that is not the object of the event.
 func problemText(e *messages.ObjectError, about Object) string {
 	var b strings.Builder
 	if e.GetKind() != about.Kind || e.GetObject() != about.Namespace+"/"+about.Name {
@@ -106,14 +106,14 @@ func problemText(e *messages.ObjectError, about Object) string {
 	return b.String() + e.GetMessage()
 }
 
-// render tells what became of the service in one renderer.
+// render adds the events of one renderer.
 func (d *differ) render(previous, current *messages.RenderAck) {
 	d.state(previous, current)
 	d.conflicts(previous.GetConflicts(), current.GetConflicts())
 	d.approximations(current.GetRenderer(), previous.GetApproximations(), current.GetApproximations())
 }
 
-// state tells errors and their end. An error with a state that is good means a part that the renderer has no means for (SCTP, IPv6), on
+// state adds errors and their end. An error with a state that is good means a part that the renderer has no means for (SCTP, IPv6), on
 // every node alike.
 func (d *differ) state(previous, current *messages.RenderAck) {
 	failed := current.GetState() == messages.RenderState_RENDER_FAILED
@@ -134,7 +134,7 @@ func orUnknown(text string) string {
 	return text
 }
 
-// conflicts tells frontends that another service owns, one event per owner, and those that it owns no longer.
+// conflicts adds frontends that another service owns, one event per owner, and those that are won back.
 func (d *differ) conflicts(previous, current []*messages.Conflict) {
 	before, now := byOwner(previous), byOwner(current)
 	var services, foreign []string
@@ -144,7 +144,7 @@ func (d *differ) conflicts(previous, current []*messages.Conflict) {
 			continue
 		}
 		if name, is := strings.CutPrefix(owner, foreignOwner); is {
-			foreign = append(foreign, fmt.Sprintf("a row of VPP that is not ours (%s) has %s", name, list(lost)))
+			foreign = append(foreign, fmt.Sprintf("a row in VPP from outside troupe (%s) has %s", name, list(lost)))
 		} else {
 			services = append(services, fmt.Sprintf("service %s, which is older or has the smaller name, has %s", owner, list(lost)))
 		}
@@ -203,7 +203,7 @@ func list(frontends []string) string {
 	return strings.Join(frontends, ", ")
 }
 
-// approximations tells what is not rendered exactly, each text once however many frontends it is true for.
+// approximations adds each approximation once, however many frontends have it.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
 	known := map[string]bool{}
 	for _, a := range previous {
@@ -230,8 +230,8 @@ func (d *differ) approximations(renderer string, previous, current []*messages.A
 // endpointCount is how many endpoints there are, which changes all the time.
 var endpointCount = regexp.MustCompile(`\b[0-9]+ endpoints?\b`)
 
-// approximationText says what is rendered instead of what. How many endpoints there are at the moment is left out: it is no news that there is
-// one more, and two events that differ in a number are not counted as one.
+// approximationText describes an approximation without the number of endpoints: one more endpoint is no news, and texts that differ in a number
+// would not be the same event.
 func approximationText(a *messages.Approximation) string {
 	wanted := endpointCount.ReplaceAllString(a.GetWanted(), "all its endpoints")
 	text := fmt.Sprintf("%s instead of %s", endpointCount.ReplaceAllString(a.GetRendered(), "some endpoints"), wanted)

@@ -177,8 +177,8 @@ func TestDiff(t *testing.T) {
 			[]string{"*ConflictingExternalIP service a/c, which is older or has the smaller name, has 1.2.3.4:80/TCP"},
 		},
 		{
-			"a row in VPP that is not ours", good, status(ack("nat44", inSync, conflict("1.2.3.4:80/TCP", "VPP: static mapping"))),
-			[]string{"ConflictingExternalIP a row of VPP that is not ours (static mapping) has 1.2.3.4:80/TCP"},
+			"a row in VPP from outside troupe", good, status(ack("nat44", inSync, conflict("1.2.3.4:80/TCP", "VPP: static mapping"))),
+			[]string{"ConflictingExternalIP a row in VPP from outside troupe (static mapping) has 1.2.3.4:80/TCP"},
 		},
 		{
 			"a conflict is won", status(frontends("1.2.3.4"), ack("nat44", inSync, conflict("1.2.3.4:80/TCP", "a/b"))),
@@ -212,8 +212,8 @@ func TestDiff(t *testing.T) {
 			[]string{"*Approximated nat44: 1.2.3.4:80/TCP: some endpoints, local ones first instead of all its endpoints: a row has room for 253 backends"},
 		},
 		{
-			"one more endpoint is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 1 endpoints", "like everybody: drop", ""))),
-			status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 2 endpoints", "like everybody: drop", ""))), nil,
+			"one more endpoint is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 1 endpoints", "like all others: drop", ""))),
+			status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 2 endpoints", "like all others: drop", ""))), nil,
 		},
 		{
 			"an approximation that is over is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "drop", "no row", ""))), good, nil,

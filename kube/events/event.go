@@ -11,7 +11,7 @@ import (
 const (
 	// Normal events inform.
 	Normal = corev1.EventTypeNormal
-	// Warning events want somebody to look.
+	// Warning events need attention.
 	Warning = corev1.EventTypeWarning
 )
 
@@ -27,15 +27,15 @@ const (
 	ReasonConflictingExternalIP = "ConflictingExternalIP"
 	// ReasonInvalidInput means that a field of the Service, or one of its slices, cannot be used.
 	ReasonInvalidInput = "InvalidInput"
-	// ReasonQuarantined means that the service made its actor fail again and again, and was put aside.
+	// ReasonQuarantined means that the service made its actor fail again and again, and is in quarantine.
 	ReasonQuarantined = "Quarantined"
-	// ReasonRecovered means that a conflict, a quarantine or something that could not be listened on is over.
+	// ReasonRecovered means that a conflict, a quarantine or something that a failed listener is over.
 	ReasonRecovered = "Recovered"
-	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. The word is that of kube-proxy.
+	// ReasonHealthCheckFailed means that spec.healthCheckNodePort cannot be served. kube-proxy has the same reason.
 	ReasonHealthCheckFailed = "FailedToStartServiceHealthcheck"
-	// ReasonNodeHealthFailed means that nobody answers for the health of the node (port 10256). The word is that of kube-proxy.
+	// ReasonNodeHealthFailed means that the health of the node is not served (port 10256). kube-proxy has the same reason.
 	ReasonNodeHealthFailed = "FailedToStartProxierHealthcheck"
-	// ReasonStarting means that the agent of a node has started. The word is that of kube-proxy.
+	// ReasonStarting means that the agent of a node has started. kube-proxy has the same reason.
 	ReasonStarting = "Starting"
 )
 
@@ -44,11 +44,11 @@ const (
 	actionStart   = "StartTroupe"
 	actionResolve = "Resolve" // make a view of the input
 	actionRender  = "Render"  // bring the view into VPP
-	actionListen  = "Listen"  // the word of kube-proxy
+	actionListen  = "Listen"  // as kube-proxy
 	actionRun     = "Run"     // run the actor of the service
 )
 
-// Object is what an event is about.
+// Object is the Kubernetes object of an event.
 type Object struct {
 	// Kind is "Service" or "Node"; both belong to the API version v1.
 	Kind string
@@ -76,10 +76,10 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Event is something that happened to an object, or a state it was found in. Two events that are equal but for Standing are the same event
+// Event is a change of an object, or a state it was found in. Two events that are equal but for Standing are the same event
 // again.
 type Event struct {
-	// Object is what it is about.
+	// Object is the object that changed.
 	Object Object
 	// Type is Normal or Warning.
 	Type string
@@ -89,16 +89,15 @@ type Event struct {
 	Action string
 	// Note is one line for people; what exceeds 1024 bytes is cut off.
 	Note string
-	// Standing says that nothing happened just now: the state was found like that, for example after a start. It is told only if it has not
-	// been told already.
+	// Standing marks a state that was found, for example after a start, and not a change. It is written only if the API server does not have it.
 	Standing bool
-	// Shared says that every node of the cluster would tell the same; one of them does. Such an event has no count.
+	// Shared marks an event that is the same on every node; one of them writes it. It has no count.
 	Shared bool
 }
 
 // Recorder takes events. Record never blocks and any goroutine may call it.
 type Recorder interface {
-	// Record tells an event, or drops it if there are too many.
+	// Record takes an event, or drops it if there are too many.
 	Record(e Event)
 }
 
@@ -107,8 +106,8 @@ func Started(node string) Event {
 	return Event{Object: NodeObject(node), Type: Normal, Reason: ReasonStarting, Action: actionStart, Note: "troupe serves the services of node " + node}
 }
 
-// NodeHealth returns the event of a node whose health nobody can ask for at an address, in the words of kube-proxy, or, with nil, of one where
-// that is over.
+// NodeHealth returns the event of a node whose health cannot be served at an address, with the text of kube-proxy; with nil, that it is served
+// again.
 func NodeHealth(node, address string, err error) Event {
 	e := Event{Object: NodeObject(node), Type: Warning, Reason: ReasonNodeHealthFailed, Action: actionStart}
 	if err == nil {
@@ -119,8 +118,8 @@ func NodeHealth(node, address string, err error) Event {
 	return e
 }
 
-// HealthCheck returns the event of a health-check node port of a service that cannot be listened on, in the words of kube-proxy, or, with
-// nil, of one that can be again.
+// HealthCheck returns the event of a health-check node port of a service that cannot be served, with the text of kube-proxy; with nil, that it
+// is served again.
 func HealthCheck(service Object, node string, port uint32, err error) Event {
 	e := Event{Object: service, Type: Warning, Reason: ReasonHealthCheckFailed, Action: actionListen}
 	key := service.Namespace + "/" + service.Name
@@ -133,11 +132,11 @@ func HealthCheck(service Object, node string, port uint32, err error) Event {
 	return e
 }
 
-// Quarantined returns the event of a service whose actor was put aside; why is one line.
+// Quarantined returns the event of a service in quarantine; why is one line.
 func Quarantined(service Object, node, why string) Event {
 	return Event{
 		Object: service, Type: Warning, Reason: ReasonQuarantined, Action: actionRun,
-		Note: fmt.Sprintf("node %s does not follow changes of this service for now, what it served last stays: %s", node, why),
+		Note: fmt.Sprintf("node %s ignores changes of this service for now and keeps serving its last state: %s", node, why),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// Log is the Recorder of an agent that has no API server to tell: it writes a line to the log.
+// Log is the Recorder of an agent without an API server: it writes a line to the log.
 type Log struct {
 	log *slog.Logger
 }
@@ -15,7 +15,7 @@ var _ Recorder = Log{}
 // NewLog returns a recorder that only logs.
 func NewLog(log *slog.Logger) Log { return Log{log} }
 
-// Record satisfies Recorder. What was merely found is logged as well: nobody else has told it.
+// Record satisfies Recorder. It logs standing states as well: no API server has them from an earlier run.
 func (l Log) Record(e Event) {
 	level := slog.LevelInfo
 	if e.Type == Warning {

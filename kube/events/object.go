@@ -44,8 +44,8 @@ func namespaceOf(o *Object) string {
 	return o.Namespace
 }
 
-// objectName is the name of the API object of an event: that of what it is about, and a hash of all that makes it this event and no other
-// one. Everybody who tells the same event finds the same name.
+// objectName is the name of the API object of an event: that of what it is about, and a hash of its identity.
+// All runs and nodes that write the same event use the same name.
 func objectName(id *identity, instance string) string {
 	if id.shared {
 		instance = ""
@@ -55,7 +55,7 @@ func objectName(id *identity, instance string) string {
 	head := o.Name[:min(len(o.Name), mostName-1-len(hash))]
 	name := strings.TrimRight(head, "-.") + "." + hash
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
-		return controller + "." + hash // an object whose name is no name of an event
+		return controller + "." + hash // the name of the object is not valid for an event
 	}
 	return name
 }
@@ -84,24 +84,24 @@ func trim(note string) string {
 	return note[:end] + mark
 }
 
-// object makes the API object of an event that was observed so often.
-func (j *job) object(instance string, count int) *eventsv1.Event {
-	o := &j.id.object
+// object makes the API object of an event with this count.
+func (s *series) object(instance string, count int) *eventsv1.Event {
+	o := &s.id.object
 	e := &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&j.id, instance), Namespace: namespaceOf(o)},
-		EventTime:           metav1.NewMicroTime(j.first),
+		ObjectMeta:          metav1.ObjectMeta{Name: objectName(&s.id, instance), Namespace: namespaceOf(o)},
+		EventTime:           metav1.NewMicroTime(s.first),
 		ReportingController: controller,
 		ReportingInstance:   instance,
-		Action:              j.id.action,
-		Reason:              j.id.reason,
+		Action:              s.id.action,
+		Reason:              s.id.reason,
 		Regarding: corev1.ObjectReference{
 			APIVersion: "v1", Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, UID: types.UID(o.UID),
 		},
-		Note: j.id.note,
-		Type: j.id.kind,
+		Note: s.id.note,
+		Type: s.id.kind,
 	}
-	if count > 1 && !j.id.shared {
-		e.Series = seriesOf(count, j.last)
+	if count > 1 && !s.id.shared {
+		e.Series = seriesOf(count, s.last)
 	}
 	return e
 }

@@ -22,7 +22,7 @@ func event(note string) Event {
 
 func TestTheObjectOfAnEvent(t *testing.T) {
 	e := event("boom")
-	j := &job{id: identityOf(&e), first: begin, last: begin.Add(time.Minute)}
+	j := &series{id: identityOf(&e), first: begin, last: begin.Add(time.Minute)}
 	want := &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: "default"},
 		EventTime:           metav1.NewMicroTime(begin),
@@ -54,7 +54,7 @@ func TestTheObjectOfAnEvent(t *testing.T) {
 
 func TestNodeEventsLiveInDefault(t *testing.T) {
 	e := Started("n1")
-	got := (&job{id: identityOf(&e), first: begin}).object("troupe-n1", 1)
+	got := (&series{id: identityOf(&e), first: begin}).object("troupe-n1", 1)
 	want := corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "n1"}
 	if got.Namespace != "default" || got.Regarding != want || got.Type != "Normal" {
 		t.Errorf("%+v", got)
@@ -142,7 +142,7 @@ func TestConstructors(t *testing.T) {
 		"+Starting troupe serves the services of node n1",
 		`FailedToStartServiceHealthcheck node n1 failed to start healthcheck "default/web" on port 30000: boom`,
 		`+Recovered node n1 serves healthcheck "default/web" on port 30000 again`,
-		"Quarantined node n1 does not follow changes of this service for now, what it served last stays: panic: boom",
+		"Quarantined node n1 ignores changes of this service for now and keeps serving its last state: panic: boom",
 		"+Recovered node n1 follows changes of this service again",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// verdict says what an error of the API server means for an event.
+// verdict is the meaning of an error of the API server for an event.
 type verdict int
 
 const (
@@ -21,13 +21,11 @@ const (
 	missing
 	// refused: the server will never take it.
 	refused
-	// later: the server answered, but cannot take it now.
+	// later: the server cannot take it now, or did not answer; it may have carried out the request.
 	later
-	// silence: there was no answer; what the server did is not known.
-	silence
 )
 
-// judge classifies an error, and returns how long the server wants to be left alone; 0 = it did not say.
+// judge classifies an error, and returns the pause that the server asks for; 0 = none.
 func judge(err error) (verdict, time.Duration) {
 	if err == nil {
 		return accepted, 0
@@ -38,7 +36,7 @@ func judge(err error) (verdict, time.Duration) {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
-		return silence, 0
+		return later, 0
 	}
 	var pause time.Duration
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {

@@ -39,8 +39,8 @@ func TestJudge(t *testing.T) {
 		"internal error":     {apierrors.NewInternalError(errTest), later, 0},
 		"unavailable":        {apierrors.NewServiceUnavailable("starting"), later, 0},
 		"some 502":           {apierrors.NewGenericServerResponse(http.StatusBadGateway, "create", resource, "a", "x", 0, true), later, 0},
-		"no connection":      {errTest, silence, 0},
-		"timeout":            {context.DeadlineExceeded, silence, 0},
+		"no connection":      {errTest, later, 0},
+		"timeout":            {context.DeadlineExceeded, later, 0},
 		"impossible request": {&rest.RequestConstructionError{Err: errTest}, refused, 0},
 	} {
 		if got, pause := judge(test.err); got != test.want || pause != test.pause {

@@ -29,7 +29,7 @@ var (
 // without an answer.
 type apiServer struct {
 	*fake.Clientset
-	objects clienttesting.ObjectTracker // without managed fields, which nobody asks for here and which cost most of the time
+	objects clienttesting.ObjectTracker // without managed fields, which no test needs and which cost most of the time
 
 	mu       sync.Mutex
 	requests []string // "verb name", all that arrived
@@ -166,7 +166,7 @@ func (s *apiServer) expire(t interface{ Fatal(...any) }) {
 func TestTheFakeServerRefusesWhatTheRealOneRefuses(t *testing.T) {
 	good := func() *eventsv1.Event {
 		e := event("boom")
-		return (&job{id: identityOf(&e), first: begin, last: begin}).object("troupe-n1", 2)
+		return (&series{id: identityOf(&e), first: begin, last: begin}).object("troupe-n1", 2)
 	}
 	if problems := invalid(good(), "default"); len(problems) > 0 {
 		t.Fatalf("a good event: %v", problems)

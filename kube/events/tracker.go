@@ -2,36 +2,36 @@ package events
 
 import "github.com/troupe-vpp/troupe/messages"
 
-// Tracker remembers what was told of each service, and says what is worth telling next. It belongs to one goroutine. Its memory is one
+// Tracker remembers the last settled status of each service and finds the events of the next one. It belongs to one goroutine. Its memory is one
 // pointer per service, to messages that others hold as well.
 type Tracker struct {
-	told map[string]*messages.ServiceStatus
+	last map[string]*messages.ServiceStatus
 }
 
-// NewTracker returns a tracker that knows nothing: what it sees first of a service is Standing.
-func NewTracker() *Tracker { return &Tracker{told: map[string]*messages.ServiceStatus{}} }
+// NewTracker returns a tracker without services: the first status of a service is Standing.
+func NewTracker() *Tracker { return &Tracker{last: map[string]*messages.ServiceStatus{}} }
 
 // Observe returns the events that a status is worth. The status must not be modified any more.
 func (t *Tracker) Observe(status *messages.ServiceStatus) []Event {
 	if status.GetGone() {
-		delete(t.told, status.GetKey())
+		delete(t.last, status.GetKey())
 		return nil
 	}
 	if status.GetView() == nil {
 		return nil // nothing is known of it yet
 	}
-	events := Diff(t.told[status.GetKey()], status)
-	t.told[status.GetKey()] = Settled(t.told[status.GetKey()], status)
+	events := Diff(t.last[status.GetKey()], status)
+	t.last[status.GetKey()] = Settled(t.last[status.GetKey()], status)
 	return events
 }
 
 // Len returns how many services are known.
-func (t *Tracker) Len() int { return len(t.told) }
+func (t *Tracker) Len() int { return len(t.last) }
 
 // UID returns the UID of a service that was observed; "" if it was not.
-func (t *Tracker) UID(key string) string { return t.told[key].GetView().GetUid() }
+func (t *Tracker) UID(key string) string { return t.last[key].GetView().GetUid() }
 
-// Settled returns the current status as a later Diff should see it: while a renderer is at work, what it said last stays true. Without this,
+// Settled returns the current status as a later Diff should see it: while a renderer is at work, its last ack stays true. Without this,
 // "failed, pending, failed" would be two failures, and "failed, pending, in sync" no recovery. Neither status is modified; where nothing is
 // pending the current one is returned itself.
 func Settled(previous, current *messages.ServiceStatus) *messages.ServiceStatus {
@@ -64,12 +64,12 @@ func Settled(previous, current *messages.ServiceStatus) *messages.ServiceStatus 
 	}
 }
 
-// settled says whether a renderer has finished.
+// settled reports whether a renderer has finished.
 func settled(ack *messages.RenderAck) bool {
 	return ack.GetState() != messages.RenderState_RENDER_PENDING
 }
 
-// ackOf returns what a renderer said; nil if nothing.
+// ackOf returns the ack of a renderer; nil = none.
 func ackOf(status *messages.ServiceStatus, renderer string) *messages.RenderAck {
 	for _, ack := range status.GetRenders() {
 		if ack.GetRenderer() == renderer {

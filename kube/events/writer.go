@@ -8,10 +8,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
-// complaintInterval is the least time between two lines of the log that say the same.
-const complaintInterval = time.Minute
+// dropsInterval is the least time between two log lines about dropped events.
+const dropsInterval = time.Minute
+
+// Stats counts the events of a Writer.
+type Stats struct {
+	// Recorded counts calls of Record; Repeated counts those with an event that is remembered.
+	Recorded, Repeated uint64
+	// Written counts creations and updates that the API server took; Adopted counts events that it had already, from an earlier run or another node.
+	Written, Adopted uint64
+	// Limited, Overflowed, Expired and Refused count dropped events: too many of one object, more than MaxSeries, not written within Window, and
+	// refused by the API server for good.
+	Limited, Overflowed, Expired, Refused uint64
+	// Waiting is how many events are to be written.
+	Waiting int
+}
+
+// Lost is how many events were dropped, for whatever reason.
+func (s Stats) Lost() uint64 { return s.Limited + s.Overflowed + s.Expired + s.Refused }
 
 // Writer is the Recorder that writes to the API server.
 type Writer struct {
@@ -19,122 +36,121 @@ type Writer struct {
 	cfg      Config
 	instance string
 	log      *slog.Logger
-	wake     chan struct{} // holds one signal that there is something new
+	wake     chan struct{} // holds one signal that there is a new event
+	requests flowcontrol.RateLimiter
 
-	mu   sync.Mutex
-	book *book
+	mu     sync.Mutex
+	events *aggregator
 
 	// Below: only the goroutine of Run.
-	backoff    wait.Backoff
-	failing    bool
-	complained time.Time
-	lost       uint64 // that were complained of
+	backoff wait.Backoff
+	failing bool
+	logged  time.Time // last line about drops
+	dropped uint64    // that were logged
 }
 
 var _ Recorder = (*Writer)(nil)
 
-// New returns a recorder that writes through this client, when Run does; until then events wait. The client needs to create and patch events
+// New returns a recorder that writes through this client when Run does; until then events wait. The client needs to create and patch events
 // of the group events.k8s.io, nothing else.
 func New(client kubernetes.Interface, cfg Config, log *slog.Logger) *Writer {
 	cfg = cfg.withDefaults()
-	w := &Writer{
-		client: client, cfg: cfg, instance: instanceName(cfg.NodeName), log: log, wake: make(chan struct{}, 1), book: newBook(cfg, time.Now()),
+	return &Writer{
+		client: client, cfg: cfg, instance: instanceName(cfg.NodeName), log: log, wake: make(chan struct{}, 1), events: newAggregator(cfg),
+		requests: flowcontrol.NewTokenBucketRateLimiter(float32(1/cfg.Interval.Seconds()), cfg.Burst), backoff: cfg.backoff(),
 	}
-	w.resetBackoff()
-	return w
 }
 
 // Record satisfies Recorder.
 func (w *Writer) Record(e Event) {
 	e.Note = trim(e.Note)
 	w.mu.Lock()
-	w.book.record(&e, time.Now())
+	w.events.record(&e, time.Now())
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
-	default: // Run has not woken from the last one yet
+	default: // a signal is pending already
 	}
 }
 
-// Stats returns what became of the events so far. Any goroutine may ask.
+// Stats returns the counts so far. Any goroutine may ask.
 func (w *Writer) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stats := w.book.stats
-	stats.Waiting = w.book.queued
+	stats := w.events.stats
+	stats.Waiting = len(w.events.queue)
 	return stats
 }
 
 // Run writes events until ctx ends, then returns nil. It is called once.
 func (w *Writer) Run(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for ctx.Err() == nil {
-		j, pause := w.next()
-		if j != nil {
-			w.write(ctx, j)
+		s, pause := w.next()
+		if s == nil {
+			w.sleep(ctx, min(pause, w.logDrops(time.Now())), w.wake)
 			continue
 		}
-		timer.Reset(min(pause, w.complain(time.Now())))
-		select {
-		case <-ctx.Done():
-		case <-w.wake:
-		case <-timer.C:
+		if w.requests.Wait(ctx) == nil {
+			w.sleep(ctx, w.write(ctx, s), nil)
 		}
 	}
 	return nil
 }
 
-// next returns what is to be written, or how long there is nothing.
-func (w *Writer) next() (*job, time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s, pause := w.book.next(time.Now())
-	if s == nil {
-		return nil, pause
+// sleep waits for a time, a signal or the end.
+func (w *Writer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-time.After(d):
 	}
-	return s.job(), 0
 }
 
-// write sends one event and enters what became of it.
-func (w *Writer) write(ctx context.Context, j *job) {
-	r := w.send(ctx, j)
+func (w *Writer) next() (*series, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.events.next(time.Now())
+}
+
+// write writes one series and returns how long the API server should get no request.
+func (w *Writer) write(ctx context.Context, s *series) (pause time.Duration) {
+	r := w.send(ctx, s)
 	if ctx.Err() != nil {
-		return // the answer is that of the end
+		return 0 // the error is that of the end
 	}
-	failed := r.verdict == later || r.verdict == silence
-	var delay time.Duration
-	if failed {
-		delay = w.backoff.Step()
-	} else {
-		w.resetBackoff()
+	failed := r.verdict == later
+	switch {
+	case failed:
+		pause = max(w.backoff.Step(), r.pause)
+	default:
+		w.backoff = w.cfg.backoff()
 	}
 	if failed && !w.failing {
-		w.log.Warn("the API server takes no events, they wait", "object", j.id.object.String(), "reason", j.id.reason, "err", r.err)
+		w.log.Warn("the API server takes no events, they wait", "object", s.id.object.String(), "reason", s.id.reason, "err", r.err)
 	} else if !failed && w.failing {
 		w.log.Info("the API server takes events again")
 	}
 	w.failing = failed
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.book.finish(j, &r, delay, time.Now())
+	w.events.finish(s.id, &r, time.Now())
+	return pause
 }
 
-func (w *Writer) resetBackoff() {
-	w.backoff = wait.Backoff{Duration: w.cfg.BackoffMin, Factor: 2, Jitter: 0.5, Steps: 32, Cap: w.cfg.BackoffMax}
-}
-
-// complain logs that events were dropped, unless it has just done so. It returns when to look again.
-func (w *Writer) complain(now time.Time) time.Duration {
+// logDrops logs that events were dropped, at most once a minute. It returns when to look again.
+func (w *Writer) logDrops(now time.Time) time.Duration {
 	stats := w.Stats()
-	if stats.Lost() == w.lost {
+	if stats.Lost() == w.dropped {
 		return w.cfg.Window
 	}
-	if passed := now.Sub(w.complained); passed < complaintInterval {
-		return complaintInterval - passed
+	if passed := now.Sub(w.logged); passed < dropsInterval {
+		return dropsInterval - passed
 	}
-	w.log.Warn("events were dropped", "since_last", stats.Lost()-w.lost, "per_object_limit", stats.Limited, "queue_full", stats.Overflowed,
-		"too_old", stats.Expired, "refused", stats.Refused, "gave_up", stats.Abandoned, "waiting", stats.Waiting, "err", stats.LastRefusal)
-	w.lost, w.complained = stats.Lost(), now
+	w.mu.Lock()
+	refusal := w.events.refusal
+	w.mu.Unlock()
+	w.log.Warn("events were dropped", "since_last", stats.Lost()-w.dropped, "per_object_limit", stats.Limited, "queue_full", stats.Overflowed,
+		"too_old", stats.Expired, "refused", stats.Refused, "waiting", stats.Waiting, "err", refusal)
+	w.dropped, w.logged = stats.Lost(), now
 	return w.cfg.Window
 }

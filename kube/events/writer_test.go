@@ -210,7 +210,7 @@ func TestManyNodesTellASharedEventOnce(t *testing.T) {
 			nodes = append(nodes, n)
 		}
 		after(2 * time.Minute)
-		nodes[2].Record(shared) // again: everybody knows
+		nodes[2].Record(shared) // again: all nodes know it
 		after(2 * time.Minute)
 		boom := "default/web FailedToRender boom x1"
 		expect(t, server, boom, boom, boom, boom, boom, "default/web FailedToRender conflict x1")
@@ -299,7 +299,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			n.Record(on(fmt.Sprint(i), "boom"))
 		}
 		after(time.Second)
-		if got := n.Stats(); got.Overflowed != 30 || got.Waiting != 50 || got.Failing != "boom" {
+		if got := n.Stats(); got.Overflowed != 30 || got.Waiting != 50 {
 			t.Errorf("stats %+v", got)
 		}
 		server.fail(nil)
@@ -308,7 +308,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 			n.Record(on(fmt.Sprint(100+i), "boom"))
 		}
 		after(time.Minute)
-		if got := n.Stats(); got.Overflowed != 30 || got.Written != 60 || got.Failing != "" {
+		if got := n.Stats(); got.Overflowed != 30 || got.Written != 60 || got.Waiting != 0 {
 			t.Errorf("after the outage: stats %+v", got)
 		}
 	})
@@ -414,17 +414,17 @@ func TestARefusalConcernsOneEvent(t *testing.T) {
 		n.Record(on("other", "boom"))
 		after(10 * time.Minute)
 		expect(t, server, "default/other FailedToRender boom x1")
-		if got := n.Stats(); got.Refused != 2 || got.Waiting != 0 || server.count() != 3 || got.LastRefusal != forbidden.Error() {
+		if got := n.Stats(); got.Refused != 2 || got.Waiting != 0 || server.count() != 3 || !strings.Contains(n.logged.String(), "is forbidden: boom") {
 			t.Errorf("%d requests, stats %+v", server.count(), got)
 		}
-		n.Record(on("secret", "boom")) // perhaps somebody has given us the right
+		n.Record(on("secret", "boom")) // the right may have been granted since
 		server.fail(nil)
 		after(2 * time.Minute)
 		expect(t, server, "default/other FailedToRender boom x1", "default/secret FailedToRender boom x2")
 	})
 }
 
-func TestAnEventThatMakesTheServerFailIsGivenUp(t *testing.T) {
+func TestAnEventThatMakesTheServerFailExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer()
 		server.answer(func(_, name string) error {
@@ -433,13 +433,13 @@ func TestAnEventThatMakesTheServerFailIsGivenUp(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		n := run(t, server, Config{MaxTries: 12})
+		n := run(t, server, Config{})
 		n.Record(on("poison", "boom"))
 		n.Record(on("other", "boom"))
 		after(3 * time.Second)
 		expect(t, server, "default/other FailedToRender boom x1")
-		after(time.Hour)
-		if got := n.Stats(); got.Abandoned != 1 || got.Waiting != 0 || server.count() != 13 {
+		after(time.Hour + 2*time.Minute) // the longest delay after an error is a minute and a half
+		if got := n.Stats(); got.Expired != 1 || got.Waiting != 0 || server.count() > 80 {
 			t.Errorf("%d requests, stats %+v", server.count(), got)
 		}
 	})

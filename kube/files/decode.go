@@ -13,9 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Decode reads a stream of YAML documents and JSON values (see the package documentation). name stands in the errors as their source.
+// Decode reads a stream of YAML documents and JSON values (see the package documentation). name is the source in the errors.
 // It reads on after every error, so it always returns what could be read: objects is never nil, an object that is in it is usable, and
-// an object that could not be decoded is not in it. Of objects that stand twice, the first counts.
+// an object that could not be decoded is not in it. Of objects that occur twice, the first counts.
 func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
 	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
 	if err := split(r, d.document); err != nil {
@@ -36,11 +36,11 @@ type decoder struct {
 	objects  *normalize.Objects
 	problems []*messages.ObjectError
 	dropped  int              // errors beyond maxErrors
-	seen     map[object]place // where each object stands
+	seen     map[object]place // of each object
 	budget   int              // steps left for YAML, see yamlValue
 }
 
-// place is where a value stands in the stream.
+// place is the position of a value in the stream.
 type place struct {
 	document int
 	first    int    // line of the first byte of the document in the stream
@@ -97,7 +97,7 @@ func (d *decoder) document(doc document) {
 	}
 }
 
-// looksLikeJSON says whether a text that starts with a brace goes on with a quoted key.
+// looksLikeJSON reports whether a text that starts with a brace goes on with a quoted key.
 func looksLikeJSON(text []byte) bool {
 	rest := bytes.TrimSpace(text[1:])
 	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
@@ -142,19 +142,19 @@ func (d *decoder) value(v value, where place, depth int) {
 	}
 }
 
-// itemKinds tells what the items of a typed list are: an API server leaves it out there.
+// itemKinds are the kinds of the items of typed lists: an API server leaves it out there.
 var itemKinds = map[string]string{
 	"ServiceList": normalize.KindService, "NodeList": normalize.KindNode, "PodList": normalize.KindPod,
 	"EndpointSliceList": normalize.KindEndpointSlice, "List": "",
 }
 
-// versions tells which version of the kinds is taken; the same kind in another group is something else.
+// versions are the versions of the kinds that are taken; the same kind in another group is something else.
 var versions = map[string]string{
 	normalize.KindService: "v1", normalize.KindNode: "v1", normalize.KindPod: "v1",
 	normalize.KindEndpointSlice: "discovery.k8s.io/v1",
 }
 
-// isList says whether the value is a List whose items may be wanted; lists of other kinds count as one object.
+// isList reports whether the value is a List whose items may be wanted; lists of other kinds count as one object.
 func isList(apiVersion, kind string) bool {
 	item, known := itemKinds[kind]
 	return known && (item == "" && apiVersion == "v1" || item != "" && apiVersion == versions[item])

@@ -130,7 +130,7 @@ func TestDecode(t *testing.T) {
 			errors: []string{"f Service default/web spec.ports[1].port: is a number 99999999999, want int32 (line 2)"},
 		},
 		{name: "a list where there is one", in: strings.Replace(web, "10.96.0.1", "[10.96.0.1]", 1), errors: []string{"f Service shop/web spec.clusterIP: is a array, want string (line 2)"}},
-		{name: "a key twice", in: web + "spec: {}\n", errors: []string{`f Service shop/web: the key "spec" stands twice (line 9)`}},
+		{name: "a key twice", in: web + "spec: {}\n", errors: []string{`f Service shop/web: the key "spec" occurs twice (line 9)`}},
 		{
 			name: "old API", in: "apiVersion: discovery.k8s.io/v1beta1\nkind: EndpointSlice\nmetadata: {name: x}\n",
 			errors: []string{`f EndpointSlice document 1, line 1 apiVersion: "discovery.k8s.io/v1beta1" is not supported, want discovery.k8s.io/v1`},
@@ -146,7 +146,7 @@ func TestDecode(t *testing.T) {
 		},
 		{
 			name: "twice", in: web + "---" + web, want: []string{"Service shop/web"},
-			errors: []string{"f Service shop/web: stands twice: document 2, line 10 is ignored, document 1, line 2 counts"},
+			errors: []string{"f Service shop/web: occurs twice: document 2, line 10 is ignored, document 1, line 2 counts"},
 		},
 		{
 			name: "normalisation", in: strings.Replace(web, "10.96.0.1", "10.96.0.300", 1), want: []string{"Service shop/web"},

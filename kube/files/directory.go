@@ -19,22 +19,22 @@ import (
 // extensions of the files that are read.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// directory is what was read from a directory. It is used by one goroutine.
+// directory is the content that was read from a directory. It belongs to one goroutine.
 type directory struct {
 	path    string
 	files   map[string]*file   // by name
-	earlier *normalize.Objects // what an earlier run read; nil after the first scan
+	earlier *normalize.Objects // objects of an earlier run; nil after the first scan
 }
 
-// content is what a directory holds, joined.
+// content is that of a directory, joined.
 type content struct {
 	objects  *normalize.Objects
 	problems []*messages.ObjectError
-	// unreadable says why the content of a file is not known, "" if all could be read.
+	// unreadable is why the content of a file is not known; "" = all could be read.
 	unreadable string
 }
 
-// file is what is known of one file.
+// file is the last state of one file.
 type file struct {
 	info     fs.FileInfo // when it was read last
 	sum      [sha256.Size]byte
@@ -43,8 +43,8 @@ type file struct {
 	broken   bool // it could not be read the last time
 }
 
-// scan reads the directory. Files that look unchanged are not read again unless force is set: an event may stand for a change within
-// the resolution of the file time. An error means that nothing is known of the directory now; what was read before stays.
+// scan reads the directory. Files that look unchanged are not read again unless force is set: an event may be of a change within
+// the resolution of the file time. After an error the content that was read before stays.
 func (d *directory) scan(force bool) (content, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -73,8 +73,8 @@ func (d *directory) scan(force bool) (content, error) {
 	return d.join(), nil
 }
 
-// remember gives the files that are broken at the first scan what an earlier run read, as if this one had read it: an object that stands nowhere
-// goes to the first file that may hold it.
+// remember gives the files that are broken at the first scan their objects of an earlier run. An object that occurs in no file goes to the first one
+// that may hold it.
 func (d *directory) remember() {
 	if d.earlier == nil {
 		return
@@ -115,7 +115,7 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
 	}
 	if err != nil {
 		f.broken = true
-		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; what was read of it before stays", err)}}
+		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; its last content stays", err)}}
 		return
 	}
 	sum := sha256.Sum256(text)
@@ -143,7 +143,7 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	return text, err
 }
 
-// join merges the files in the order of their names. Of objects that stand twice the first counts.
+// join merges the files in the order of their names. Of objects that occur twice the first counts.
 func (d *directory) join() content {
 	out := content{objects: &normalize.Objects{}}
 	var reasons []string
@@ -159,7 +159,7 @@ func (d *directory) join() content {
 			first, known := seen[id]
 			if known {
 				out.problems = append(out.problems, &messages.ObjectError{
-					Source: name, Kind: id.kind, Object: id.name, Message: fmt.Sprintf("stands also in %s, which counts", first),
+					Source: name, Kind: id.kind, Object: id.name, Message: fmt.Sprintf("occurs also in %s, which counts", first),
 				})
 				return true
 			}

@@ -82,7 +82,7 @@ func TestDuplicatesInFiles(t *testing.T) {
 	d := &directory{path: dir, files: map[string]*file{}}
 	write(t, dir, "b.yaml", web)
 	write(t, dir, "a.yaml", strings.Replace(web, "10.96.0.1", "10.96.0.2", 1))
-	got := wantContent(t, d, []string{"Service shop/web"}, []string{"b.yaml Service shop/web: stands also in a.yaml, which counts"})
+	got := wantContent(t, d, []string{"Service shop/web"}, []string{"b.yaml Service shop/web: occurs also in a.yaml, which counts"})
 	if ips := got.objects.Services[0].GetClusterIps(); ips[0] != "10.96.0.2" {
 		t.Errorf("cluster IP %v, want that of a.yaml", ips)
 	}
@@ -112,7 +112,7 @@ func TestLastGood(t *testing.T) {
 	// The broken object is known, so a missing one is really gone.
 	write(t, dir, "f.yaml", strings.Replace(broken, "name: a", "name: a2", 1))
 	wantContent(t, d, []string{"Service shop/web", "Node a2", "Node b"}, []string{complaint})
-	// Nobody knows what stood in a broken document, so nothing is given up.
+	// The content of a broken document is unknown, so nothing is given up.
 	write(t, dir, "f.yaml", "[\n---\n"+nodes("b"))
 	wantContent(t, d, []string{"Service shop/web", "Node b", "Node a2"}, []string{"f.yaml document 1, line 2: yaml: line 2: did not find expected node content"})
 	write(t, dir, "f.yaml", nodes("b"))
@@ -139,7 +139,7 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.Symlink("/dev/null", filepath.Join(dir, "null.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	wantContent(t, d, []string{"Node a"}, []string{"null.yaml: is no regular file; what was read of it before stays"})
+	wantContent(t, d, []string{"Node a"}, []string{"null.yaml: is no regular file; its last content stays"})
 }
 
 // TestPollReadsOnlyWhatLooksChanged: without an event the time and the size of a file decide, with one the content does.

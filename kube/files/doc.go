@@ -15,7 +15,7 @@
 // Every *.yaml, *.yml and *.json in it counts, subdirectories and hidden files do not. It is watched as a directory, so that editors that
 // replace files and ConfigMap volumes that swap a symlink are seen; a slow poll helps where no events arrive. An object that cannot
 // be decoded any more keeps its last good value and an error stays visible, also over a restart of the agent where there is a local mirror
-// (Source.Remember); an object that is no longer there is gone. Of objects that stand twice the one in the first file, by name, counts.
+// (Source.Remember); an object that is no longer there is gone. Of objects that occur twice the one in the first file, by name, counts.
 //
 // # Concurrency
 //

@@ -85,7 +85,7 @@ func TestRealDumpWithMistakes(t *testing.T) {
 		{"a bad pod CIDR", "- 10.1.3.0/24\n", "- 10.1.3.0/240\n", `dump Node edge-3 spec.podCIDRs[0]: "10.1.3.0/240" is not an address range (ip/length) (line \d+)`, nil},
 		{"no kind", "  kind: Pod\n  metadata:", "  sort: Pod\n  metadata:", `dump document 1, line \d+, items[37]: apiVersion or kind is missing`, []string{"Pod kube-system/dns-58261"}},
 		{"a name that cannot be", "    name: ads\n    namespace", "    name: ADS!\n    namespace", `dump Service "shop/ADS!" metadata.name: "ADS!" is not a name (line \d+)`, []string{"Service shop/ads"}},
-		{"a key twice", "    clusterIP: 10.96.0.1\n", "    clusterIP: 10.96.0.1\n    clusterIP: 10.96.0.2\n", `dump Service default/kubernetes: the key "clusterIP" stands twice (line 42)`, []string{"Service default/kubernetes"}},
+		{"a key twice", "    clusterIP: 10.96.0.1\n", "    clusterIP: 10.96.0.1\n    clusterIP: 10.96.0.2\n", `dump Service default/kubernetes: the key "clusterIP" occurs twice (line 42)`, []string{"Service default/kubernetes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			edited := strings.Replace(dump, c.from, c.to, 1)

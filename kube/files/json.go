@@ -62,7 +62,7 @@ func (v *jsonValue) json() ([]byte, error) {
 	return v.raw, nil
 }
 
-// header satisfies value. The two fields are read raw, so that one of a wrong type is told from a missing one.
+// header satisfies value. The two fields are read raw, so that a wrong type differs from a missing field.
 func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	if len(v.raw) == 0 || v.raw[0] != '{' {
 		return "", "", errNoMapping
@@ -95,7 +95,7 @@ func (v *jsonValue) names() (namespace, name string) {
 	return object.Metadata.Namespace, object.Metadata.Name
 }
 
-// items satisfies value. It walks the tokens instead of decoding, because only that tells where an element stands.
+// items satisfies value. It walks the tokens instead of decoding, because only that gives the position of an element.
 func (v *jsonValue) items() ([]value, error) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it
@@ -116,7 +116,7 @@ func (v *jsonValue) items() ([]value, error) {
 	return nil, nil
 }
 
-// elements reads the elements of the list at which the decoder stands.
+// elements reads the elements of the list at the position of the decoder.
 func (v *jsonValue) elements(decoder *json.Decoder) ([]value, error) {
 	switch token, err := decoder.Token(); {
 	case err != nil:

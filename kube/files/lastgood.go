@@ -36,7 +36,7 @@ func brokenIn(problems []*messages.ObjectError) (broken map[object]bool, unknown
 	return broken, unknown
 }
 
-// names says whether this is the name of an object, and not a place in a file or something that cannot be a name.
+// names reports whether this is a valid name of an object, and not a place in a file.
 func names(id object) bool {
 	name := id.name
 	if id.kind != normalize.KindNode {

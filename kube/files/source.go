@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source and a kube.Digester.
+// Source delivers the objects in the files of a directory to the agent of one node. It is a kube.Source.
 type Source struct {
 	dir   string
 	node  string
@@ -30,26 +30,23 @@ type Source struct {
 	problems []*messages.ObjectError // of the last scan, to log each once
 }
 
-// pace tells how fast events are followed.
+// pace is how fast the source follows events.
 type pace struct {
 	quiet time.Duration // without another event before the directory is read
 	most  time.Duration // to wait for quiet
 	poll  time.Duration // between looks without an event
 }
 
-// health is what the sink was told last.
+// health is a report to the sink.
 type health struct {
 	known, ok bool
 	reason    string
 }
 
-var (
-	_ kube.Source   = (*Source)(nil)
-	_ kube.Digester = (*Source)(nil)
-)
+var _ kube.Source = (*Source)(nil)
 
 // New returns a source that reads the files of dir for the node of this name. The directory need not exist yet: until it can be read,
-// nothing is delivered but bad health. log gets one line for each problem in the files.
+// only bad health is delivered. log gets one line for each problem in the files.
 func New(dir, nodeName string, log *slog.Logger) *Source {
 	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
 	return &Source{
@@ -61,9 +58,9 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 	}
 }
 
-// Remember hands over what an earlier run read in this directory; it must be called before Run. What cannot be read or decoded when this one
-// starts keeps that value, as it would have if this run had read it: an object that a broken file names, and where a file does not even say
-// which objects it holds, every one that stands in no other file. What is missing otherwise is gone.
+// Remember hands over the objects of an earlier run in this directory; it must be called before Run. An object that cannot be read or decoded at the
+// start keeps that value: one that a broken file names, and where a file does not even name its objects, each that occurs in no other file. An
+// object that is missing otherwise is gone.
 func (s *Source) Remember(objects *normalize.Objects) { s.read.earlier = objects }
 
 // Refresh satisfies kube.Source.
@@ -73,9 +70,6 @@ func (s *Source) Refresh() {
 	default: // one is pending already
 	}
 }
-
-// Digest satisfies kube.Digester.
-func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
 
 // Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
@@ -160,7 +154,7 @@ func (s *Source) snapshot() {
 	}
 }
 
-// health tells the sink when it differs from what was told last.
+// health reports to the sink, if the report differs from the last one.
 func (s *Source) health(ok bool, reason string) {
 	if now := (health{known: true, ok: ok, reason: reason}); now != s.healthy {
 		s.healthy = now

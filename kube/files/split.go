@@ -77,7 +77,7 @@ func (s *splitter) run() error {
 	}
 }
 
-// separates says whether a line starts or ends a document.
+// separates reports whether a line starts or ends a document.
 func separates(line []byte) bool {
 	if len(line) < 3 || !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false
@@ -85,7 +85,7 @@ func separates(line []byte) bool {
 	return len(line) == 3 || bytes.IndexByte([]byte(" \t\r\n"), line[3]) >= 0
 }
 
-// append adds to the document. Of one that is too long nothing more is kept, so memory stays within the limit.
+// append adds to the document. It drops the rest of one that is too long, so memory stays within the limit.
 func (s *splitter) append(chunk []byte) {
 	if len(s.doc.text)+len(chunk) > s.document {
 		s.doc.long = true
@@ -104,7 +104,7 @@ func (s *splitter) flush() {
 	s.doc.text, s.doc.long, s.doc.line = s.doc.text[:0], false, s.line
 }
 
-// hasContent says whether there is more than blanks, comments and directives.
+// hasContent reports whether there is more than blanks, comments and directives.
 func hasContent(text []byte) bool {
 	for len(text) > 0 {
 		var line []byte

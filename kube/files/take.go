@@ -40,7 +40,7 @@ func add[API metav1.Object, M comparable](
 	}
 	id := object{kind, keyOf(kind, in.GetNamespace(), in.GetName())}
 	if first, twice := d.seen[id]; twice {
-		d.report(kind, id.name, "", "stands twice: %s is ignored, %s counts", where, first)
+		d.report(kind, id.name, "", "occurs twice: %s is ignored, %s counts", where, first)
 		return nil
 	}
 	out, problems := convert(d.source, in)

@@ -8,7 +8,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watcher tells that something happened in a directory. Where the system gives no events it stays silent, and the poll has to do.
+// watcher reports events in a directory. Where the system gives none, the poll finds the changes.
 type watcher struct {
 	dir     string
 	log     *slog.Logger

@@ -10,7 +10,7 @@ import (
 )
 
 // yamlValue is a value in a YAML document. Aliases are followed only while the value is made into JSON, within limits: a few bytes
-// of YAML could otherwise stand for gigabytes.
+// of YAML could otherwise expand to gigabytes.
 type yamlValue struct {
 	node   *yaml.Node
 	budget *int // steps that the stream may still cost: nodes visited and bytes of JSON written
@@ -200,7 +200,7 @@ func (w *jsonWriter) sequence(node *yaml.Node, depth int) error {
 }
 
 // mapping writes the members of a mapping, then what is merged into it and not overridden. Merges of merged mappings are not followed:
-// nobody writes them, and a chain of them would cost time without bound.
+// they do not occur in practice, and a chain of them would cost time without bound.
 func (w *jsonWriter) mapping(node *yaml.Node, depth int) error {
 	w.out = append(w.out, '{')
 	seen := make(map[string]bool, len(node.Content)/2)
@@ -233,7 +233,7 @@ func (w *jsonWriter) members(node *yaml.Node, depth int, seen map[string]bool, m
 		case seen[key.Value] && merged:
 			continue
 		case seen[key.Value]:
-			return w.problem(key, fmt.Errorf("the key %.64q stands twice", key.Value))
+			return w.problem(key, fmt.Errorf("the key %.64q occurs twice", key.Value))
 		}
 		if w.out[len(w.out)-1] != '{' {
 			w.out = append(w.out, ',')

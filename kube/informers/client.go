@@ -16,11 +16,11 @@ var (
 	// ErrClusterIP says that the only known address of the API server is a cluster IP. It cannot be used: what makes cluster IPs
 	// reachable on this node is this agent.
 	ErrClusterIP = errors.New("the address of the API server is a cluster IP")
-	// ErrNoServer says that nothing tells where the API server is.
+	// ErrNoServer says that no address of the API server is configured.
 	ErrNoServer = errors.New("no address of the API server")
 )
 
-// ClientConfig tells how to reach the API server.
+// ClientConfig is how to reach the API server.
 type ClientConfig struct {
 	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod (in-cluster).
 	Kubeconfig string
@@ -38,7 +38,7 @@ type ClientConfig struct {
 	Burst int
 }
 
-// Client is a client of the API server. Only kube knows what it is; others pass it on, for example to events.New.
+// Client is a client of the API server. Only kube uses it; other packages pass it on, for example to events.New.
 type Client = kubernetes.Interface
 
 // NewClient returns a client for New. It does not connect. Objects are transferred as protobuf.
@@ -75,7 +75,7 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	return rc, nil
 }
 
-// baseConfig returns where the API server is and who asks.
+// baseConfig returns the address of the API server and the credentials.
 func baseConfig(config ClientConfig) (*rest.Config, error) {
 	if config.Kubeconfig != "" {
 		rc, err := clientcmd.BuildConfigFromFlags(config.Server, config.Kubeconfig)

@@ -18,13 +18,13 @@ type health struct {
 	last     verdict
 }
 
-// verdict is what Sink.Health is told.
+// verdict is a report for Sink.Health.
 type verdict struct {
 	ok     bool
 	reason string
 }
 
-// maxPending bounds the verdicts that wait for the worker. Short outages are told too, but not each of a long series.
+// maxPending bounds the verdicts that wait for the worker. Short outages are reported too, but not each of a long series.
 const maxPending = 8
 
 // newHealth returns the health of resources that are not watched yet.
@@ -44,7 +44,7 @@ func (h *health) set(resource, reason string) {
 	}
 }
 
-// note is set; it says whether there is something to take.
+// note is set without the wake-up; it reports whether there is something to take.
 func (h *health) note(resource, reason string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,22 +13,21 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceName stands in the errors of objects that came from the API server.
+// sourceName is the source in the errors of objects from the API server.
 const sourceName = "kubernetes"
 
 // Config of a Source.
 type Config struct {
 	// NodeName is the name of this node: metadata.name of its Node. Required.
 	NodeName string
-	// Interval is the least time between two commits; changes that arrive meanwhile coalesce by object. The first change after a quiet time
+	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
 	// is not delayed. Default 10 ms.
 	Interval time.Duration
 }
 
-// Source delivers what the API server says to the agent of one node. It is a kube.Source and a kube.Digester.
+// Source delivers the objects of the API server to the agent of one node. It is a kube.Source.
 type Source struct {
 	client  kubernetes.Interface
 	config  Config
@@ -41,16 +40,13 @@ type Source struct {
 	refresh chan struct{} // holds one request
 
 	// Below: only the goroutine of Run.
-	sink    kube.Sink
-	indexes map[string]cache.Indexer // by kind
-	synced  []<-chan struct{}        // of the kinds that have not been listed yet
-	told    *verdict                 // last one told to the sink
+	sink     kube.Sink
+	indexes  map[string]cache.Indexer // by kind
+	synced   []<-chan struct{}        // of the kinds that have not been listed yet
+	reported *verdict                 // last one passed to the sink
 }
 
-var (
-	_ kube.Source   = (*Source)(nil)
-	_ kube.Digester = (*Source)(nil)
-)
+var _ kube.Source = (*Source)(nil)
 
 // New returns a source that watches through this client. The client's rate limits apply to requests, not to events.
 func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
@@ -77,9 +73,6 @@ func (s *Source) Refresh() {
 	default: // one is pending already
 	}
 }
-
-// Digest satisfies kube.Digester.
-func (s *Source) Digest() *messages.Digest { return s.store.Digest() }
 
 // Run satisfies kube.Source. It fails only if the informers cannot be set up, which does not depend on the API server.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
@@ -156,7 +149,7 @@ func (s *Source) work(ctx context.Context) {
 			continue
 		case <-s.queue.wake:
 			due = true
-			s.tellHealth()
+			s.reportHealth()
 		case <-pause.C:
 			waiting = false
 		}
@@ -173,9 +166,9 @@ func (s *Source) first() {
 	s.apply()
 	s.store.Commit()
 	s.sink.Snapshot(s.store.Snapshot())
-	s.tellHealth()
+	s.reportHealth()
 	if now := s.health.state(); now.ok {
-		s.tell(now)
+		s.report(now)
 	}
 }
 
@@ -185,21 +178,21 @@ func (s *Source) deliver() {
 	s.store.Commit().Deliver(s.sink)
 }
 
-// tellHealth tells the sink what changed. Good health means nothing before everything is listed.
-func (s *Source) tellHealth() {
+// reportHealth passes changed health to the sink. Good health means nothing before everything is listed.
+func (s *Source) reportHealth() {
 	for _, v := range s.health.take() {
 		if len(s.synced) == 0 || !v.ok {
-			s.tell(v)
+			s.report(v)
 		}
 	}
 }
 
-// tell tells the sink a verdict, unless it was told last.
-func (s *Source) tell(v verdict) {
-	if s.told != nil && *s.told == v {
+// report passes a verdict to the sink and the log, unless it is the last one again.
+func (s *Source) report(v verdict) {
+	if s.reported != nil && *s.reported == v {
 		return
 	}
-	s.told = &v
+	s.reported = &v
 	if v.ok {
 		s.log.Info("watching the API server")
 	} else {

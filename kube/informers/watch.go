@@ -116,7 +116,7 @@ func (r *resource) note(ctx context.Context, h *health, err error) {
 	}
 }
 
-// observed is a watch whose errors are seen on their way to the reflector, which swallows most of them.
+// observed is a watch whose errors are noted on their way to the reflector, which swallows most of them.
 type observed struct {
 	watch.Interface
 	out  chan watch.Event
@@ -132,7 +132,7 @@ func observe(w watch.Interface, failed func(watch.Event)) watch.Interface {
 	return o
 }
 
-// run passes events until the inner watch ends or nobody reads any more. client-go's own watch.Filter would hang in the second case.
+// run passes events until the inner watch ends or the reader stops it. client-go's own watch.Filter would hang in the second case.
 func (o *observed) run(failed func(watch.Event)) {
 	defer close(o.out)
 	for event := range o.Interface.ResultChan() {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestObservedWatch: events pass, errors are seen on the way, and the goroutine ends with the watch whoever ends it (goleak checks).
+// TestObservedWatch: events pass, errors are seen on the way, and the goroutine ends with the watch, whichever side ends it (goleak checks).
 func TestObservedWatch(t *testing.T) {
 	failures := make(chan watch.Event, 1)
 	inner := watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 2})
@@ -30,7 +30,7 @@ func TestObservedWatch(t *testing.T) {
 
 	inner = watch.NewFakeWithOptions(watch.FakeOptions{ChannelSize: 2})
 	o = observe(inner, func(watch.Event) {})
-	inner.Add(&corev1.Node{}) // nobody reads it
+	inner.Add(&corev1.Node{}) // without a reader
 	o.Stop()
 	o.Stop()
 	for range o.ResultChan() { //nolint:revive // it is enough that it ends

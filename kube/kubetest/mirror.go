@@ -54,7 +54,7 @@ func (m *Mirror) violate(format string, args ...any) {
 	m.broken = append(m.broken, fmt.Sprintf(format, args...))
 }
 
-// locked runs f under the lock and wakes who waits.
+// locked runs f under the lock and wakes the callers of Wait.
 func (m *Mirror) locked(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,7 +126,7 @@ func (m *Mirror) Snapshot(in *messages.Snapshot) {
 func (m *Mirror) Health(ok bool, reason string) {
 	m.locked(func() {
 		if last := len(m.health) - 1; last >= 0 && m.health[last] == (Health{ok, reason}) {
-			m.violate("health %t %q told twice", ok, reason)
+			m.violate("health %t %q reported twice", ok, reason)
 		}
 		m.health = append(m.health, Health{ok, reason})
 	})
@@ -144,13 +144,8 @@ type View struct {
 	Healths []Health
 }
 
-// Healthy says whether the last health was good.
+// Healthy reports whether the last health was good.
 func (v View) Healthy() bool { return len(v.Healths) > 0 && v.Healths[len(v.Healths)-1].OK }
-
-// Digest is what the receiver computes from what it holds.
-func (v View) Digest() *messages.Digest {
-	return kube.DigestOf(&messages.Snapshot{Services: slices.Collect(maps.Values(v.Services)), Node: v.Node})
-}
 
 // View returns what the Mirror holds now.
 func (m *Mirror) View() View {

@@ -96,7 +96,7 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	last := ""
 	for _, in := range m.Snapshot.Services {
 		if in.GetKey() <= last {
-			return nil, fmt.Errorf("%w: service %q stands after %q", ErrDamaged, in.GetKey(), last)
+			return nil, fmt.Errorf("%w: service %q comes after %q", ErrDamaged, in.GetKey(), last)
 		}
 		in.Generation, last = 0, in.GetKey()
 	}

@@ -61,7 +61,7 @@ func TestClaimIsKept(t *testing.T) {
 	}
 }
 
-// resum gives a file that somebody has changed a checksum that fits.
+// resum gives a changed file a checksum that fits.
 func resum(data []byte) []byte {
 	sum := sha256.Sum256(data[:len(data)-sha256.Size])
 	return append(slices.Clone(data[:len(data)-sha256.Size]), sum[:]...)
@@ -88,9 +88,9 @@ func TestDecodeRefuses(t *testing.T) {
 			return resum(d)
 		}), ErrDamaged, "proto"},
 		"a service twice": {
-			encoded(t, kindSnapshot, &messages.Mirror{Snapshot: cluster("a", service("web", 1), service("web", 2))}), ErrDamaged, "stands after",
+			encoded(t, kindSnapshot, &messages.Mirror{Snapshot: cluster("a", service("web", 1), service("web", 2))}), ErrDamaged, "comes after",
 		},
-		"a service without a key": {encoded(t, kindSnapshot, &messages.Mirror{Snapshot: cluster("a", &messages.ServiceInput{})}), ErrDamaged, "stands after"},
+		"a service without a key": {encoded(t, kindSnapshot, &messages.Mirror{Snapshot: cluster("a", &messages.ServiceInput{})}), ErrDamaged, "comes after"},
 	} {
 		if _, err := decodeMirror(tt.data); !errors.Is(err, tt.is) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: got %v, want %v with %q", name, err, tt.is, tt.says)

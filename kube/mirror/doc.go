@@ -3,39 +3,38 @@
 //
 //	codec.go     a message in a file: format version, length, checksum; pure
 //	identity.go  which cluster a state is of; pure
-//	fs.go        the few operations on files, so that tests can let each of them fail
-//	store.go     Store: the files of one directory, replaced as a whole or not at all
-//	source.go    Source: a kube.Source that stands before the real one
-//	keeper.go    what Source saves, when, and what it refuses to
+//	store.go     Store: the files of one directory, replaced as a whole or not at all (kube/durable)
+//	source.go    Source: a kube.Source in front of the real one
+//	keeper.go    what Source saves, when, and what it refuses to save
+//	clock.go     the clock of Source, which a simulation replaces
 //
 // # The promise
 //
-// A file is the old one or the new one, never a mixture and never half of one, whenever the process or the machine dies: it is written under
-// another name, synced, renamed, and the directory is synced. A file that is damaged all the same is an error that names it; it is put
-// aside and the agent starts without it.
+// A file has the old content or the new one, whenever the process or the machine dies. A file that is damaged all the same is an error that names
+// it; it is renamed, and the agent starts without it.
 //
 // # Serving
 //
-// Source delivers what was saved when the real source has delivered nothing within the grace time, or says that it sees nothing. It does
-// so as a Snapshot that is not complete: what it says is programmed, but nothing is removed on its word, because the cluster may know more by
-// now. All its generations are 0, so that whatever the real source says is newer. The first real Snapshot ends it for good.
+// Source delivers the saved state when the real source has delivered nothing within the grace time, or reports that it sees nothing. It delivers
+// a Snapshot that is not complete: what it has is programmed, but nothing is removed, because the cluster may have more by now. All its
+// generations are 0, so that every delivery of the real source is newer. The first real Snapshot ends this for good.
 //
-// # Keeping
+// # Saving
 //
-// What the real source delivers is noted in its callbacks and written by a goroutine of its own, a moment after the first change of several
-// and when the source ends. Two states are refused. One of another cluster does not replace the mirror, which is put aside under another name
-// first. One without any service does not replace a mirror that has some, unless it lasts while the source is healthy: a source that
-// has lost its data looks the same.
+// Source saves a moment after the first change of several, and when the real source ends. It refuses two states. One of another cluster does not
+// replace the mirror, which is renamed first. One without any service does not replace a mirror with services, unless it lasts while the
+// source is healthy: a source that has lost its data looks the same.
 //
 // # Which cluster
 //
-// A cluster is known by the UIDs of what is in it: its nodes and the Service default/kubernetes, which the API server itself makes. Two
-// states that share one of them are of one cluster; two that both have some and share none are not. This needs no more rights than the
-// agent has anyway. Where there are no UIDs, as in YAML written by hand, the place that the source reads counts.
+// A cluster is known by the UIDs of its nodes and of the Service default/kubernetes, which the API server itself makes. Two states that share a UID
+// are of one cluster; two that both have UIDs and share none are not. The agent needs no more rights for that. Without UIDs, as in YAML written by
+// hand, the place that the source reads counts.
 //
 // # Concurrency
 //
-// Source.Run owns the goroutine of the real source and the one that saves; both end with it. Everything told to the sink is told under one
-// lock, which is never held across I/O. Store may be used from any goroutine. Nothing locks the directory: during an update two agents of
-// one node may share it for a moment, and the file of either is whole.
+// Source.Run runs the real source; the grace time, repetitions and saves are calls of the clock. Everything told to the sink is told under one
+// lock, which is never held across I/O. With a clock that calls inline and a disk in memory a simulation runs it on one goroutine. Store may be
+// used from any goroutine. Nothing locks the directory: during an update two agents of one node may share it for a moment, and the file
+// of either is whole.
 package mirror

@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,64 +10,63 @@ import (
 )
 
 const (
-	// freshen is how often a state that does not change is saved again, so that its time tells how long ago it was seen.
+	// freshen is how often an unchanged state is saved again, so that its time tells how long ago the source confirmed it.
 	freshen = time.Hour
-	// share is how much longer than a save the pause after it is: saving must not become all that a disk does.
+	// share is how many times the duration of a save the pause after it lasts: saves must leave a slow disk to others.
 	share = 20
 	// retry is how many delays later a save that failed is tried again.
 	retry = 5
 )
 
-// state is what the real source has delivered. It has no lock of its own.
+// state is what the real source has delivered. It has no lock and no clock of its own.
 type state struct {
 	services map[string]*messages.ServiceInput
 	node     *messages.NodeInput
-	complete bool // there was a Snapshot
-	unsaved  bool
-	ill      bool      // the source says that it does not see what happens
-	empty    time.Time // since when there is no service and the source is not ill; zero = there are, or it is
+	complete bool      // there was a Snapshot
+	blind    bool      // the source reports that it does not see changes
+	empty    time.Time // since when a source that is not blind has no service; zero = it has some
 }
 
 func newState() state { return state{services: map[string]*messages.ServiceInput{}} }
 
 // service takes one value.
-func (s *state) service(in *messages.ServiceInput) {
+func (s *state) service(in *messages.ServiceInput, now time.Time) {
 	if in.GetService() == nil && len(in.GetSlices()) == 0 {
 		delete(s.services, in.GetKey())
 	} else {
 		s.services[in.GetKey()] = in
 	}
-	s.weigh()
+	s.noteEmpty(now)
 }
 
-// everything takes a complete list and reports whether it says anything new. Values that did not change are shared between lists.
-func (s *state) everything(m *messages.Snapshot) bool {
+// replace takes a complete list and reports whether it differs from the state. Unchanged values are shared between lists.
+func (s *state) replace(m *messages.Snapshot, now time.Time) bool {
 	before, node, first := s.services, s.node, !s.complete
 	s.services, s.node, s.complete = make(map[string]*messages.ServiceInput, len(m.GetServices())), m.GetNode(), true
 	for _, in := range m.GetServices() {
 		s.services[in.GetKey()] = in
 	}
-	s.weigh()
+	s.noteEmpty(now)
 	return first || node != s.node || !maps.Equal(before, s.services)
 }
 
-// healthy takes what the source says of itself.
-func (s *state) healthy(ok bool) {
-	s.ill = !ok
-	s.weigh()
+// healthy takes a report of the source.
+func (s *state) healthy(ok bool, now time.Time) {
+	s.blind = !ok
+	s.noteEmpty(now)
 }
 
-// weigh notes since when there is nothing.
-func (s *state) weigh() {
+// noteEmpty keeps the time since when there is no service.
+func (s *state) noteEmpty(now time.Time) {
 	switch {
-	case !s.complete || s.ill || len(s.services) > 0:
+	case !s.complete || s.blind || len(s.services) > 0:
 		s.empty = time.Time{}
 	case s.empty.IsZero():
-		s.empty = time.Now()
+		s.empty = now
 	}
 }
 
-// collect returns everything as one value.
+// collect returns the state as one value.
 func (s *state) collect() *messages.Snapshot {
 	out := &messages.Snapshot{Node: s.node, Complete: true, Services: make([]*messages.ServiceInput, 0, len(s.services))}
 	for _, key := range slices.Sorted(maps.Keys(s.services)) {
@@ -77,50 +75,87 @@ func (s *state) collect() *messages.Snapshot {
 	return out
 }
 
-// changed has the state saved soon. The lock must be held.
+// saves is the schedule of the saves.
+type saves struct {
+	timer   Timer         // nil = none is scheduled: a save is under way, or Run has ended
+	due     time.Time     // of timer
+	pause   time.Duration // from a change to its save
+	changes uint64        // of the state so far
+	saved   uint64        // the changes that are on the disk
+	ended   bool          // Run ends
+}
+
+// changed schedules a save. The lock must be held.
 func (s *Source) changed() {
-	s.state.unsaved = true
-	select {
-	case s.dirty <- struct{}{}:
-	default:
+	s.saves.changes++
+	if s.saves.timer != nil { // otherwise the save under way schedules the next one
+		s.saveIn(s.saves.pause)
 	}
 }
 
-// keep saves until ctx ends, and then once more.
-func (s *Source) keep(ctx context.Context) {
-	timer := time.NewTimer(freshen)
-	defer timer.Stop()
-	at, pause := time.Now().Add(freshen), s.cfg.Delay
-	for {
-		select {
-		case <-ctx.Done():
-			s.save(true)
+// saveIn schedules a save, unless an earlier one is. The lock must be held.
+func (s *Source) saveIn(d time.Duration) {
+	at := s.cfg.Clock.Now().Add(d)
+	if s.saves.timer != nil {
+		if !at.Before(s.saves.due) {
 			return
-		case <-s.dirty:
-			if soon := time.Now().Add(pause); soon.Before(at) {
-				at = soon
-				timer.Reset(pause)
-			}
-		case <-timer.C:
-			began := time.Now()
-			next := s.save(true)
-			pause = max(s.cfg.Delay, share*time.Since(began))
-			at = time.Now().Add(next)
-			timer.Reset(next)
 		}
+		s.saves.timer.Stop()
 	}
+	s.saves.due, s.saves.timer = at, s.cfg.Clock.AfterFunc(d, s.scheduledSave)
 }
 
-// save saves the state if there is anything new; with anyway, also one that is confirmed by a healthy source. It returns when to try again.
-func (s *Source) save(anyway bool) time.Duration {
+// scheduledSave saves and schedules the next save.
+func (s *Source) scheduledSave() {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	var changes uint64
+	var ended bool
+	s.locked(func() {
+		if s.saves.timer != nil {
+			s.saves.timer.Stop() // this call may be of an older timer that fired while it was replaced
+		}
+		s.saves.timer, changes, ended = nil, s.saves.changes, s.saves.ended
+	})
+	if ended {
+		return // lastSave has saved
+	}
+	began := s.cfg.Clock.Now()
+	next := s.save()
+	pause := max(s.cfg.Delay, share*s.cfg.Clock.Now().Sub(began))
+	s.locked(func() {
+		if s.saves.pause = pause; s.saves.changes != changes {
+			next = min(next, pause)
+		}
+		if !s.saves.ended {
+			s.saveIn(next)
+		}
+	})
+}
+
+// lastSave ends the schedule and saves once more.
+func (s *Source) lastSave() {
+	s.locked(func() {
+		s.saves.ended = true
+		if s.saves.timer != nil {
+			s.saves.timer.Stop()
+		}
+	})
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	s.save()
+}
+
+// save saves the state if it is news, or if a source that is not blind confirms it. It returns when to save again. The caller holds saving.
+func (s *Source) save() (next time.Duration) {
 	var m *messages.Mirror
 	var empty time.Time
+	var changes uint64
 	s.locked(func() {
-		if !s.state.complete || !s.state.unsaved && (!anyway || s.state.ill) {
-			return
+		if s.state.complete && !(s.saves.changes == s.saves.saved && s.state.blind) {
+			m = &messages.Mirror{Node: s.cfg.Node, Source: s.cfg.Origin, Snapshot: s.state.collect()}
+			empty, changes = s.state.empty, s.saves.changes
 		}
-		m = &messages.Mirror{Node: s.cfg.Node, Source: s.cfg.Origin, Snapshot: s.state.collect()}
-		empty, s.state.unsaved = s.state.empty, false
 	})
 	if m == nil {
 		return freshen
@@ -129,18 +164,18 @@ func (s *Source) save(anyway bool) time.Duration {
 	now := identify(m)
 	again, why, err := s.refuse(now, empty)
 	if err == nil {
-		m.Revision, m.Saved = s.have.next(), time.Now().UnixNano()
+		m.Revision, m.Saved = s.disk.next(), s.cfg.Clock.Now().UnixNano()
 		now.revision, now.saved = m.GetRevision(), m.GetSaved()
 		if err = s.store.SaveSnapshot(m); err == nil {
-			s.have = now
+			s.disk = now
 			s.cfg.Observer.MirrorSaved(time.Unix(0, m.GetSaved()))
+			s.locked(func() { s.saves.saved = changes })
 			s.outcome("")
 			return freshen
 		}
 		again, why = retry*s.cfg.Delay, "failed"
 	}
 	s.cfg.Observer.MirrorNotSaved(why)
-	s.locked(func() { s.state.unsaved = true })
 	s.outcome(err.Error())
 	return again
 }
@@ -153,9 +188,9 @@ func (id *identity) next() uint64 {
 	return id.revision + 1
 }
 
-// refuse returns why a state must not replace the one that is on the disk, and when that may have changed; nil = it may.
+// refuse returns why a state must not replace the one on the disk, and when that may have changed; nil = it may.
 func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, why string, err error) {
-	have := s.have
+	have := s.disk
 	if have != nil && !have.same(now) {
 		s.cfg.Observer.MirrorNotSaved("foreign")
 		path, err := s.store.PutForeignAside()
@@ -167,9 +202,9 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 		s.log.Error(text)
 		s.locked(func() {
 			s.problem = text
-			s.say()
+			s.report()
 		})
-		s.have = nil
+		s.disk = nil
 		return 0, "", nil
 	}
 	if have == nil || have.services == 0 || now.services > 0 {
@@ -177,7 +212,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 	}
 	left := s.cfg.ConfirmEmpty
 	if !empty.IsZero() {
-		left -= time.Since(empty)
+		left -= s.cfg.Clock.Now().Sub(empty)
 	}
 	if left <= 0 {
 		return 0, "", nil
@@ -194,16 +229,16 @@ func called(id *identity) string {
 	return id.source
 }
 
-// outcome tells how the last save went, once.
+// outcome reports the result of a save, if it has changed.
 func (s *Source) outcome(problem string) {
 	s.locked(func() {
-		if problem == s.saving {
+		if problem == s.saveProblem {
 			return
 		}
-		s.saving = problem
+		s.saveProblem = problem
 		if problem != "" {
 			s.log.Warn("local mirror not saved", "err", problem)
 		}
-		s.say()
+		s.report()
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
@@ -28,13 +29,15 @@ type Config struct {
 	ConfirmEmpty time.Duration
 	// Delay is the time from the first change of several to the save, and the least time between two saves. Default 2 s.
 	Delay time.Duration
-	// Observer counts; nil = nobody does.
+	// Observer feeds the metrics; nil = none.
 	Observer Observer
+	// Clock is that of a simulation; nil = the time of the machine.
+	Clock Clock
 }
 
-// Observer is told what metrics count. Its methods must not block.
+// Observer counts for the metrics. Its methods must not block.
 type Observer interface {
-	// MirrorServing is called when the mirror begins and ends to stand in for the source.
+	// MirrorServing is called when the mirror begins and ends to serve its state in place of the source.
 	MirrorServing(on bool)
 	// MirrorSaved is called when a state has been saved.
 	MirrorSaved(at time.Time)
@@ -42,88 +45,89 @@ type Observer interface {
 	MirrorNotSaved(why string)
 }
 
-// nobody is the Observer that counts nothing.
-type nobody struct{}
+// uncounted is the Observer of a Source without one.
+type uncounted struct{}
 
 // MirrorServing satisfies Observer.
-func (nobody) MirrorServing(bool) {}
+func (uncounted) MirrorServing(bool) {}
 
 // MirrorSaved satisfies Observer.
-func (nobody) MirrorSaved(time.Time) {}
+func (uncounted) MirrorSaved(time.Time) {}
 
 // MirrorNotSaved satisfies Observer.
-func (nobody) MirrorNotSaved(string) {}
+func (uncounted) MirrorNotSaved(string) {}
 
-// phase is where a Source stands; it only grows.
+// phase of a Source; it only grows.
 type phase int
 
 const (
 	waiting phase = iota // the real source has delivered nothing
-	serving              // the mirror stands in for it
-	live                 // it has delivered
+	serving              // the mirror serves in its place
+	live                 // the real source has delivered
 )
 
-// word is what a source says of itself.
-type word struct {
+// health is a report as in kube.Sink.Health.
+type health struct {
 	ok     bool
 	reason string
 }
 
-// Source is a kube.Source that stands before a real one: it passes on what that one says, saves it, and delivers what was saved when the
-// real one does not speak. It is run once.
+// Source is a kube.Source in front of a real one: it passes deliveries on, saves their state, and serves the saved state while the real source
+// delivers nothing.
 type Source struct {
-	inner   kube.Source
-	store   *Store
-	cfg     Config
-	log     *slog.Logger
-	refresh chan struct{} // holds one request
-	dirty   chan struct{} // holds a token while something is to be saved
+	inner kube.Source
+	store *Store
+	cfg   Config
+	log   *slog.Logger
+	asked atomic.Bool // a Refresh has not been answered yet
 
-	mu    sync.Mutex // guards everything below, and orders what the sink is told; never held across I/O
-	sink  kube.Sink
-	phase phase
-	kept  *messages.Mirror // what can be served; nil = nothing, or not any more
-	word  *word            // of the real source
-	told  *word            // to the sink
-	state state
-	// What is wrong with the mirror itself: found at the start or with a foreign state, and of the last save.
-	problem, saving string
+	mu       sync.Mutex // orders the calls of the sink; never held across I/O
+	sink     kube.Sink  // nil before and after Run
+	phase    phase
+	earlier  *messages.Mirror // state of an earlier run that can be served; nil = none, or the real source has delivered
+	source   *health          // last report of the real source; nil = none yet
+	reported *health          // last report to the sink
+	state    state
+	// Problems of the mirror itself: with the files that were found, and with the last save.
+	problem, saveProblem string
+	saves                saves
 
-	have *identity // what is on the disk, nil = nothing; only New and then the goroutine that saves
+	saving sync.Mutex // one save at a time; held across I/O
+	disk   *identity  // of the state on the disk; nil = there is none. Guarded by saving
 }
 
 var _ kube.Source = (*Source)(nil)
 
-// New reads what was saved and returns a source for it. It never fails: a mirror that cannot be used is logged, shows in the health, and is
-// done without.
+// New reads the saved state and returns a source for it. It never fails: a mirror that cannot be used is logged and reported as health, and the
+// source works without it.
 func New(inner kube.Source, store *Store, cfg Config, log *slog.Logger) *Source {
 	cfg.Grace = cmp.Or(cfg.Grace, 5*time.Second)
 	cfg.ConfirmEmpty = cmp.Or(cfg.ConfirmEmpty, 10*time.Minute)
 	cfg.Delay = cmp.Or(cfg.Delay, 2*time.Second)
 	if cfg.Observer == nil {
-		cfg.Observer = nobody{}
+		cfg.Observer = uncounted{}
 	}
-	s := &Source{
-		inner: inner, store: store, cfg: cfg, log: log, refresh: make(chan struct{}, 1), dirty: make(chan struct{}, 1),
-		state: newState(),
+	if cfg.Clock == nil {
+		cfg.Clock = wallClock{}
 	}
+	s := &Source{inner: inner, store: store, cfg: cfg, log: log, state: newState(), saves: saves{pause: cfg.Delay}}
 	s.load()
 	return s
 }
 
-// load takes what an earlier run has saved.
+// load takes the state of an earlier run.
 func (s *Source) load() {
 	if err := s.store.Clean(); err != nil {
-		s.log.Warn("local mirror", "err", err)
+		s.log.Warn("unfinished saves not removed", "err", err)
 	}
 	m, err := s.store.Snapshot()
 	if errors.Is(err, ErrNone) {
 		return
 	}
 	if err == nil {
-		s.have = identify(m)
-		if err = s.have.usable(s.cfg.Node); err == nil {
-			s.kept = m
+		s.disk = identify(m)
+		if err = s.disk.usable(s.cfg.Node); err == nil {
+			s.earlier = m
 			return
 		}
 	}
@@ -133,63 +137,51 @@ func (s *Source) load() {
 
 // Earlier returns the objects that an earlier run has read at the same place, nil if there are none. It must be called before Run.
 func (s *Source) Earlier() *normalize.Objects {
-	if s.kept == nil || s.kept.GetSource() != s.cfg.Origin {
+	if s.earlier == nil || s.earlier.GetSource() != s.cfg.Origin {
 		return nil
 	}
-	out := &normalize.Objects{Pods: s.kept.GetSnapshot().GetNode().GetPods()}
-	for _, in := range s.kept.GetSnapshot().GetServices() {
+	out := &normalize.Objects{Pods: s.earlier.GetSnapshot().GetNode().GetPods()}
+	for _, in := range s.earlier.GetSnapshot().GetServices() {
 		if in.GetService() != nil {
 			out.Services = append(out.Services, in.GetService())
 		}
 		out.Slices = append(out.Slices, in.GetSlices()...)
 	}
-	nodes := s.kept.GetSnapshot().GetNode().GetNodes()
+	nodes := s.earlier.GetSnapshot().GetNode().GetNodes()
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		out.Nodes = append(out.Nodes, nodes[name])
 	}
 	return out
 }
 
-// Run satisfies kube.Source.
+// Run satisfies kube.Source. Timers that fire after it find no sink and do nothing.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
-	s.locked(func() { s.sink = sink })
-	running, stop := context.WithCancel(ctx)
-	var others sync.WaitGroup
-	others.Go(func() { s.stand(running) })
-	others.Go(func() { s.keep(running) })
+	s.locked(func() {
+		s.sink = sink
+		s.saveIn(freshen)
+	})
+	grace := s.cfg.Clock.AfterFunc(s.cfg.Grace, func() { s.locked(s.serve) })
 	err := s.inner.Run(ctx, intake{s})
-	stop()
-	others.Wait()
+	grace.Stop()
+	s.lastSave()
+	s.locked(func() { s.sink = nil })
 	return err
 }
 
-// Refresh satisfies kube.Source.
+// Refresh satisfies kube.Source. While the mirror serves it repeats its Snapshot: a restarted watch has none.
 func (s *Source) Refresh() {
 	s.inner.Refresh()
-	select {
-	case s.refresh <- struct{}{}:
-	default: // one is pending already
+	if s.asked.Swap(true) {
+		return
 	}
-}
-
-// stand has the mirror stand in when the real source is late, and repeats what was delivered of it when somebody asks.
-func (s *Source) stand(ctx context.Context) {
-	grace := time.NewTimer(s.cfg.Grace)
-	defer grace.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-grace.C:
-			s.locked(s.serve)
-		case <-s.refresh:
-			s.locked(func() {
-				if s.phase == serving {
-					s.sink.Snapshot(s.kept.GetSnapshot())
-				}
-			})
-		}
-	}
+	s.cfg.Clock.AfterFunc(0, func() {
+		s.asked.Store(false)
+		s.locked(func() {
+			if s.phase == serving && s.sink != nil {
+				s.sink.Snapshot(s.earlier.GetSnapshot())
+			}
+		})
+	})
 }
 
 func (s *Source) locked(do func()) {
@@ -198,62 +190,56 @@ func (s *Source) locked(do func()) {
 	do()
 }
 
-// serve begins to deliver the mirror, unless the real source has spoken or there is none.
+// serve begins to deliver the saved state, unless the real source has delivered or there is none.
 func (s *Source) serve() {
-	if s.phase != waiting || s.kept == nil {
+	if s.phase != waiting || s.earlier == nil || s.sink == nil {
 		return
 	}
 	s.phase = serving
-	s.log.Warn("the source does not answer: serving the local mirror", "saved", savedAt(s.kept.GetSaved()),
-		"revision", s.kept.GetRevision(), "cluster", s.kept.GetCluster(), "services", len(s.kept.GetSnapshot().GetServices()))
+	s.log.Warn("the source does not answer: serving the local mirror", "saved", savedAt(s.earlier.GetSaved()),
+		"revision", s.earlier.GetRevision(), "cluster", s.earlier.GetCluster(), "services", len(s.earlier.GetSnapshot().GetServices()))
 	s.cfg.Observer.MirrorServing(true)
-	s.sink.Snapshot(s.kept.GetSnapshot())
-	s.say()
+	s.sink.Snapshot(s.earlier.GetSnapshot())
+	s.report()
 }
 
-// took ends the time before the real source's first Snapshot.
-func (s *Source) took() {
+// goLive notes that the real source has delivered a complete Snapshot.
+func (s *Source) goLive() {
 	before := s.phase
-	s.phase, s.kept = live, nil
+	s.phase, s.earlier = live, nil
 	if before == serving {
 		s.log.Info("the source answers: it takes over from the local mirror")
 		s.cfg.Observer.MirrorServing(false)
 	}
 	if before != live {
-		s.say()
+		s.report()
 	}
 }
 
-// say tells the sink how things are, if that is news.
-func (s *Source) say() {
-	now := word{ok: true}
-	if s.word != nil {
-		now = *s.word
+// report passes the health of the source and of the mirror to the sink, if it has changed.
+func (s *Source) report() {
+	now := health{ok: true}
+	if s.source != nil {
+		now = *s.source
 	}
 	switch {
 	case s.phase == serving:
 		now.ok = false
-		now.reason = "from the local mirror of " + savedAt(s.kept.GetSaved()) + ": " + cmp.Or(now.reason, "the source has not delivered anything yet")
-	case s.phase == waiting && s.word == nil:
-		return // nobody expects a word
+		now.reason = "from the local mirror of " + savedAt(s.earlier.GetSaved()) + ": " + cmp.Or(now.reason, "the source has not delivered anything yet")
+	case s.phase == waiting && s.source == nil:
+		return // a source that starts is neither good nor bad
 	}
-	now.reason = join(now.reason, s.problem, s.saving)
-	if s.told == nil && now == (word{ok: true}) && s.word == nil || s.told != nil && *s.told == now {
+	now.reason = join(now.reason, s.problem, s.saveProblem)
+	if s.reported == nil && now == (health{ok: true}) && s.source == nil || s.reported != nil && *s.reported == now {
 		return
 	}
-	s.told = &now
+	s.reported = &now
 	s.sink.Health(now.ok, now.reason)
 }
 
-// join joins what there is to say.
+// join joins the texts that are not empty.
 func join(texts ...string) string {
-	var said []string
-	for _, text := range texts {
-		if text != "" {
-			said = append(said, text)
-		}
-	}
-	return strings.Join(said, "; ")
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
 }
 
 // savedAt is the time of a save for people.
@@ -267,7 +253,7 @@ var _ kube.Sink = intake{}
 // ServiceChanged satisfies kube.Sink.
 func (s intake) ServiceChanged(in *messages.ServiceInput) {
 	s.locked(func() {
-		s.state.service(in)
+		s.state.service(in, s.cfg.Clock.Now())
 		s.changed()
 		s.sink.ServiceChanged(in)
 	})
@@ -285,12 +271,12 @@ func (s intake) NodeChanged(in *messages.NodeInput) {
 // Snapshot satisfies kube.Sink.
 func (s intake) Snapshot(m *messages.Snapshot) {
 	s.locked(func() {
-		if m.GetComplete() && s.state.everything(m) {
+		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
 			s.changed()
 		}
 		s.sink.Snapshot(m)
 		if m.GetComplete() {
-			s.took()
+			s.goLive()
 		}
 	})
 }
@@ -298,11 +284,11 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 // Health satisfies kube.Sink.
 func (s intake) Health(ok bool, reason string) {
 	s.locked(func() {
-		s.word = &word{ok, reason}
-		s.state.healthy(ok)
+		s.source = &health{ok, reason}
+		s.state.healthy(ok, s.cfg.Clock.Now())
 		if !ok {
 			s.serve()
 		}
-		s.say()
+		s.report()
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -148,7 +149,7 @@ func (c *counts) MirrorNotSaved(why string) {
 // play is one run of a Source in virtual time.
 type play struct {
 	*testing.T
-	disk   *fakeDisk
+	disk   *durabletest.Disk
 	inner  *scripted
 	sink   *troupe
 	counts *counts
@@ -165,7 +166,7 @@ func (p *play) release() {
 }
 
 // perform runs a Source on a disk and plays; then it is ended as by an orderly stop.
-func perform(t *testing.T, disk *fakeDisk, act func(p *play)) {
+func perform(t *testing.T, disk *durabletest.Disk, act func(p *play)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -250,9 +251,9 @@ func (p *play) holds(services ...string) *messages.Mirror {
 }
 
 // saved is a disk with the mirror of an earlier run of cluster a.
-func saved(t *testing.T, services ...*messages.ServiceInput) *fakeDisk {
+func saved(t *testing.T, services ...*messages.ServiceInput) *durabletest.Disk {
 	t.Helper()
-	disk := newFakeDisk()
+	disk := durabletest.New()
 	m := &messages.Mirror{Revision: 5, Saved: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano(), Node: "n1", Source: "kubernetes"}
 	m.Snapshot = cluster("a", services...)
 	if err := NewStore("d", disk).SaveSnapshot(m); err != nil {
@@ -269,7 +270,7 @@ func TestTheMirrorStandsInWhenTheSourceIsLate(t *testing.T) {
 		p.knows(false, "shop/api", "shop/web")
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: the source has not delivered anything yet")
 		if !p.counts.serving {
-			p.Error("nobody counts that the mirror serves")
+			p.Error("the mirror does not count as serving")
 		}
 		want := cluster("a").GetNode()
 		want.Generation = 0
@@ -338,8 +339,8 @@ func TestWhoAsksAgainIsAnswered(t *testing.T) {
 		if sink.lists != 4 || inner.refreshed != 4 {
 			t.Errorf("%d lists, the source was asked %d times", sink.lists, inner.refreshed)
 		}
-		inner.end <- errIO
-		if err := <-done; !errors.Is(err, errIO) {
+		inner.end <- durabletest.ErrIO
+		if err := <-done; !errors.Is(err, durabletest.ErrIO) {
 			t.Errorf("it ended with %v", err)
 		}
 	})
@@ -365,7 +366,7 @@ func TestASourceInTimeIsPassedOn(t *testing.T) {
 
 // TestChangesAreSaved: together, a moment later, not more often than that, and at the end.
 func TestChangesAreSaved(t *testing.T) {
-	disk := newFakeDisk()
+	disk := durabletest.New()
 	perform(t, disk, func(p *play) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(2*time.Second - 1)
@@ -402,7 +403,7 @@ func TestChangesAreSaved(t *testing.T) {
 
 // TestAnUnchangedStateStaysFresh: its time tells how long ago the source vouched for it.
 func TestAnUnchangedStateStaysFresh(t *testing.T) {
-	perform(t, newFakeDisk(), func(p *play) {
+	perform(t, durabletest.New(), func(p *play) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3*time.Hour + time.Minute)
 		if p.counts.saved != 4 {
@@ -461,7 +462,7 @@ func TestAServiceEndsTheEmptiness(t *testing.T) {
 
 // TestTheLastServiceOfOneRun is forgotten by the same rule, not only at the start.
 func TestTheLastServiceOfOneRun(t *testing.T) {
-	perform(t, newFakeDisk(), func(p *play) {
+	perform(t, durabletest.New(), func(p *play) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3 * time.Second)
 		p.says(func(s kube.Sink) { s.ServiceChanged(&messages.ServiceInput{Key: "shop/web", Generation: 2}) })
@@ -477,7 +478,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	perform(t, disk, func(p *play) {
 		p.passes(6 * time.Second)
-		p.knows(false, "shop/web") // nobody can know yet
+		p.knows(false, "shop/web") // the cluster is not known yet
 		p.delivers(cluster("b", service("other", 1)))
 		p.knows(true, "shop/other")
 		p.passes(3 * time.Second)
@@ -490,7 +491,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 			p.Errorf("%v", p.counts.refused)
 		}
 	})
-	if kept, err := decodeMirror(disk.names["d/snapshot.foreign"].cached); err != nil || kept.GetRevision() != 5 {
+	if kept, err := decodeMirror(disk.Content("d/snapshot.foreign")); err != nil || kept.GetRevision() != 5 {
 		t.Errorf("%v, %v", kept, err)
 	}
 }
@@ -504,7 +505,7 @@ func TestAnEmptyForeignClusterIsForeign(t *testing.T) {
 		p.holds()
 		p.health(true, "was of another cluster")
 	})
-	if disk.names["d/snapshot.foreign"] == nil {
+	if disk.Content("d/snapshot.foreign") == nil {
 		t.Error("it is not kept")
 	}
 }
@@ -522,8 +523,8 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 		"of another node": {ofNode("n2"), `local mirror not used: it is of node "n2"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			disk := newFakeDisk()
-			disk.names["d/snapshot"] = &inode{cached: tt.data}
+			disk := durabletest.New()
+			disk.Put("d/snapshot", tt.data)
 			perform(t, disk, func(p *play) {
 				p.passes(time.Hour)
 				p.knows(false)
@@ -536,7 +537,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 				p.passes(3 * time.Second)
 				p.holds("shop/new")
 			})
-			if tt.file != "" && string(disk.names[tt.file].cached) != string(tt.data) {
+			if tt.file != "" && string(disk.Content(tt.file)) != string(tt.data) {
 				t.Errorf("%s is not what it was", tt.file)
 			}
 		})
@@ -545,10 +546,10 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 
 // TestADiskThatFails shows, and does not stop anything; what could not be saved is saved later.
 func TestADiskThatFails(t *testing.T) {
-	disk := newFakeDisk()
+	disk := durabletest.New()
 	perform(t, disk, func(p *play) {
 		p.delivers(cluster("a", service("web", 1)))
-		disk.stop = disk.step + 3 // the write
+		disk.Stop = disk.Step + 3 // the write
 		p.passes(2 * time.Second)
 		p.holds()
 		p.health(true, "save local mirror d/snapshot: input/output error")
@@ -560,7 +561,7 @@ func TestADiskThatFails(t *testing.T) {
 		p.health(true, "")
 	})
 	disk = saved(t, service("web", 9))
-	disk.step, disk.stop = 0, 2 // the first read
+	disk.Step, disk.Stop = 0, 2 // the first read
 	perform(t, disk, func(p *play) {
 		p.passes(time.Minute)
 		p.knows(false)
@@ -577,7 +578,7 @@ func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
 	disk := saved(t, service("web", 9))
 	perform(t, disk, func(p *play) {
 		p.delivers(cluster("b", service("other", 1)))
-		disk.step, disk.stop = 0, 1
+		disk.Step, disk.Stop = 0, 1
 		p.passes(3 * time.Second)
 		p.holds("shop/web")
 		p.health(true, "put local mirror aside: input/output error")

@@ -15,6 +15,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/troupe-vpp/troupe/kube/durable"
+	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -28,7 +30,7 @@ func revision(n uint64) *messages.Mirror {
 }
 
 // read returns the revision that a disk holds, 0 = none, and fails if it is not whole.
-func read(t interface{ Fatalf(string, ...any) }, disk FS) uint64 {
+func read(t interface{ Fatalf(string, ...any) }, disk durable.FS) uint64 {
 	store := NewStore("d", disk)
 	if err := store.Clean(); err != nil {
 		t.Fatalf("clean: %v", err)
@@ -51,41 +53,41 @@ func read(t interface{ Fatalf(string, ...any) }, disk FS) uint64 {
 func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for stop := 1; ; stop++ {
-			saving := func(dies bool) (*fakeDisk, error) {
-				d := newFakeDisk()
+			saving := func(dies bool) (*durabletest.Disk, error) {
+				d := durabletest.New()
 				if err := NewStore("d", d).SaveSnapshot(revision(3)); err != nil {
 					t.Fatal(err)
 				}
-				d.step, d.stop, d.dies, d.late = 0, stop, dies, late
+				d.Step, d.Stop, d.Dies, d.Late = 0, stop, dies, late
 				return d, NewStore("d", d).SaveSnapshot(revision(4))
 			}
 			d, err := saving(false)
 			if err == nil {
-				if d.step >= stop {
-					t.Fatalf("step %d fails and nobody says so", stop)
+				if d.Step >= stop {
+					t.Fatalf("step %d fails without an error", stop)
 				}
-				d.stop = 0
+				d.Stop = 0
 				if got := read(t, d); got != 4 {
 					t.Fatalf("revision %d after a save without an error", got)
 				}
 				break // there are no more steps
 			}
-			d.stop = 0
+			d.Stop = 0
 			if got := read(t, d); got != 3 && got != 4 {
 				t.Errorf("step %d fails (late %t): revision %d", stop, late, got)
 			}
-			if rest, _ := d.Leftovers("d", leftover); len(rest) > 0 {
+			if rest, _ := d.Find("d", "", durable.Unfinished); len(rest) > 0 {
 				t.Errorf("step %d fails (late %t): %q is left", stop, late, rest)
 			}
 			if d, _ := saving(true); true {
-				if got := read(t, d.killed()); got != 3 && got != 4 {
+				if got := read(t, d.Killed()); got != 3 && got != 4 {
 					t.Errorf("killed at step %d (late %t): revision %d", stop, late, got)
 				}
 			}
 			for changes := range 6 {
 				for _, bytes := range []float64{0, 0.5, 1} {
 					d, _ := saving(true)
-					if got := read(t, d.rebooted(changes, bytes)); got != 3 && got != 4 {
+					if got := read(t, d.Rebooted(changes, bytes)); got != 3 && got != 4 {
 						t.Errorf("power lost at step %d (late %t), %d changes: revision %d", stop, late, changes, got)
 					}
 				}
@@ -98,27 +100,27 @@ func TestASaveHappensAsAWholeOrNotAtAll(t *testing.T) {
 // that was being saved since.
 func TestWhatWasSavedStays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := newFakeDisk()
+		d := durabletest.New()
 		durable, tried := uint64(0), uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"save": func(t *rapid.T) {
-				d.step, d.stop = 0, rapid.IntRange(0, 9).Draw(t, "stop")
-				d.dies, d.late = rapid.Bool().Draw(t, "dies"), rapid.Bool().Draw(t, "late")
+				d.Step, d.Stop = 0, rapid.IntRange(0, 9).Draw(t, "stop")
+				d.Dies, d.Late = rapid.Bool().Draw(t, "dies"), rapid.Bool().Draw(t, "late")
 				tried++
 				if err := NewStore("d", d).SaveSnapshot(revision(tried)); err == nil {
 					durable = tried
 				}
-				d.stop = 0
-				if d.dead && rapid.Bool().Draw(t, "only the process") {
-					d.killed()
+				d.Stop = 0
+				if d.Dead() && rapid.Bool().Draw(t, "only the process") {
+					d.Killed()
 				}
 			},
 			"power lost": func(t *rapid.T) {
-				d = d.rebooted(rapid.IntRange(0, 9).Draw(t, "changes"), rapid.Float64Range(0, 1).Draw(t, "bytes"))
+				d = d.Rebooted(rapid.IntRange(0, 9).Draw(t, "changes"), rapid.Float64Range(0, 1).Draw(t, "bytes"))
 			},
 			"": func(t *rapid.T) {
-				if d.dead {
-					d = d.rebooted(rapid.IntRange(0, 9).Draw(t, "changes"), rapid.Float64Range(0, 1).Draw(t, "bytes"))
+				if d.Dead() {
+					d = d.Rebooted(rapid.IntRange(0, 9).Draw(t, "changes"), rapid.Float64Range(0, 1).Draw(t, "bytes"))
 				}
 				if got := read(t, d); got < durable || got > tried {
 					t.Fatalf("revision %d, saved %d, tried %d", got, durable, tried)
@@ -132,7 +134,7 @@ func TestWhatWasSavedStays(t *testing.T) {
 const victimEnv = "TROUPE_MIRROR_VICTIM"
 
 func victim(dir string) {
-	store := NewStore(dir, Disk{})
+	store := NewStore(dir, durable.Disk{})
 	for n := uint64(1); ; n++ {
 		if err := store.SaveSnapshot(revision(n)); err != nil {
 			fmt.Println(err)
@@ -170,7 +172,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = c.Wait() // it was killed
-		store := NewStore(dir, Disk{})
+		store := NewStore(dir, durable.Disk{})
 		if err := store.Clean(); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +192,7 @@ func TestKilled(t *testing.T) {
 // TestOnTheDisk: files for the owner alone, both kinds beside each other, damaged and foreign ones kept.
 func TestOnTheDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "mirror")
-	store := NewStore(dir, Disk{})
+	store := NewStore(dir, durable.Disk{})
 	if _, err := store.Snapshot(); !errors.Is(err, ErrNone) {
 		t.Errorf("before there is a directory: %v", err)
 	}
@@ -239,13 +241,13 @@ func TestOnTheDisk(t *testing.T) {
 
 // TestWhatCannotBeReadStays: an error of the disk says nothing of the file.
 func TestWhatCannotBeReadStays(t *testing.T) {
-	d := newFakeDisk()
+	d := durabletest.New()
 	store := NewStore("d", d)
 	if err := store.SaveSnapshot(revision(1)); err != nil {
 		t.Fatal(err)
 	}
-	d.step, d.stop = 0, 1
-	if _, err := store.Snapshot(); !errors.Is(err, errIO) || !strings.Contains(err.Error(), "read local mirror d/snapshot") {
+	d.Step, d.Stop = 0, 1
+	if _, err := store.Snapshot(); !errors.Is(err, durabletest.ErrIO) || !strings.Contains(err.Error(), "read local mirror d/snapshot") {
 		t.Errorf("got %v", err)
 	}
 	if got := read(t, d); got != 1 {
@@ -255,7 +257,7 @@ func TestWhatCannotBeReadStays(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(pipe, "snapshot"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewStore(pipe, Disk{}).Snapshot(); !errors.Is(err, ErrDamaged) {
+	if _, err := NewStore(pipe, durable.Disk{}).Snapshot(); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a directory in its place: %v", err)
 	}
 }

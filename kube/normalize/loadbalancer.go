@@ -9,7 +9,7 @@ import (
 )
 
 // sourceRanges returns the readable ranges of spec.loadBalancerSourceRanges, and the families whose restriction is unknown: a range
-// could not be read, and no other range restricts that family. Without a range a family would be open to everybody.
+// could not be read, and no other range restricts that family. Without a range a family would be open to every client.
 func (r *report) sourceRanges(in []string) (out []string, closed []messages.IPFamily) {
 	bad, restricted := false, map[messages.IPFamily]bool{}
 	for i, text := range in {

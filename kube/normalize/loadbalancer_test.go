@@ -34,7 +34,7 @@ func TestLoadBalancer(t *testing.T) {
 		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[7].ip")
 }
 
-// TestSourceRangesFailClosed: a range that cannot be read must not open a load balancer address to everybody.
+// TestSourceRangesFailClosed: a range that cannot be read must not open a load balancer address to every client.
 func TestSourceRangesFailClosed(t *testing.T) {
 	const lb4, lb6 = "198.51.100.10", "2001:db8::10"
 	for _, c := range []struct {

@@ -72,8 +72,8 @@ func (o *Objects) Select(node string) *Objects {
 // SelectedService mirrors the selectors of Services: label !service.kubernetes.io/service-proxy-name, field spec.clusterIP!=None.
 func SelectedService(s *messages.Service) bool { return !s.GetHeadless() && !s.GetForeignProxy() }
 
-// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A slice without a service is of no use
-// to anybody and left out too.
+// SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A slice without a service is of no
+// use and left out too.
 func SelectedSlice(s *messages.EndpointSlice) bool { return !s.GetHeadless() && s.GetService() != "" }
 
 // SelectedPod mirrors the selector of Pods: field spec.nodeName=<node>.

@@ -6,7 +6,7 @@ import "net/netip"
 // primary addresses, recognises no local pods and masquerades nothing on cluster IPs. It is read only; the same value may be used by any
 // number of goroutines.
 type Config struct {
-	// NodePortAddresses says on which addresses of this node the node ports and the health-check node ports are served. The zero value
+	// NodePortAddresses are the addresses of this node for node ports and health-check node ports. The zero value
 	// means the primary address of each family.
 	NodePortAddresses NodePortAddresses
 	// ClusterCIDRs is the local detector: a packet whose source lies inside comes from a pod of this node. A family without an entry has
@@ -15,6 +15,6 @@ type Config struct {
 	// ServiceCIDRs are the ranges that cluster IPs are allocated from. Packets to an address inside that no service has are dropped. They do
 	// not influence Resolve, only the verdicts of Table.
 	ServiceCIDRs []netip.Prefix
-	// MasqueradeAll masquerades every packet to a cluster IP, whoever sends it.
+	// MasqueradeAll masquerades every packet to a cluster IP, from any client.
 	MasqueradeAll bool
 }

@@ -15,7 +15,7 @@ type Flow struct {
 	Backend netip.AddrPort
 }
 
-// Orphans says what happens to the UDP flows of a service that has no serving endpoint at all in the family of the flow.
+// Orphans is the treatment of the UDP flows of a service that has no serving endpoint at all in the family of the flow.
 type Orphans uint8
 
 const (

@@ -13,7 +13,7 @@ type frontendsOf struct {
 	external, loadBalancer []address
 	// nodes are the addresses for node ports; empty unless some port has one.
 	nodes []address
-	// allow are the source ranges of the load-balancer addresses; nil = everybody.
+	// allow are the source ranges of the load-balancer addresses; nil = every client.
 	allow []string
 	// detector is true when pods of this node can be recognised.
 	detector bool
@@ -203,7 +203,7 @@ func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
 
 // unique orders rows as the view documents it and settles frontends that two fields or two ports of the service claim, for example an
 // external IP that is also the load-balancer IP: the smaller kind wins, then the earlier port. Source ranges guard the address, so they
-// survive whoever wins.
+// survive whichever row wins.
 func unique(rows []*messages.Frontend) []*messages.Frontend {
 	slices.SortStableFunc(rows, func(a, b *messages.Frontend) int {
 		return cmp.Or(compareFrontend(a, b), cmp.Compare(a.GetKind(), b.GetKind()))

@@ -117,11 +117,11 @@ func TestMasqueradeOfClusterIPs(t *testing.T) {
 		cfg  service.Config
 		want string
 	}{
-		{"without a detector: nobody", service.Config{}, ""},
-		{"with a detector: whoever is no local pod", service.Config{ClusterCIDRs: cidr("10.0.0.0/8")}, " masq=node,remote"},
+		{"without a detector: no client", service.Config{}, ""},
+		{"with a detector: every client but local pods", service.Config{ClusterCIDRs: cidr("10.0.0.0/8")}, " masq=node,remote"},
 		{"a detector of the other family does not help", service.Config{ClusterCIDRs: cidr("fd00::/8")}, ""},
-		{"masquerade all: everybody", service.Config{MasqueradeAll: true}, " masq=pod,node,remote"},
-		{"masquerade all with a detector: everybody", service.Config{MasqueradeAll: true, ClusterCIDRs: cidr("10.0.0.0/8")}, " masq=pod,node,remote"},
+		{"masquerade all: every client", service.Config{MasqueradeAll: true}, " masq=pod,node,remote"},
+		{"masquerade all with a detector: every client", service.Config{MasqueradeAll: true, ClusterCIDRs: cidr("10.0.0.0/8")}, " masq=pod,node,remote"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			view := service.Resolve(input(webService(), sliceOf("a", "10.0.0.1@n1")), nodeN1(), test.cfg)

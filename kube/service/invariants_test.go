@@ -61,7 +61,7 @@ func rowInvariantBroken(row *messages.Frontend) string {
 		return guardBroken(row)
 	}
 	if len(row.GetBackends()) == 0 {
-		return "forwards to nobody"
+		return "forwards to no backend"
 	}
 	previous := ""
 	for _, b := range row.GetBackends() {

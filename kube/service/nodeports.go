@@ -17,7 +17,7 @@ const (
 	nodePortsCIDRs
 )
 
-// NodePortAddresses says on which addresses of a node its node ports are served (nodePortAddresses of the KubeProxyConfiguration). The
+// NodePortAddresses are the addresses of a node for its node ports (nodePortAddresses of the KubeProxyConfiguration). The
 // zero value is "primary", the default of the nftables mode. Make others with ParseNodePortAddresses.
 type NodePortAddresses struct {
 	mode  nodePortMode

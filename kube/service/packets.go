@@ -22,7 +22,7 @@ type Packet struct {
 type Verdict struct {
 	// Service is true when the packet belongs to services at all; otherwise this node does not touch it and the rest is empty.
 	Service bool
-	// Action says whether it is forwarded, refused or dropped.
+	// Action is forward, reject or drop.
 	Action messages.Action
 	// Backends are the endpoints one of which gets the packet, each with the same probability; empty unless forwarded.
 	Backends []*messages.Backend
@@ -37,7 +37,7 @@ type Verdict struct {
 }
 
 // Masquerades reports whether the source address is replaced when the packet goes to this backend: a backend that is its own client must
-// get the packet from somebody else, or it would answer itself directly.
+// get the packet from another address, or it would answer itself directly.
 func (v Verdict) Masquerades(backend *messages.Backend) bool {
 	if v.Masquerade {
 		return true
@@ -131,7 +131,7 @@ func (t *Table) Class(source netip.Addr) string {
 	return ClassRemote
 }
 
-// Verdict says what this node does with a packet. Source ranges come first, then the row for the class of the client. A cluster IP refuses
+// Verdict returns the treatment of a packet by this node. Source ranges come first, then the row for the class of the client. A cluster IP refuses
 // ports and protocols it does not have, and an address of the service CIDRs that no service has swallows everything, so that such packets
 // never wander to the default route.
 func (t *Table) Verdict(p Packet) Verdict {

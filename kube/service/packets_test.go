@@ -52,7 +52,7 @@ func TestPackets(t *testing.T) {
 		{"process outside the source ranges", host, "1.2.3.4:80/TCP", "drop" + owner},
 		{"other port of a cluster IP", pod, "10.96.0.10:81/TCP", "reject" + owner},
 		{"other protocol of a cluster IP", pod, "10.96.0.10:80/UDP", "reject" + owner},
-		{"service address that nobody has", pod, "10.96.0.99:80/TCP", "drop"},
+		{"service address that no service has", pod, "10.96.0.99:80/TCP", "drop"},
 		{"other port of a node", pod, "192.168.0.2:22/TCP", "none"},
 		{"other port of a load-balancer IP", pod, "1.2.3.4:81/TCP", "none"},
 		{"somewhere else", pod, "9.9.9.9:53/UDP", "none"},

@@ -8,7 +8,7 @@ import (
 )
 
 // allowSources returns spec.loadBalancerSourceRanges as one family sees them: the canonical ranges of that family, ordered by text; nil
-// means that everybody may come, because the family has no range or one that contains everything. If a range contains the node's primary
+// allows every client, because the family has no range or one that contains everything. If a range contains the node's primary
 // address, the load-balancer addresses of the service are allowed too: a packet that this node itself sent to the load balancer may come
 // back with the load balancer's address as its source.
 func allowSources(ranges []string, family messages.IPFamily, loadBalancer []address, node *messages.NodeContext) []string {

@@ -13,12 +13,12 @@ func TestSourceRanges(t *testing.T) {
 		ranges []string
 		want   string
 	}{
-		{"none: everybody", nil, ""},
+		{"none: every client", nil, ""},
 		{"one", []string{"203.0.113.0/25"}, " allow=203.0.113.0/25"},
 		{"host bits are cleared, duplicates and order do not matter", []string{"203.0.113.128/25", "203.0.113.1/25", "203.0.113.0/25"}, " allow=203.0.113.0/25,203.0.113.128/25"},
-		{"everything anywhere in the list: everybody", []string{"203.0.113.0/25", "0.0.0.0/0"}, ""},
+		{"everything anywhere in the list: every client", []string{"203.0.113.0/25", "0.0.0.0/0"}, ""},
 		{"everything of the other family means nothing here", []string{"203.0.113.0/25", "::/0"}, " allow=203.0.113.0/25"},
-		{"only ranges of the other family: everybody", []string{"2001:db8::/32"}, ""},
+		{"only ranges of the other family: every client", []string{"2001:db8::/32"}, ""},
 		{"a range with the primary node address allows the load balancer's addresses", []string{"192.168.0.0/24"}, " allow=1.2.3.4/32,192.168.0.0/24"},
 		{"a range with another node address does not", []string{"192.168.1.0/24"}, " allow=192.168.1.0/24"},
 	} {

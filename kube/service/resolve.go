@@ -10,7 +10,7 @@ import (
 // families are the passes of Resolve, in the order of their results.
 var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
 
-// Resolve says what this node must serve of one service. It is pure and total: every input gives a view, none gives a panic, and equal
+// Resolve returns what this node must serve of one service. It is pure and total: every input gives a view, none gives a panic, and equal
 // inputs give equal views, whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node ports) and the
 // zero Config are allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out and reported in
 // errors of the view; the rest is served.
@@ -124,7 +124,7 @@ func (r *resolver) setNoLocal(family messages.IPFamily, counters *messages.NoLoc
 	}
 }
 
-// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints have no say: a flow to a serving endpoint works.
+// addServingUDP notes the endpoints that UDP flows may stay with. Policies and hints do not matter: a flow to a serving endpoint works.
 func (r *resolver) addServingUDP(endpoints []*endpoint) {
 	for _, e := range endpoints {
 		if e.object.GetServing() {

@@ -17,7 +17,7 @@ type place struct {
 // isLocal reports whether the endpoint is on this node. Only the node name counts: an endpoint without one is on no node that we know.
 func (p place) isLocal(e *endpoint) bool { return p.node != "" && e.object.GetNode() == p.node }
 
-// need says which sets of endpoints a service port uses.
+// need is the sets of endpoints that a service port uses.
 type need struct {
 	cluster, local bool
 }
@@ -86,9 +86,9 @@ func (s *sizes) count(e *endpoint) {
 	}
 }
 
-// eligible reports whether an endpoint belongs to a set in which somebody is ready, or nobody.
-func eligible(e *endpoint, somebodyReady bool) bool {
-	if somebodyReady {
+// eligible reports whether an endpoint belongs to a set in which an endpoint is ready, or none.
+func eligible(e *endpoint, anyReady bool) bool {
+	if anyReady {
 		return e.ready()
 	}
 	return e.lastResort()
@@ -114,7 +114,7 @@ func inCluster(e *endpoint, readyAnywhere bool, mode topology, at place) bool {
 
 // topologyOf decides whether hints are followed: those for nodes if every ready endpoint has one and one names this node, otherwise those
 // for zones by the same rule. A single ready endpoint without a hint switches them off, so that a half-written set of slices never
-// concentrates the traffic. Endpoints that are not ready have no say.
+// concentrates the traffic. Endpoints that are not ready do not matter.
 func topologyOf(endpoints []*endpoint, at place) topology {
 	node, zone := at.node != "", at.zone != ""
 	nodeNamed, zoneNamed := false, false

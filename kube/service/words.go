@@ -8,7 +8,7 @@ const (
 	ClassPod = "pod"
 	// ClassNode is a client that sends from an address of this node: a process on the host.
 	ClassNode = "node"
-	// ClassRemote is everybody else.
+	// ClassRemote is every other client.
 	ClassRemote = "remote"
 )
 

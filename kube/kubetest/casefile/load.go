@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Load returns the file; the test is skipped where the checkout stands alone.
+// Load returns the file; the test is skipped where the checkout has no such neighbour.
 func Load(t testing.TB) *File {
 	t.Helper()
 	const name = "service-cases.json"
@@ -25,7 +25,7 @@ func Load(t testing.TB) *File {
 	return file
 }
 
-// Read returns a file of the acceptance material, which stands beside the checkout; the test is skipped where it does not.
+// Read returns a file of the acceptance material, which is beside the checkout; the test is skipped where it does not.
 func Read(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(ModuleRoot(t), "..", "shared", "acceptance", name))
@@ -38,7 +38,7 @@ func Read(t testing.TB, name string) []byte {
 	return text
 }
 
-// decode reads the file strictly: nobody must overlook what a case says.
+// decode reads the file strictly: a misspelt field must not be overlooked.
 func decode(text []byte) (*File, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

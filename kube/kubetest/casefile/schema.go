@@ -79,7 +79,7 @@ type Keys struct {
 	EndpointSlices []string `json:"endpointSlices"`
 }
 
-// Synced says of which kinds the API server has shown everything; nil = of both.
+// Synced are the kinds that the API server has listed completely; nil = both.
 type Synced struct {
 	Services       bool `json:"services"`
 	EndpointSlices bool `json:"endpointSlices"`

@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine drives a book with a server step by step, without Run and without a clock: time is what it says.
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// machine drives an aggregator with a server step by step, without Run and without a clock: time is what it says.
 type machine struct {
 	*rapid.T
 	server *apiServer
@@ -31,15 +33,13 @@ func newMachine(t *rapid.T, server *apiServer) *machine {
 // restart is the end of an agent and the start of the next one, which takes some time.
 func (m *machine) restart() {
 	m.now = m.now.Add(time.Second)
-	m.writer = New(m.server, Config{NodeName: "n1", Interval: time.Millisecond, ObjectBurst: 1000, MaxTries: 1000, Window: 24 * time.Hour},
-		slog.New(slog.DiscardHandler))
-	m.writer.book = newBook(m.writer.cfg, m.now)
+	m.writer = New(m.server, Config{NodeName: "n1", ObjectBurst: 1000, Window: 24 * time.Hour}, slog.New(slog.DiscardHandler))
 }
 
 // observe records something that happened.
 func (m *machine) observe(note string) {
 	e := event(note)
-	m.writer.book.record(&e, m.now)
+	m.writer.events.record(&e, m.now)
 	m.total[note]++
 }
 
@@ -47,7 +47,7 @@ func (m *machine) observe(note string) {
 func (m *machine) find(note string) {
 	e := event(note)
 	e.Standing = true
-	m.writer.book.record(&e, m.now)
+	m.writer.events.record(&e, m.now)
 	if m.total[note] == 0 {
 		m.total[note] = 1
 	}
@@ -55,13 +55,12 @@ func (m *machine) find(note string) {
 
 // write does what is due, if anything is.
 func (m *machine) write() bool {
-	s, _ := m.writer.book.next(m.now)
+	s, _ := m.writer.events.next(m.now)
 	if s == nil {
 		return false
 	}
-	j := s.job()
-	r := m.writer.send(m.Context(), j)
-	m.writer.book.finish(j, &r, time.Second, m.now)
+	r := m.writer.send(m.Context(), s)
+	m.writer.events.finish(s.id, &r, m.now)
 	return true
 }
 
@@ -69,7 +68,7 @@ func (m *machine) write() bool {
 func (m *machine) flush() {
 	m.server.answer(nil, nil)
 	for range 10000 {
-		if m.writer.book.queued == 0 {
+		if len(m.writer.events.queue) == 0 {
 			return
 		}
 		if !m.write() {
@@ -81,7 +80,7 @@ func (m *machine) flush() {
 
 // check looks at what must always be true.
 func (m *machine) check() {
-	b, waiting := m.writer.book, 0
+	b, waiting := m.writer.events, 0
 	for id, s := range b.series {
 		if s.id != id {
 			m.Fatalf("%v is kept as %v", s.id, id)
@@ -90,8 +89,8 @@ func (m *machine) check() {
 			waiting++
 		}
 	}
-	if b.queued != waiting || len(b.series) > b.cfg.MaxSeries {
-		m.Fatalf("%d of %d wait, the book says %d", waiting, len(b.series), b.queued)
+	if len(b.queue) != waiting || len(b.series) > b.cfg.MaxSeries {
+		m.Fatalf("%d of %d wait, the queue has %d", waiting, len(b.series), len(b.queue))
 	}
 	for _, e := range m.server.events(m) {
 		if n := countOf(&e); n > m.total[e.Note] {
@@ -137,9 +136,9 @@ func TestEveryObservationIsCountedOnce(t *testing.T) {
 	})
 }
 
-func TestBookBooksAreBalanced(t *testing.T) {
+func TestStatsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := newBook(Config{MaxSeries: 5, ObjectBurst: 3}.withDefaults(), begin)
+		b := newAggregator(Config{MaxSeries: 5, ObjectBurst: 3}.withDefaults())
 		now, begun := begin, uint64(0)
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 200).Draw(t, "seconds")) * time.Second)
@@ -156,8 +155,7 @@ func TestBookBooksAreBalanced(t *testing.T) {
 			}
 			if rapid.Bool().Draw(t, "written") {
 				if s, _ := b.next(now); s != nil {
-					j := s.job()
-					b.finish(j, &result{verdict: accepted}, 0, now)
+					b.finish(s.id, &result{verdict: accepted, known: 1, written: s.pending}, now)
 				}
 			}
 			if s := b.stats; s.Recorded != s.Repeated+s.Limited+s.Overflowed+begun {
@@ -167,13 +165,13 @@ func TestBookBooksAreBalanced(t *testing.T) {
 	})
 }
 
-func TestTheBookForgetsWhatIsQuiet(t *testing.T) {
-	b := newBook(Config{Window: time.Hour}.withDefaults(), begin)
+func TestQuietSeriesAreForgotten(t *testing.T) {
+	b := newAggregator(Config{Window: time.Hour}.withDefaults())
 	for i := range 10 {
 		e := on(fmt.Sprint(i), "boom")
 		b.record(&e, begin)
 		s, _ := b.next(begin)
-		b.finish(s.job(), &result{verdict: accepted}, 0, begin)
+		b.finish(s.id, &result{verdict: accepted, known: 1, written: 1}, begin)
 	}
 	if len(b.series) != 10 || len(b.objects) != 10 {
 		t.Fatalf("%d events on %d objects", len(b.series), len(b.objects))
@@ -187,7 +185,7 @@ func TestTheBookForgetsWhatIsQuiet(t *testing.T) {
 }
 
 func TestTheQuietestMakesRoom(t *testing.T) {
-	b := newBook(Config{MaxSeries: 2}.withDefaults(), begin)
+	b := newAggregator(Config{MaxSeries: 2}.withDefaults())
 	put := func(name string, second int) {
 		e := on(name, "boom")
 		b.record(&e, begin.Add(time.Duration(second)*time.Second))
@@ -195,7 +193,7 @@ func TestTheQuietestMakesRoom(t *testing.T) {
 	write := func() {
 		now := begin.Add(time.Minute)
 		if s, _ := b.next(now); s != nil {
-			b.finish(s.job(), &result{verdict: accepted}, 0, now)
+			b.finish(s.id, &result{verdict: accepted, known: 1, written: 1}, now)
 		}
 	}
 	put("old", 0)

@@ -1,4 +1,4 @@
-package mirror
+package durable
 
 import (
 	"errors"
@@ -13,22 +13,25 @@ import (
 // mostBytes is the largest file that is read: a cluster of a hundred thousand services has a tenth of it.
 const mostBytes = 1 << 30
 
-// FS are the operations on files that a Store needs. Names are paths. What an operation did survives the death of the process, but that of
-// the machine only after Sync of the file and SyncDir of its directory.
+// ErrUnreadable says that a path leads to something that is not read: a directory, a pipe, or a huge file.
+var ErrUnreadable = errors.New("not a file to be read")
+
+// FS are the operations on files that this package needs. Names are paths. The effect of an operation survives the death of the process, but that
+// of the machine only after Sync of the file and SyncDir of its directory.
 type FS interface {
 	// MkdirAll makes a directory with its parents, for its owner alone.
 	MkdirAll(dir string) error
-	// ReadFile reads a whole file; an error for which errors.Is(err, fs.ErrNotExist) holds says that there is none.
+	// ReadFile reads a whole file. The error is fs.ErrNotExist if there is none, and ErrUnreadable if it will never be readable.
 	ReadFile(name string) ([]byte, error)
-	// Create makes a new file in a directory, for its owner alone, under a name that nobody else uses: prefix, something, suffix.
+	// Create makes a new file in a directory, for its owner alone, under an unused name: prefix, something, suffix.
 	Create(dir, prefix, suffix string) (File, error)
-	// Leftovers lists the files of a directory whose names end so, as paths.
-	Leftovers(dir, suffix string) ([]string, error)
-	// Rename gives a file another name, at once and in place of a file that has it.
+	// Find lists the files of a directory whose names begin and end so, as paths. A missing directory has none.
+	Find(dir, prefix, suffix string) ([]string, error)
+	// Rename gives a file another name, in place of a file that has it.
 	Rename(from, to string) error
 	// Remove removes a file.
 	Remove(name string) error
-	// SyncDir makes what was done to the names in a directory durable.
+	// SyncDir makes the changes of names in a directory durable.
 	SyncDir(dir string) error
 }
 
@@ -58,9 +61,9 @@ func (Disk) ReadFile(name string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: it is no regular file", ErrDamaged)
+		return nil, fmt.Errorf("%w: it is no regular file", ErrUnreadable)
 	case info.Size() > mostBytes:
-		return nil, fmt.Errorf("%w: it is larger than %d MiB", ErrDamaged, mostBytes>>20)
+		return nil, fmt.Errorf("%w: it is larger than %d MiB", ErrUnreadable, mostBytes>>20)
 	}
 	return os.ReadFile(name)
 }
@@ -70,15 +73,15 @@ func (Disk) Create(dir, prefix, suffix string) (File, error) {
 	return os.CreateTemp(dir, prefix+"*"+suffix)
 }
 
-// Leftovers satisfies FS.
-func (Disk) Leftovers(dir, suffix string) ([]string, error) {
+// Find satisfies FS.
+func (Disk) Find(dir, prefix, suffix string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), suffix) && e.Type().IsRegular() {
+		if strings.HasPrefix(e.Name(), prefix) && strings.HasSuffix(e.Name(), suffix) && e.Type().IsRegular() {
 			names = append(names, filepath.Join(dir, e.Name()))
 		}
 	}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/kube/relay"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// sourceObserver passes what the bootstrap needs from the source: to node health, node sync, the simulated CNI, metrics and the journal.
+type sourceObserver struct{ *Agent }
+
+var _ relay.Observer = sourceObserver{}
+
+// NodeChanged satisfies relay.Observer.
+func (a sourceObserver) NodeChanged(in *messages.NodeInput) {
+	a.noteNode(in.GetSelf())
+	if a.cni != nil {
+		a.cni.changed(in)
+	}
+}
+
+// ObjectsChanged satisfies relay.Observer.
+func (a sourceObserver) ObjectsChanged(services, slices int) {
+	a.stage.countChanges(services + slices)
+	if services+slices > 0 {
+		a.metrics.Changed(services, slices)
+		a.metrics.Queued("nat44")
+	}
+}
+
+// Health satisfies relay.Observer: it enters the health of the source into the journal, and tells node sync whether nodes that are missing in the
+// source are gone.
+func (a sourceObserver) Health(ok bool, reason string) {
+	a.nodes.trust(ok)
+	text := "everything can be read and used"
+	switch {
+	case !ok:
+		text = "the source does not see what happens"
+	case reason != "":
+		text = "something in the input cannot be used"
+	}
+	a.system.Send(a.system.PID(actors.PathJournal), &messages.Event{Kind: "source", Actor: actors.PathWatch, Text: text, Error: reason})
+}
+
+// runSource runs the source for the life of the agent; a source that can never work ends the process.
+func (a *Agent) runSource(r *relay.Relay) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := r.Run(ctx); err != nil {
+			a.fail(err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,237 @@
+// Package durabletest is a file system in memory for tests and simulations: it loses what was not synced, and fails where a test wants it to.
+package durabletest
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/durable"
+)
+
+// Errors of an operation on a Disk.
+var (
+	// ErrDied says that the machine is down since a step with Dies.
+	ErrDied = errors.New("the machine is down")
+	// ErrIO is the error of the step Stop.
+	ErrIO = errors.New("input/output error")
+)
+
+// Disk is a durable.FS with a cache, as a machine has: an operation is seen at once, and survives the machine only after Sync and SyncDir.
+// The zero value of the exported fields is a disk that works. It belongs to one goroutine.
+type Disk struct {
+	// Step counts the operations so far; Stop is the number of the one that fails; 0 = none.
+	Step, Stop int
+	// Dies lets the machine die at that step: every later step fails, too.
+	Dies bool
+	// Late gives the failing step its effect all the same.
+	Late bool
+
+	names   map[string]*inode // as they are seen
+	synced  map[string]*inode // as they are on the disk
+	pending []rename          // of names, not on the disk yet, in order
+	made    int
+	dead    bool
+}
+
+var _ durable.FS = (*Disk)(nil)
+
+// inode is a file.
+type inode struct{ cached, synced []byte }
+
+// rename is one change of names; to nil = removed.
+type rename struct {
+	name string
+	to   *inode
+}
+
+// New returns an empty disk.
+func New() *Disk {
+	return &Disk{names: map[string]*inode{}, synced: map[string]*inode{}}
+}
+
+// next counts a step. effect says whether it has its effect.
+func (d *Disk) next() (effect bool, err error) {
+	if d.dead {
+		return false, ErrDied
+	}
+	if d.Step++; d.Step != d.Stop {
+		return true, nil
+	}
+	if d.dead = d.Dies; d.Dies {
+		return d.Late, ErrDied
+	}
+	return d.Late, ErrIO
+}
+
+func (d *Disk) set(name string, to *inode) {
+	if to == nil {
+		delete(d.names, name)
+	} else {
+		d.names[name] = to
+	}
+	d.pending = append(d.pending, rename{name, to})
+}
+
+// Put writes a file at once, without a step.
+func (d *Disk) Put(name string, content []byte) { d.names[name] = &inode{cached: content} }
+
+// Content returns what a reader of a file sees, without a step; nil = there is no file.
+func (d *Disk) Content(name string) []byte {
+	if f := d.names[name]; f != nil {
+		return f.cached
+	}
+	return nil
+}
+
+// Dead reports whether the machine is down.
+func (d *Disk) Dead() bool { return d.dead }
+
+// Killed is the disk after the process was killed: the cache is whole.
+func (d *Disk) Killed() *Disk {
+	d.dead, d.Stop = false, 0
+	return d
+}
+
+// Rebooted is the disk after the machine has lost its power: of the changes of names the first few happened, and of what was written
+// without Sync only some of the bytes are there.
+func (d *Disk) Rebooted(changes int, part float64) *Disk {
+	out := New()
+	names := maps.Clone(d.synced)
+	for _, r := range d.pending[:min(changes, len(d.pending))] {
+		if r.to == nil {
+			delete(names, r.name)
+		} else {
+			names[r.name] = r.to
+		}
+	}
+	for name, file := range names {
+		data := file.synced
+		if data == nil {
+			data = file.cached[:int(part*float64(len(file.cached)))]
+		}
+		survivor := &inode{cached: slices.Clone(data), synced: slices.Clone(data)}
+		out.names[name], out.synced[name] = survivor, survivor
+	}
+	return out
+}
+
+// MkdirAll satisfies durable.FS.
+func (d *Disk) MkdirAll(string) error {
+	_, err := d.next()
+	return err
+}
+
+// ReadFile satisfies durable.FS.
+func (d *Disk) ReadFile(name string) ([]byte, error) {
+	if _, err := d.next(); err != nil {
+		return nil, err
+	}
+	file := d.names[name]
+	if file == nil {
+		return nil, fs.ErrNotExist
+	}
+	return slices.Clone(file.cached), nil
+}
+
+// Create satisfies durable.FS.
+func (d *Disk) Create(dir, prefix, suffix string) (durable.File, error) {
+	effect, err := d.next()
+	d.made++
+	f := &file{disk: d, inode: &inode{}, name: dir + "/" + prefix + strings.Repeat("x", d.made) + suffix}
+	if effect {
+		d.set(f.name, f.inode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Find satisfies durable.FS.
+func (d *Disk) Find(dir, prefix, suffix string) ([]string, error) {
+	if _, err := d.next(); err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(d.names)) {
+		if path.Dir(name) == dir && strings.HasPrefix(path.Base(name), prefix) && strings.HasSuffix(name, suffix) {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+// Rename satisfies durable.FS.
+func (d *Disk) Rename(from, to string) error {
+	if d.names[from] == nil {
+		return fs.ErrNotExist
+	}
+	effect, err := d.next()
+	if effect {
+		file := d.names[from]
+		d.set(to, file)
+		d.set(from, nil)
+	}
+	return err
+}
+
+// Remove satisfies durable.FS.
+func (d *Disk) Remove(name string) error {
+	if d.names[name] == nil {
+		return fs.ErrNotExist
+	}
+	effect, err := d.next()
+	if effect {
+		d.set(name, nil)
+	}
+	return err
+}
+
+// SyncDir satisfies durable.FS.
+func (d *Disk) SyncDir(string) error {
+	effect, err := d.next()
+	if effect {
+		d.synced, d.pending = maps.Clone(d.names), nil
+	}
+	return err
+}
+
+// file is a file of a Disk that is being written.
+type file struct {
+	disk *Disk
+	*inode
+	name string
+}
+
+// Name satisfies durable.File.
+func (f *file) Name() string { return f.name }
+
+// Write satisfies io.Writer. One that fails has written half.
+func (f *file) Write(data []byte) (int, error) {
+	_, err := f.disk.next()
+	n := len(data)
+	if err != nil {
+		n /= 2
+	}
+	f.cached = append(f.cached, data[:n]...)
+	return n, err
+}
+
+// Sync satisfies durable.File.
+func (f *file) Sync() error {
+	effect, err := f.disk.next()
+	if effect {
+		f.synced = slices.Clone(f.cached)
+	}
+	return err
+}
+
+// Close satisfies durable.File.
+func (f *file) Close() error {
+	_, err := f.disk.next()
+	return err
+}
