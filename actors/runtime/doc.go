@@ -18,7 +18,11 @@
 //
 // # Delivery
 //
-// Messages of one sender to one receiver arrive in the order sent; a message with a CoalesceKey takes the place of the pending one of its key.
+// Messages of one sender to one receiver are handled in the order sent. A message with a CoalesceKey removes the pending one of its key and goes
+// to the end: only superseded values are missing, and no value overtakes what its sender sent before it. A key that is updated faster than
+// its mailbox drains waits until the updates pause or the rest is handled. That is harmless: each pending value would have been superseded anyway,
+// the other keys are handled meanwhile, and only a mailbox that never empties delays the key for longer than one round of its keys.
+//
 // System messages overtake user messages. Nothing blocks and no queue is bounded: memory is bounded by the number of keys. The message that
 // an actor fails on is lost, everything else in its mailbox survives the restart. What an actor has not handled when it stops is lost,
 // counted and shown as a dead letter. Therefore every flow must be level-triggered, and every message may be lost.

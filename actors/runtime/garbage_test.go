@@ -67,7 +67,7 @@ func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], wea
 	s.until("children", func() bool { return len(sys.Snapshot()) == 6 })
 	box := mailbox(t, sys, "sup/many/a")
 	box.Hold()
-	for n := range 4 * minRing {
+	for n := range 4 * minNodes {
 		sys.Send(box.pid, &work{n})
 	}
 	box.Release()

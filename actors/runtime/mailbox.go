@@ -14,8 +14,8 @@ import (
 // All methods are safe for concurrent use and never block.
 //
 // System messages (start, stop, restart, failures of children) overtake user messages. User messages wait while the actor has not
-// started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey replaces the
-// pending one of the same key and keeps its place in the queue.
+// started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey removes the
+// pending one of the same key and goes to the end of the queue.
 type Mailbox struct {
 	// Written once in RegisterHandlers, before anything runs.
 	sys  *System
@@ -132,7 +132,7 @@ func (b *Mailbox) post(msg any, l *life) {
 		return
 	}
 	b.stats.posted++
-	if b.user.push(b.sys.rings, e) {
+	if b.user.push(b.sys.lists, e) {
 		b.stats.coalesced++
 	}
 	oldest := b.overflow()
@@ -153,14 +153,14 @@ func (b *Mailbox) overflow() (oldest any) {
 		return nil
 	}
 	b.stats.dropped++
-	return b.user.pop(b.sys.rings).msg
+	return b.user.pop(b.sys.lists).msg
 }
 
 // PostSystemMessage satisfies actor.Mailbox.
 func (b *Mailbox) PostSystemMessage(msg any) {
 	e := entry{msg: msg, at: b.sys.nanos()}
 	b.mu.Lock()
-	b.system.push(b.sys.rings, e)
+	b.system.push(b.sys.lists, e)
 	wake := b.wake()
 	b.mu.Unlock()
 	if wake {
@@ -274,7 +274,7 @@ func (b *Mailbox) finish() {
 	b.flags.stopped, b.flags.stopping = true, true
 	var rest []any
 	for b.user.len() > 0 {
-		rest = append(rest, b.user.pop(b.sys.rings).msg)
+		rest = append(rest, b.user.pop(b.sys.lists).msg)
 	}
 	b.stats.dropped += uint64(len(rest))
 	b.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -29,7 +30,7 @@ func recorder(j *journal) probe {
 	}}
 }
 
-// TestCoalescing: a message with a key replaces the pending one of its key, in place and with its sender.
+// TestCoalescing: a message with a key removes the pending one of its key and waits at the end, with its own sender.
 func TestCoalescing(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -56,9 +57,9 @@ func TestCoalescing(t *testing.T) {
 	}
 	wantPending := []PendingMessage{
 		{Type: "work"},
-		{Type: "keyed", Key: "x", Sender: "me"},
 		{Type: "keyed", Key: "y"},
 		{Type: "work"},
+		{Type: "keyed", Key: "x", Sender: "me"},
 		{Type: "keyed", Key: "z"},
 		{Type: "work"},
 		{Type: "ServiceSpec", Key: "spec"},
@@ -68,7 +69,7 @@ func TestCoalescing(t *testing.T) {
 	}
 	box.Release()
 	settle(t, sim)
-	want := []string{"work 1", "x=2 from me", "y=1 from ", "work 2", "z=2 from ", "work 2", "spec 2"}
+	want := []string{"work 1", "y=1 from ", "work 2", "x=2 from me", "z=2 from ", "work 2", "spec 2"}
 	if diff := cmp.Diff(want, j.take()); diff != "" {
 		t.Errorf("received (-want +got):\n%s", diff)
 	}
@@ -76,6 +77,98 @@ func TestCoalescing(t *testing.T) {
 	settle(t, sim)
 	if diff := cmp.Diff([]string{"x=3 from "}, j.take()); diff != "" {
 		t.Errorf("received later (-want +got):\n%s", diff)
+	}
+}
+
+// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it works, what it handles of one sender is in the
+// order sent, contains every message without a key, and of each key the value that was posted last.
+func TestOrderOfOneSender(t *testing.T) {
+	type sent struct {
+		sender, serial int
+		key            string
+	}
+	const self, senders = 0, 4
+	rapid.Check(t, func(t *rapid.T) {
+		var post func(any)
+		var handled []sent
+		fifo := &fifoScheduler{}
+		sys := NewSystem(Options{Scheduler: fifo, Clock: NewSim(SimOptions{})})
+		_, err := sys.SpawnRoot("a", probeSpec(probe{
+			start: func(c *Context) { post = c.Post() },
+			receive: func(_ *Context, msg any) {
+				if k, ok := msg.(*keyed); ok {
+					handled = append(handled, sent{k.n % senders, k.n / senders, k.key})
+				}
+			},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fifo.run()
+		last := map[slot]int{}
+		plain, keys := 0, rapid.IntRange(1, 20).Draw(t, "keys")
+		n := rapid.IntRange(0, 200).Draw(t, "posts")
+		for serial := range n {
+			sender, key := rapid.IntRange(0, senders-1).Draw(t, "sender"), rapid.IntRange(0, keys).Draw(t, "key")
+			msg := &keyed{n: serial*senders + sender}
+			if key > 0 {
+				msg.key = fmt.Sprint("k", key)
+				last[slot{msg.key, sender == self}] = serial
+			} else {
+				plain++
+			}
+			if sender == self {
+				post(msg)
+			} else {
+				sys.Send(sys.PID("a"), msg)
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "steps") {
+				fifo.step()
+			}
+		}
+		fifo.run()
+		var before [senders]int
+		for i, m := range handled {
+			if i > 0 && m.serial < before[m.sender] {
+				t.Errorf("sender %d: %d is handled after %d", m.sender, m.serial, before[m.sender])
+			}
+			before[m.sender] = m.serial
+			if s := (slot{m.key, m.sender == self}); m.key == "" {
+				plain--
+			} else if last[s] == m.serial {
+				delete(last, s)
+			}
+		}
+		if plain != 0 || len(last) > 0 {
+			t.Errorf("not handled: %d without a key, last values %v", plain, last)
+		}
+	})
+}
+
+// TestAKeyThatIsUpdatedWaits: a key that is updated before each step waits until the others are handled, and is as old as its first value.
+func TestAKeyThatIsUpdatedWaits(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(recorder(&j)))
+	settle(t, sim)
+	box := mailbox(t, sys, "a")
+	box.Hold()
+	sys.Send(box.pid, &keyed{"x", 0})
+	sys.Send(box.pid, &work{1})
+	run(t, sim, 2*time.Second)
+	sys.Send(box.pid, &work{2})
+	sys.Send(box.pid, &keyed{"x", 1})
+	if s := box.State(); s.OldestAge != 2*time.Second {
+		t.Errorf("oldest age %v", s.OldestAge)
+	}
+	box.Release()
+	for n := 2; box.UserMessageCount() > 1; n++ {
+		sys.Send(box.pid, &keyed{"x", n})
+		box.Step()
+	}
+	settle(t, sim)
+	if got, want := j.take(), []string{"work 1", "work 2", "x=3 from "}; !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
 	}
 }
 

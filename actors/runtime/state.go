@@ -44,7 +44,8 @@ type ActorState struct {
 	Incarnation uint64        `json:"incarnation"`
 	Restarts    uint64        `json:"restarts"`
 	Uptime      time.Duration `json:"uptime"`
-	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge how long the first user message waits.
+	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge the largest
+	// PendingMessage.Age.
 	User      int           `json:"user"`
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
@@ -89,8 +90,8 @@ func (b *Mailbox) State() ActorState {
 	if s.current != nil {
 		state.CurrentFor = time.Duration(now - s.since)
 	}
-	if b.user.len() > 0 {
-		state.OldestAge = time.Duration(now - b.user.ring.at(0).at)
+	for e := range b.user.all() { // not only the first: a key that was updated is older than its place
+		state.OldestAge = max(state.OldestAge, time.Duration(now-e.at))
 	}
 	if t := b.trouble; t != nil {
 		if t.condition != "" {
@@ -142,11 +143,10 @@ func (b *Mailbox) Pending() []PendingMessage {
 	now := b.sys.nanos()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]PendingMessage, b.user.len())
-	for i := range out {
-		e := b.user.ring.at(i)
+	out := make([]PendingMessage, 0, b.user.len())
+	for e := range b.user.all() {
 		_, _, sender := actor.UnwrapEnvelope(e.msg)
-		out[i] = PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()}
+		out = append(out, PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()})
 	}
 	return out
 }

@@ -97,9 +97,9 @@ func (b *Mailbox) drain() {
 func (b *Mailbox) take(now int64) (t task, ok bool) {
 	for b.runnable() {
 		if b.system.len() > 0 {
-			t, ok = b.control(b.system.pop(b.sys.rings).msg)
+			t, ok = b.control(b.system.pop(b.sys.lists).msg)
 		} else {
-			e := b.user.pop(b.sys.rings)
+			e := b.user.pop(b.sys.lists)
 			t, ok = task{msg: e.msg}, true
 			if own, is := e.msg.(*timer); is {
 				t.msg, ok = own.msg, !own.cancelled.Load()

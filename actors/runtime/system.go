@@ -53,7 +53,7 @@ type System struct {
 	guardian   *guardian
 	observer   func(path, event string) // of tests, which set it before the first actor
 
-	rings   *rings
+	lists   *lists
 	letters deadLetters
 
 	mu       sync.Mutex // guards the following
@@ -77,7 +77,7 @@ func NewSystem(o Options) *System {
 	s := &System{
 		options: o, log: o.Logger, clock: o.Clock, dispatcher: actor.NewDefaultDispatcher(throughput),
 		boxes: map[string]*Mailbox{}, orders: map[string]order{}, numbers: map[string]uint64{}, routines: map[*routine]struct{}{},
-		rings: &rings{}, empty: make(chan struct{}),
+		lists: &lists{}, empty: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
