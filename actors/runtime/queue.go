@@ -86,11 +86,18 @@ func (q *queue) push(p *lists, e entry) (replaced bool) {
 			return true
 		}
 	}
-	if q.list.full() {
-		q.list = q.list.grow(p)
-	}
 	l := q.list
-	i := l.take()
+	if l.free == 0 && int(l.used) == len(l.nodes)-1 {
+		l = l.grow(p)
+		q.list = l
+	}
+	i := l.free
+	if i == 0 {
+		l.used++
+		i = l.used
+	} else {
+		l.free = l.nodes[i].next
+	}
 	l.nodes[i].entry = e
 	l.append(i)
 	if l.n++; l.indexed {
@@ -112,8 +119,10 @@ func (q *queue) pop(p *lists) entry {
 	if l.indexed && e.key != "" {
 		delete(l.index, e.slot())
 	}
-	l.unlink(i)
-	first.entry, first.next, l.free = entry{}, l.free, i
+	l.nodes[0].next = first.next
+	l.nodes[first.next].prev = 0
+	*first = node{next: l.free}
+	l.free = i
 	if l.n--; l.n == 0 {
 		p.put(l)
 		q.list = nil
@@ -156,19 +165,6 @@ func (l *list) append(i int32) {
 func (l *list) unlink(i int32) {
 	n := &l.nodes[i]
 	l.nodes[n.prev].next, l.nodes[n.next].prev = n.next, n.prev
-}
-
-func (l *list) full() bool { return l.free == 0 && int(l.used) == len(l.nodes)-1 }
-
-// take returns a node that is not in use.
-func (l *list) take() int32 {
-	i := l.free
-	if i == 0 {
-		l.used++
-		return l.used
-	}
-	l.free = l.nodes[i].next
-	return i
 }
 
 // grow moves the nodes into a list of twice the size, where they keep their numbers.
