@@ -5,12 +5,11 @@ import (
 	"time"
 )
 
-// Clock is where the runtime and the actors get their time from. RealClock is the one of production; it also obeys a testing/synctest
-// bubble. Sim is another.
+// Clock is the time of the runtime and the actors. RealClock is for production and for testing/synctest bubbles, Sim for simulations.
 type Clock interface {
 	// Now is the current time.
 	Now() time.Time
-	// AfterFunc calls f once, d from now, on a goroutine of the clock's choice. f must only send messages.
+	// AfterFunc calls f once, d from now, on any goroutine. f must only send messages.
 	AfterFunc(d time.Duration, f func()) Timer
 }
 
@@ -39,8 +38,8 @@ type simTimer struct {
 	fn     func() // nil when stopped or fired
 }
 
-// AfterFunc satisfies Clock. Timers of the same instant fire in the order in which they were set, on the goroutine of the simulation, between
-// two steps.
+// AfterFunc satisfies Clock. Timers of one instant fire in the order in which they were set, on the goroutine of the simulation, between two
+// steps.
 func (s *Sim) AfterFunc(d time.Duration, fn func()) Timer {
 	at := s.Now().Add(max(d, 0))
 	s.mu.Lock()
@@ -54,6 +53,7 @@ func (s *Sim) AfterFunc(d time.Duration, fn func()) Timer {
 // Stop satisfies Timer.
 func (t *simTimer) Stop() bool { return t.take() != nil }
 
+// take returns the function of a pending timer, once: a timer is either stopped or fired.
 func (t *simTimer) take() (fn func()) {
 	t.sim.mu.Lock()
 	defer t.sim.mu.Unlock()

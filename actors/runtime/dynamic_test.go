@@ -142,8 +142,8 @@ func TestDynamicQuarantine(t *testing.T) {
 	expect(t, &j)
 }
 
-// TestPardon: whoever was put aside, or waits, tries again at once; nobody else notices.
-func TestPardon(t *testing.T) {
+// TestResetBackoff: whoever was put aside, or waits, tries again at once; nobody else notices.
+func TestResetBackoff(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Hour}, nil)
 	tell(t, sim, sys, ensure("a", "b"))
@@ -156,7 +156,7 @@ func TestPardon(t *testing.T) {
 	}
 	j.take()
 	for _, path := range []string{"sup/a", "sup/b", "sup/a", "sup"} { // the others do not need it
-		if err := sys.Pardon(path); err != nil {
+		if err := sys.ResetBackoff(path); err != nil {
 			t.Error(err)
 		}
 		settle(t, sim)
@@ -164,7 +164,7 @@ func TestPardon(t *testing.T) {
 	expect(t, &j, "stop a 2", "start a 3")
 	run(t, sim, 2*time.Hour)
 	expect(t, &j)
-	if err := sys.Pardon("sup/none"); !errors.Is(err, ErrNoActor) {
+	if err := sys.ResetBackoff("sup/none"); !errors.Is(err, ErrNoActor) {
 		t.Errorf("nobody: %v", err)
 	}
 }

@@ -16,17 +16,17 @@ const (
 	maxStack     = 16 << 10 // bytes kept of a stack trace
 )
 
-// What was done about a failure: Failure.Decision and messages.Fault.decision.
+// What the supervisor did about a failure: Failure.Decision and messages.Fault.decision.
 const (
 	decisionRestart    = "restart"    // a new incarnation follows, possibly after a back-off
-	decisionQuarantine = "quarantine" // the child was put aside
+	decisionQuarantine = "quarantine" // the child stays suspended
 	decisionEscalate   = "escalate"   // the supervisor itself fails
 	decisionFatal      = "fatal"      // Options.OnFatal was called
 	decisionStop       = "stop"       // the supervisor goes down and takes the child along
 	decisionContained  = "contained"  // a panic in Stop, without consequences
 )
 
-// Failure is the end of one incarnation. As an error it is what protoactor is told as the reason.
+// Failure is the end of one incarnation. As an error it is the reason that protoactor hands on.
 type Failure struct {
 	// At is when it happened.
 	At time.Time `json:"at"`
@@ -73,13 +73,15 @@ func generationOf(msg any) uint64 {
 	return 0
 }
 
-// report makes a failure of a living actor known: to its mailbox and to everybody that announce tells.
+// report records and announces a failure of a living actor.
 func (s *System) report(box *Mailbox, f *Failure, decision string) {
-	box.decided(f, decision)
+	box.mu.Lock()
+	f.Decision = decision
+	box.mu.Unlock()
 	s.announce(box.Path(), f, decision)
 }
 
-// announce tells the log and Options.OnFault.
+// announce writes the log line of a failure and calls Options.OnFault.
 func (s *System) announce(path string, f *Failure, decision string) {
 	level := slog.LevelWarn
 	if decision == decisionEscalate || decision == decisionFatal {
@@ -99,35 +101,35 @@ func (s *System) announce(path string, f *Failure, decision string) {
 	})
 }
 
-// troubles returns the record of what went wrong, which idle actors do without. Lock must be held.
-func (b *Mailbox) troubles() *trouble {
-	if b.trouble == nil {
-		b.trouble = &trouble{}
+// failureLog is what only failing actors need.
+type failureLog struct {
+	latest    []*Failure // oldest first
+	condition State      // StateBackoff or StateQuarantined as set by the supervisor, "" otherwise
+	until     time.Time  // when the condition ends
+}
+
+// log returns the failure log, which actors that never failed do without. Lock must be held.
+func (b *Mailbox) log() *failureLog {
+	if b.failures == nil {
+		b.failures = &failureLog{}
 	}
-	return b.trouble
+	return b.failures
 }
 
 // remember stamps a failure and keeps it among the latest. Lock must be held.
 func (b *Mailbox) remember(f *Failure) {
+	b.stats.panics++
 	f.At, f.Incarnation = b.sys.clock.Now(), b.numbers.present
-	t := b.troubles()
-	if len(t.failures) == keptFailures {
-		t.failures = slices.Delete(t.failures, 0, 1)
+	l := b.log()
+	if len(l.latest) == keptFailures {
+		l.latest = slices.Delete(l.latest, 0, 1)
 	}
-	t.failures = append(t.failures, f)
+	l.latest = append(l.latest, f)
 }
 
-// decided notes what was done about a failure.
-func (b *Mailbox) decided(f *Failure, decision string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	f.Decision = decision
-}
-
-// contained notes a panic in Stop.
+// contained reports a panic in Stop.
 func (b *Mailbox) contained(f *Failure) {
 	b.mu.Lock()
-	b.stats.panics++
 	b.remember(f)
 	b.mu.Unlock()
 	b.sys.report(b, f, decisionContained)
@@ -137,19 +139,19 @@ func (b *Mailbox) contained(f *Failure) {
 func (b *Mailbox) mark(condition State, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.troubles()
-	t.condition, t.until = condition, until
+	l := b.log()
+	l.condition, l.until = condition, until
 }
 
 // Failures are the latest failures of the actor, oldest first. They survive restarts, not the end of the actor.
 func (b *Mailbox) Failures() []Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.trouble == nil {
+	if b.failures == nil {
 		return nil
 	}
-	out := make([]Failure, len(b.trouble.failures))
-	for i, f := range b.trouble.failures {
+	out := make([]Failure, len(b.failures.latest))
+	for i, f := range b.failures.latest {
 		out[i] = *f
 	}
 	return out
@@ -165,7 +167,7 @@ const (
 	After
 	// Starting: an incarnation begins, its Behaviour was made and not started; there is no message. A panic fails it.
 	Starting
-	// Stopping: an incarnation ends, its Behaviour was not told; there is no message. A panic is contained, and the Behaviour is never told.
+	// Stopping: an incarnation ends, its Stop was not called; there is no message. A panic is contained, and Stop is never called.
 	Stopping
 )
 
@@ -174,36 +176,9 @@ const (
 type FaultHook func(m *Mailbox, msg any, phase Phase)
 
 // NetworkHook decides what becomes of a message on its way to an actor: it returns when copies of it arrive, as delays from now. One zero is
-// the usual case, nothing loses the message. The message is out of its envelope. It is not asked about what an actor tells itself, nor
-// about what reaches an actor that is still being made. It is called on the goroutine of the sender and must not block.
+// the usual case, nothing loses the message. The message is out of its envelope. The hook does not see what an actor posts to itself, nor
+// what reaches an actor that is still being made. It is called on the goroutine of the sender and must not block.
 type NetworkHook func(to *Mailbox, msg any) []time.Duration
-
-// Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of its user messages, counted as a failure. It
-// has no effect on an actor that has failed already or is going down.
-func (s *System) Kill(path string) error {
-	box := s.lookup(path)
-	if box == nil {
-		return fmt.Errorf("kill %s: %w", path, ErrNoActor)
-	}
-	box.postFailure(nil, newFailure(ErrKilled, "", nil))
-	return nil
-}
-
-// pardon is a user message to a Dynamic supervisor: let this child try again.
-type pardon struct{ child *Mailbox }
-
-// Pardon ends the back-off or the quarantine of an actor below a Dynamic supervisor at once, as if its time were over. It has no effect on
-// any other actor.
-func (s *System) Pardon(path string) error {
-	box := s.lookup(path)
-	if box == nil {
-		return fmt.Errorf("pardon %s: %w", path, ErrNoActor)
-	}
-	if parent := s.lookup(parentPath(path)); parent != nil {
-		s.Send(parent.pid, &pardon{box})
-	}
-	return nil
-}
 
 // fault calls the hook at one end of an incarnation.
 func (s *System) fault(b *Mailbox, phase Phase) {
@@ -212,9 +187,9 @@ func (s *System) fault(b *Mailbox, phase Phase) {
 	}
 }
 
-// travel posts a message of somebody else, or what the network makes of it. protoactor makes an actor known before it registers its mailbox; a
-// message that comes between the two waits there, and nobody may ask whose mailbox it is.
-func (b *Mailbox) travel(msg any) {
+// deliver posts a message of another sender, or what the hook makes of it. protoactor makes an actor known before it registers its mailbox; a
+// message that comes between the two waits there, and the hook must not see that mailbox, which has no path yet.
+func (b *Mailbox) deliver(msg any) {
 	network := b.sys.options.Network
 	if network == nil || !b.registered() {
 		b.post(msg, nil)
@@ -228,4 +203,31 @@ func (b *Mailbox) travel(msg any) {
 			b.post(msg, nil)
 		}
 	}
+}
+
+// Kill fails the present incarnation of an actor as a panic would: through its mailbox, ahead of its user messages, counted as a failure. It
+// has no effect on an actor that has failed already or is going down.
+func (s *System) Kill(path string) error {
+	box := s.lookup(path)
+	if box == nil {
+		return fmt.Errorf("kill %s: %w", path, ErrNoActor)
+	}
+	box.postFailure(nil, newFailure(ErrKilled, "", nil))
+	return nil
+}
+
+// resetBackoff is a user message to a Dynamic supervisor: restart this child now.
+type resetBackoff struct{ child *Mailbox }
+
+// ResetBackoff ends the back-off or the quarantine of an actor below a Dynamic supervisor at once, as if its time were over. It has no effect
+// on any other actor.
+func (s *System) ResetBackoff(path string) error {
+	box := s.lookup(path)
+	if box == nil {
+		return fmt.Errorf("reset back-off of %s: %w", path, ErrNoActor)
+	}
+	if parent := s.lookup(parentPath(path)); parent != nil {
+		s.Send(parent.pid, &resetBackoff{box})
+	}
+	return nil
 }

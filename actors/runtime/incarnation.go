@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// life is one incarnation: what it owns beyond its Behaviour, and whether it is over. Timers and goroutines hold the life they belong to,
-// so nothing of a dead incarnation reaches its successor.
-type life struct {
-	box         *Mailbox
-	incarnation uint64
-	over        atomic.Bool // set in the actor's goroutine; never reset
+// incarnation is what one life of an actor owns beyond its Behaviour, and whether it is over. Timers and goroutines hold the incarnation that
+// they belong to, so nothing of a failed one reaches its successor.
+type incarnation struct {
+	box    *Mailbox
+	number uint64
+	over   atomic.Bool // set in the actor's goroutine; never reset
 
 	mu     sync.Mutex // guards the following
 	timers *timer     // pending ones, doubly linked
@@ -24,35 +24,35 @@ type life struct {
 
 // timer is one call of Context.After. When it is due it is itself what is posted, so that a cancel also reaches it inside the mailbox.
 type timer struct {
-	life      *life
+	owner     *incarnation
 	msg       any
 	cancelled atomic.Bool
 
-	linked     bool // pending; guarded by life.mu like the following
+	linked     bool // pending; guarded by owner.mu like the following
 	prev, next *timer
 	clock      Timer
 }
 
 // after posts msg to the actor in d unless the incarnation is over by then.
-func (l *life) after(d time.Duration, msg any) (cancel func()) {
-	t := &timer{life: l, msg: msg}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over.Load() {
+func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
+	t := &timer{owner: inc, msg: msg}
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	if inc.over.Load() {
 		return func() {}
 	}
-	t.linked, t.next = true, l.timers
+	t.linked, t.next = true, inc.timers
 	if t.next != nil {
 		t.next.prev = t
 	}
-	l.timers = t
-	t.clock = l.box.sys.clock.AfterFunc(d, t.fire) // under the lock, so that fire finds the timer linked
+	inc.timers = t
+	t.clock = inc.box.sys.clock.AfterFunc(d, t.fire) // under the lock, so that fire finds the timer linked
 	return t.cancel
 }
 
 func (t *timer) fire() {
 	if t.unlink() {
-		t.life.post(t)
+		t.owner.post(t)
 	}
 }
 
@@ -65,8 +65,8 @@ func (t *timer) cancel() {
 
 // unlink reports whether the timer was pending.
 func (t *timer) unlink() bool {
-	t.life.mu.Lock()
-	defer t.life.mu.Unlock()
+	t.owner.mu.Lock()
+	defer t.owner.mu.Unlock()
 	if !t.linked {
 		return false
 	}
@@ -74,7 +74,7 @@ func (t *timer) unlink() bool {
 	if t.prev != nil {
 		t.prev.next = t.next
 	} else {
-		t.life.timers = t.next
+		t.owner.timers = t.next
 	}
 	if t.next != nil {
 		t.next.prev = t.prev
@@ -83,36 +83,36 @@ func (t *timer) unlink() bool {
 	return true
 }
 
-// post puts a message of this incarnation into its own mailbox; it is dropped, now or when its turn comes, once the incarnation is over.
-func (l *life) post(msg any) {
-	if !l.over.Load() {
-		l.box.post(msg, l)
+// post puts a message of this incarnation into its own mailbox; the mailbox drops it when its turn comes after the end of the incarnation.
+func (inc *incarnation) post(msg any) {
+	if !inc.over.Load() {
+		inc.box.post(msg, inc)
 	}
 }
 
-// context ends with the incarnation.
-func (l *life) context() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ctx == nil {
-		l.ctx, l.cancel = context.WithCancel(l.box.sys.background)
-		if l.over.Load() {
-			l.cancel()
+// context ends with the incarnation. It is made on demand, because most actors own no goroutine.
+func (inc *incarnation) context() context.Context {
+	inc.mu.Lock()
+	defer inc.mu.Unlock()
+	if inc.ctx == nil {
+		inc.ctx, inc.cancel = context.WithCancel(inc.box.sys.background)
+		if inc.over.Load() {
+			inc.cancel()
 		}
 	}
-	return l.ctx
+	return inc.ctx
 }
 
 // end cancels everything that the incarnation owns. It may be called again.
-func (l *life) end() {
-	l.over.Store(true)
-	l.mu.Lock()
-	pending, cancel := l.timers, l.cancel
-	l.timers = nil
+func (inc *incarnation) end() {
+	inc.over.Store(true)
+	inc.mu.Lock()
+	pending, cancel := inc.timers, inc.cancel
+	inc.timers = nil
 	for t := pending; t != nil; t = t.next {
 		t.linked = false
 	}
-	l.mu.Unlock()
+	inc.mu.Unlock()
 	for t := pending; t != nil; t = t.next {
 		t.clock.Stop()
 	}
@@ -126,18 +126,18 @@ type routine struct {
 	actor, name string
 }
 
-// run starts a goroutine that belongs to an incarnation. A panic in it fails the actor if that incarnation still lives.
-func (l *life) run(name string, fn func(context.Context)) {
-	sys := l.box.sys
-	start := sys.starter(l.box.Path(), name)
-	ctx := l.context()
-	r := &routine{actor: l.box.Path(), name: name}
+// run starts a goroutine that belongs to the incarnation. A panic in it fails the actor unless the incarnation is over.
+func (inc *incarnation) run(name string, fn func(context.Context)) {
+	sys := inc.box.sys
+	start := sys.starter(inc.box.Path(), name)
+	ctx := inc.context()
+	r := &routine{actor: inc.box.Path(), name: name}
 	sys.routineStarts(r)
 	start(func() {
 		defer sys.routineEnds(r)
 		defer func() {
 			if reason := recover(); reason != nil {
-				l.box.postFailure(l, newFailure(reason, "goroutine "+name, debug.Stack()))
+				inc.box.postFailure(inc, newFailure(reason, "goroutine "+name, debug.Stack()))
 			}
 		}()
 		fn(ctx)

@@ -327,7 +327,7 @@ func TestBooks(t *testing.T) {
 	sim, sys := simulated(t, 1, nil)
 	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
 		if _, ok := msg.(*keyed); ok {
-			inside, _ = c.shell.sys.Actor("a")
+			inside, _ = c.adapter.sys.Actor("a")
 		}
 	}}))
 	settle(t, sim)

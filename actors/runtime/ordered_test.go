@@ -302,7 +302,7 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 	mailbox(t, sys, "sup/b").gate(true)
 	sys.Send(sys.PID("sup/b"), &work{1})
 	sup := mailbox(t, sys, "sup").behaviour().(*ordered)
-	sup.steps[0].incarnation, sup.steps[0].ready, sup.steps[1].due, sup.steps[1].ready = 2, false, true, false
+	sup.states[0].incarnation, sup.states[0].ready, sup.states[1].due, sup.states[1].ready = 2, false, true, false
 	eager.run()
 	j.take()
 	eager.eager = "sup/b"
@@ -320,5 +320,5 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 
 // behaviour looks into the actor.
 func (b *Mailbox) behaviour() Behaviour {
-	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*shell).behaviour
+	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).behaviour
 }

@@ -37,7 +37,7 @@ func TestPitfallP01RespawnWhileDown(t *testing.T) {
 	old := late
 	mailbox(t, sys, "a").restart()
 	settle(t, sim)
-	if _, err := sys.spawnChild(old, "child", order{spec: probeSpec(probe{})}); !errors.Is(err, ErrDown) {
+	if _, err := sys.spawnChild(old, "child", spawnRequest{spec: probeSpec(probe{})}); !errors.Is(err, ErrDown) {
 		t.Errorf("a dead incarnation has a child: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestPitfallP04RestartAfterStop(t *testing.T) {
 	run(t, sim, time.Hour)
 	expect(t, &j, "start a 1", "stop a 1")
 	expectActors(t, sys, "sup")
-	for _, msg := range []any{&actor.Restart{}, &restartOrder{incarnation: 7}} { // even if somebody insists
+	for _, msg := range []any{&actor.Restart{}, &restartRequest{incarnation: 7}} { // even if somebody insists
 		box.PostSystemMessage(msg)
 	}
 	settle(t, sim)
@@ -214,7 +214,7 @@ func TestPitfallP06ShellDropsWhenDown(t *testing.T) {
 	root(t, sys, "a", probeSpec(recorder(&j)))
 	settle(t, sim)
 	box := mailbox(t, sys, "a")
-	box.invoker.(interface{ Actor() actor.Actor }).Actor().(*shell).down = true
+	box.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).down = true
 	sys.Send(sys.PID("a"), &work{1})
 	settle(t, sim)
 	expect(t, &j)

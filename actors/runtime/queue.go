@@ -14,10 +14,10 @@ const (
 
 // entry is one pending message.
 type entry struct {
-	msg  any    // as posted: an envelope, a *timer or the message itself
-	key  string // of messages.Coalescer; "" = it does not coalesce
-	at   int64  // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
-	life *life  // set for what an incarnation posts to itself: dropped when that incarnation is over
+	msg   any          // as posted: an envelope, a *timer or the message itself
+	key   string       // of messages.Coalescer; "" = it does not coalesce
+	at    int64        // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
+	owner *incarnation // set for what an incarnation posts to itself: dropped when that incarnation is over
 }
 
 // slot is what an entry coalesces by. What an incarnation posts to itself never replaces what others have sent, because it is dropped with
@@ -27,7 +27,7 @@ type slot struct {
 	own bool
 }
 
-func (e *entry) slot() slot { return slot{e.key, e.life != nil} }
+func (e *entry) slot() slot { return slot{e.key, e.owner != nil} }
 
 // queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
 // list goes back to the pool. It is not safe for concurrent use; the mailbox locks.
@@ -80,7 +80,7 @@ func (q *queue) push(p *lists, e entry) (replaced bool) {
 	if e.key != "" {
 		if i := q.list.find(e.slot()); i != 0 {
 			old := &q.list.nodes[i]
-			old.msg, old.life = e.msg, e.life
+			old.msg, old.owner = e.msg, e.owner
 			q.list.unlink(i)
 			q.list.append(i)
 			return true
@@ -136,7 +136,7 @@ func (l *list) find(s slot) int32 {
 		return l.index[s]
 	}
 	for i := int32(1); i <= l.used; i++ {
-		if e := &l.nodes[i]; e.key == s.key && (e.life != nil) == s.own {
+		if e := &l.nodes[i]; e.key == s.key && (e.owner != nil) == s.own {
 			return i
 		}
 	}

@@ -164,8 +164,8 @@ func TestFaultHookAtTheEnds(t *testing.T) {
 			if ends[phase] == "" || m.Path() != "sup/a" {
 				return
 			}
-			j.add("%s %d", ends[phase], m.plan())
-			if msg != nil || phase == Stopping || m.plan() == 2 {
+			j.add("%s %d", ends[phase], m.planned())
+			if msg != nil || phase == Stopping || m.planned() == 2 {
 				panic("injected")
 			}
 		}
