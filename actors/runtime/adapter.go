@@ -109,6 +109,7 @@ func (a *adapter) HandleFailure(
 	if box == nil || box.pid != child {
 		return // it has stopped in the meantime
 	}
+	// The reason is a *Failure unless protoactor itself escalated.
 	var f *Failure
 	if err, ok := reason.(error); !ok || !errors.As(err, &f) {
 		f = newFailure(reason, "", nil)

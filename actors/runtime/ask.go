@@ -56,11 +56,13 @@ func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	pid, _ := s.proto.ProcessRegistry.Add(a, "ask"+s.proto.ProcessRegistry.NextId()) // the identifier is new
 	defer s.proto.ProcessRegistry.Remove(pid)
 	box.PostUserMessage(&actor.MessageEnvelope{Message: msg, Sender: pid})
+	// The simulation has no goroutine that could handle the request meanwhile.
 	if r, ok := s.options.Scheduler.(runner); ok {
 		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, timeout); !done {
 			return nil, box.busy(cmp.Or(err, context.DeadlineExceeded))
 		}
 	}
+	// In a simulation the reply is there by now.
 	select {
 	case reply := <-a.got:
 		return reply, nil

@@ -54,6 +54,7 @@ func (p Policy) withDefaults(budget int, backoffMax time.Duration) Policy {
 	return p
 }
 
+// backoff is the part of the policy that Backoff computes.
 func (p Policy) backoff() Backoff {
 	return Backoff{Min: p.BackoffMin, Max: p.BackoffMax, Jitter: p.Jitter}
 }
@@ -74,6 +75,7 @@ func (r *retry) began(now time.Time) {
 
 // failed counts a failure and returns how long to wait.
 func (r *retry) failed(p Policy, c *Context) time.Duration {
+	// Only an incarnation that ran for a while has recovered: a start alone proves nothing.
 	if !r.since.IsZero() && c.Now().Sub(r.since) >= p.HealthyAfter {
 		r.attempts = 0
 	}
@@ -111,7 +113,7 @@ func (w *window) add(now time.Time, length time.Duration) int {
 	for now.Sub(w.at[w.left]) >= length {
 		w.left++
 	}
-	if w.left > len(w.at)/2 { // seldom enough to cost nothing
+	if w.left > len(w.at)/2 { // so that fewer are moved than removed
 		w.at = append(w.at[:0], w.at[w.left:]...)
 		w.left = 0
 	}

@@ -2,7 +2,7 @@ package runtime
 
 import "time"
 
-// Behaviour is what an actor does. One value lives for one incarnation: a restart makes a new one with Spec.New and discards
+// Behaviour is what an actor does. One value serves one incarnation: a restart makes a new one with Spec.New and discards
 // the old one with all its fields. The three methods of one value never run concurrently.
 //
 // A panic in Start or Receive is a failure of the actor: the message is lost, the incarnation is over, and the supervisor decides what

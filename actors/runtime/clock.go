@@ -61,7 +61,7 @@ func (t *simTimer) take() (fn func()) {
 	return fn
 }
 
-// fireDue calls every timer whose time has come.
+// fireDue calls every timer that is due.
 func (s *Sim) fireDue() {
 	now := s.Now()
 	for {

@@ -54,6 +54,7 @@ func (c *Context) Request(to *actor.PID, msg any) {
 
 // Reply sends a message to the sender of the present one. Without a sender it is a dead letter.
 func (c *Context) Reply(msg any) {
+	// The adapter must know whether a Behaviour has answered messages.Inspect.
 	c.replied = true
 	c.Send(c.Sender(), msg)
 }
@@ -100,6 +101,7 @@ func (c *Context) Logger() *slog.Logger {
 // Rand is a random source of this incarnation. It depends only on Options.Seed, the path and the incarnation.
 func (c *Context) Rand() *rand.Rand {
 	if c.rand == nil {
+		// Not from one shared source, whose values would depend on the order in which actors run.
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(c.Path())) // never fails
 		c.rand = rand.New(rand.NewPCG(c.adapter.sys.options.Seed+c.Incarnation(), h.Sum64()))

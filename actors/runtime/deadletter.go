@@ -34,6 +34,7 @@ type deadLetters struct {
 	next   int
 }
 
+// add overwrites the oldest when all places are taken.
 func (d *deadLetters) add(l DeadLetter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,6 +65,7 @@ func (s *System) undeliverable(path string, msg any, reason string) {
 // sleeps for a second, logs, and answers each requester with a DeadLetterResponse. The subscriber runs in the sender's goroutine and must not
 // panic.
 func (s *System) replaceEventStream() {
+	// A new stream has no subscriber but this one.
 	stream := eventstream.NewEventStream()
 	stream.Subscribe(func(event any) {
 		letter, ok := event.(*actor.DeadLetterEvent)

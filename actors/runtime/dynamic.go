@@ -95,6 +95,7 @@ func (d *dynamic) find(pid *actor.PID) *dynamicChild {
 	return d.children[UnescapeName(baseName(pid.GetId()))]
 }
 
+// ensure makes the missing children. A complete list also releases the others.
 func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	for _, key := range m.GetKeys() {
 		d.want(c, key)
@@ -204,7 +205,7 @@ func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
 	switch {
 	case ch == nil || ch.box != child || ch.stopping: // a restart would resurrect what is stopping
 		c.adapter.sys.report(child, f, decisionStop)
-	case ch.waiting(): // it failed twice before it was restarted
+	case ch.waiting(): // it failed twice before it was restarted; the pending retry serves both
 		c.adapter.sys.report(child, f, decisionRestart)
 	default:
 		c.adapter.sys.report(child, f, d.failed(c, ch, f))
@@ -255,9 +256,10 @@ func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision str
 	p := ch.past
 	delay := p.retry.failed(d.policy, c)
 	condition, decision := StateBackoff, decisionRestart
+	// A poisonous generation that has no nudge yet is known from the message that failed.
 	ch.generation = max(ch.generation, f.generation)
 	if n := p.window.add(now, d.policy.QuarantineWindow); d.policy.QuarantineAfter > 0 && n >= d.policy.QuarantineAfter {
-		p.window = window{}
+		p.window = window{} // the next quarantine takes as many failures again
 		p.quarantined, p.generation = true, ch.generation
 		d.quarantined++
 		delay, condition, decision = d.policy.QuarantineFor, StateQuarantined, decisionQuarantine
@@ -278,6 +280,7 @@ type dynamicState struct {
 	Troubled    []troubledChild `json:"troubled,omitempty"`
 }
 
+// troubledChild is a child in back-off or quarantine.
 type troubledChild struct {
 	Key         string `json:"key"`
 	Quarantined bool   `json:"quarantined"`

@@ -83,7 +83,7 @@ func TestDynamicMembership(t *testing.T) {
 	tell(t, sim, sys, ensureAll())
 	expect(t, &j, "stop kube/dns 1")
 	expectActors(t, sys, "sup")
-	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3}) // somebody believes that it exists
+	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3}) // for a key that does not exist
 	expect(t, &j, "start default/web 1")
 	tell(t, sim, sys, &messages.Nudge{})
 	expectActors(t, sys, "sup", "sup/default~web")
@@ -142,7 +142,7 @@ func TestDynamicQuarantine(t *testing.T) {
 	expect(t, &j)
 }
 
-// TestResetBackoff: whoever was put aside, or waits, tries again at once; nobody else notices.
+// TestResetBackoff: a child in quarantine or back-off is restarted at once, without any effect on the others.
 func TestResetBackoff(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Hour}, nil)
@@ -165,7 +165,7 @@ func TestResetBackoff(t *testing.T) {
 	run(t, sim, 2*time.Hour)
 	expect(t, &j)
 	if err := sys.ResetBackoff("sup/none"); !errors.Is(err, ErrNoActor) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("no actor: %v", err)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestDynamicBrokenSpec(t *testing.T) {
 	}
 }
 
-// TestDynamicBudget: without one a thousand failures at once cost nobody else anything; with one the supervisor fails.
+// TestDynamicBudget: without one a thousand failures at once restart no other actor; with one the supervisor fails.
 func TestDynamicBudget(t *testing.T) {
 	for _, c := range []struct {
 		budget   int

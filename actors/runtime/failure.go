@@ -75,6 +75,7 @@ func generationOf(msg any) uint64 {
 
 // report records and announces a failure of a living actor.
 func (s *System) report(box *Mailbox, f *Failure, decision string) {
+	// Failures may be reading it.
 	box.mu.Lock()
 	f.Decision = decision
 	box.mu.Unlock()
@@ -157,7 +158,7 @@ func (b *Mailbox) Failures() []Failure {
 	return out
 }
 
-// Phase tells a FaultHook when it is called.
+// Phase is the point at which a FaultHook is called.
 type Phase int
 
 const (

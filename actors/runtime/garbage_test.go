@@ -74,7 +74,7 @@ func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], wea
 	sys.Send(sys.PID("sup/many/b"), &boom{})
 	sys.Send(sys.PID("sup/many"), &messages.Release{Key: "c"})
 	sys.Send(sys.PID("sup/many/none"), &work{})
-	s.until("trouble", func() bool {
+	s.until("failures", func() bool {
 		b, _ := sys.Actor("sup/many/b")
 		return b.State == StateQuarantined && sys.lookup("sup/many/c") == nil
 	})

@@ -35,6 +35,7 @@ func (g *guardian) HandleFailure(
 	if box == nil || !ok {
 		return // not an actor of this package
 	}
+	// One budget for all root actors, because OnFatal concerns the process.
 	g.mu.Lock()
 	exceeded := g.failures.add(g.sys.clock.Now(), rootWindow) > rootBudget
 	g.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// incarnation is what one life of an actor owns beyond its Behaviour, and whether it is over. Timers and goroutines hold the incarnation that
-// they belong to, so nothing of a failed one reaches its successor.
+// incarnation is what an actor owns between two restarts beyond its Behaviour, and whether it is over. Timers and goroutines hold the
+// incarnation that they belong to, so nothing of a failed one reaches its successor.
 type incarnation struct {
 	box    *Mailbox
 	number uint64
@@ -50,12 +50,14 @@ func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
 	return t.cancel
 }
 
+// fire posts the timer unless a cancel or the end of the incarnation was faster.
 func (t *timer) fire() {
 	if t.unlink() {
 		t.owner.post(t)
 	}
 }
 
+// cancel sets the flag first, so that the mailbox drops a timer that has fired already.
 func (t *timer) cancel() {
 	t.cancelled.Store(true)
 	if t.unlink() {
@@ -96,7 +98,7 @@ func (inc *incarnation) context() context.Context {
 	defer inc.mu.Unlock()
 	if inc.ctx == nil {
 		inc.ctx, inc.cancel = context.WithCancel(inc.box.sys.background)
-		if inc.over.Load() {
+		if inc.over.Load() { // Go was called after the end, for example in Stop
 			inc.cancel()
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey removes the
 // pending one of the same key and goes to the end of the queue.
 type Mailbox struct {
-	// Written once in RegisterHandlers, before anything runs.
+	// Constant after RegisterHandlers.
 	sys  *System
 	spec Spec
 	pid  *actor.PID
@@ -131,6 +131,7 @@ func (b *Mailbox) post(msg any, owner *incarnation) {
 	b.stats.highWater = max(b.stats.highWater, b.user.len())
 	wake := b.wake()
 	b.mu.Unlock()
+	// Everything that may take another lock comes after the unlock.
 	if oldest != nil {
 		b.sys.undeliverable(b.Path(), oldest, "too many were waiting")
 	}
@@ -266,11 +267,13 @@ func (b *Mailbox) finish() {
 	b.mu.Lock()
 	b.flags.stopped, b.flags.stopping = true, true
 	var rest []any
+	// The queue gives its memory back, also when a sender keeps the PID.
 	for b.user.len() > 0 {
 		rest = append(rest, b.user.pop(b.sys.lists).msg)
 	}
 	b.stats.dropped += uint64(len(rest))
 	b.mu.Unlock()
+	// Without the lock, like every call out of the mailbox.
 	for _, msg := range rest {
 		b.sys.undeliverable(b.Path(), msg, "discarded on stop")
 	}

@@ -213,7 +213,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestMessagesBeforeTheStart: who is spawned can be sent to at once, by anybody. The race detector sees what is not guarded.
+// TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any goroutine. The race detector sees what is not guarded.
 func TestMessagesBeforeTheStart(t *testing.T) {
 	for n := range 300 {
 		var j journal
@@ -233,7 +233,7 @@ func TestMessagesBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself dies with it, so it must not take the place of what others sent.
+// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself is dropped with it, so it must not replace what others sent.
 func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -272,8 +272,8 @@ func TestUserMessagesWaitForStart(t *testing.T) {
 	}
 }
 
-// TestPostBeforeRegistration: protoactor puts an actor into its registry before it tells the mailbox who it is; whoever guesses the name
-// in that moment must not crash.
+// TestPostBeforeRegistration: protoactor puts an actor into its registry before it calls RegisterHandlers; a sender that knows the name
+// must not crash in between.
 func TestPostBeforeRegistration(t *testing.T) {
 	_, sys := simulated(t, 1, nil)
 	box := &Mailbox{sys: sys}
@@ -321,8 +321,8 @@ func TestSystemMessagesOvertake(t *testing.T) {
 	}
 }
 
-// TestBooks: counters, ages and the current message, seen from outside and from inside a handler.
-func TestBooks(t *testing.T) {
+// TestMailboxStatistics: counters, ages and the current message, seen from outside and from inside a handler.
+func TestMailboxStatistics(t *testing.T) {
 	var inside ActorState
 	sim, sys := simulated(t, 1, nil)
 	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
@@ -355,7 +355,7 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestStateOfABlockedActor: the books are open while a handler blocks, and say where.
+// TestStateOfABlockedActor: the statistics can be read while a handler blocks, and name its message.
 func TestStateOfABlockedActor(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	sys := dispatched(t, Options{})
@@ -402,7 +402,7 @@ func TestFailuresAreKept(t *testing.T) {
 }
 
 // TestNetworkAndAnActorInTheMaking: an actor can be found before its mailbox is registered. A message that comes between the two waits, and the hook
-// is not shown a mailbox that nobody knows yet.
+// does not see a mailbox that has no path yet.
 func TestNetworkAndAnActorInTheMaking(t *testing.T) {
 	asked := 0
 	sys := NewSystem(Options{Network: func(to *Mailbox, _ any) []time.Duration {

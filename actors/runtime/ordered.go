@@ -29,7 +29,7 @@ type ordered struct {
 	policy   Policy
 	states   []childState
 	failures window
-	allUp    bool // since the last change
+	allUp    bool // all children are ready; reset by a failure
 	wasUp    bool // all children have been up once
 }
 
@@ -101,12 +101,13 @@ func (o *ordered) resync(c *Context, sibling int) {
 
 // advance starts or restarts every child whose turn it is.
 func (o *ordered) advance(c *Context) {
-	ready := true // all earlier siblings are
+	ready := true // all earlier siblings are ready
 	for i := range o.states {
 		if c.over() {
-			return // escalated
+			return // a child could not be started, and that exceeded the budget
 		}
 		s := &o.states[i]
+		// After the ordered start only a child that depends on earlier siblings has to wait for them.
 		independent := s.begun && o.children[i].Reaction != ReactRestart
 		if s.due && !s.retry.waiting() && (ready || independent) {
 			o.begin(c, i)
@@ -199,7 +200,7 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 		s.box.mark(StateBackoff, now.Add(delay))
 	}
 	for j := i + 1; j < len(o.states); j++ {
-		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart {
+		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart { // what the gate keeps goes to the next incarnation
 			later.box.gate(true)
 			later.due, later.ready = true, false
 		}
@@ -226,6 +227,7 @@ type orderedState struct {
 	Children   []orderedChild `json:"children"`
 }
 
+// orderedChild is one child as Inspect shows it.
 type orderedChild struct {
 	Name        string `json:"name"`
 	Reaction    string `json:"reaction"`

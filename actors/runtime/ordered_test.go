@@ -243,7 +243,7 @@ func TestOrderedMergedRestarts(t *testing.T) {
 	}
 }
 
-// TestOrderedFaultReports: what observers are told.
+// TestOrderedFaultReports: what OnFault gets.
 func TestOrderedFaultReports(t *testing.T) {
 	var faults []*messages.Fault
 	var j journal
@@ -310,7 +310,7 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 	eager.run()
 	expect(t, &j, "stop b 1", "start b 2", "b 2 gets 1")
 	if err := sys.Shutdown(canceled(t)); err == nil {
-		t.Error("nobody has worked")
+		t.Error("no child has worked")
 	}
 	eager.run()
 	if err := sys.Shutdown(t.Context()); err != nil {

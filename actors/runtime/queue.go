@@ -27,6 +27,7 @@ type slot struct {
 	own bool
 }
 
+// slot says what the entry replaces, and what replaces it.
 func (e *entry) slot() slot { return slot{e.key, e.owner != nil} }
 
 // queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
@@ -52,6 +53,7 @@ type node struct {
 	prev, next int32
 }
 
+// len is the number of pending messages: with keys, at most one for each slot.
 func (q *queue) len() int {
 	if q.list == nil {
 		return 0
@@ -72,7 +74,8 @@ func (q *queue) all() iter.Seq[*entry] {
 	}
 }
 
-// push appends an entry. It reports true if that replaced a pending one of the same slot.
+// push appends an entry. It reports true if that replaced a pending one of the same slot: its node moves to the end, so what one sender sends
+// is handled in the order sent, minus superseded values.
 func (q *queue) push(p *lists, e entry) (replaced bool) {
 	if q.list == nil {
 		q.list = p.get(minNodes)
@@ -135,7 +138,7 @@ func (l *list) find(s slot) int32 {
 	if l.indexed {
 		return l.index[s]
 	}
-	for i := int32(1); i <= l.used; i++ {
+	for i := int32(1); i <= l.used; i++ { // in memory order, which is faster than along the links; free nodes have no key
 		if e := &l.nodes[i]; e.key == s.key && (e.owner != nil) == s.own {
 			return i
 		}
@@ -143,6 +146,7 @@ func (l *list) find(s slot) int32 {
 	return 0
 }
 
+// reindex makes the index complete. It happens once for each burst of more than scanLimit entries.
 func (l *list) reindex() {
 	if l.index == nil {
 		l.index = make(map[slot]int32, len(l.nodes))
@@ -162,6 +166,7 @@ func (l *list) append(i int32) {
 	l.nodes[last].next, l.nodes[0].prev = i, i
 }
 
+// unlink takes a node out of the circle. It needs no case for the ends, because the anchor is a node too.
 func (l *list) unlink(i int32) {
 	n := &l.nodes[i]
 	l.nodes[n.prev].next, l.nodes[n.next].prev = n.next, n.prev
@@ -184,8 +189,10 @@ type lists struct {
 	bySize [8]sync.Pool // for minNodes << 0 to minNodes << 7 = maxPooled nodes
 }
 
+// sizeClass is the index of a size, which is a power of two, in lists.
 func sizeClass(size int) int { return bits.TrailingZeros(uint(size / minNodes)) }
 
+// get returns an empty list. Its nodes hold no entries, its links are leftovers.
 func (p *lists) get(size int) *list {
 	if size <= maxPooled {
 		if l, ok := p.bySize[sizeClass(size)].Get().(*list); ok {
@@ -201,7 +208,7 @@ func (p *lists) put(l *list) {
 	if size > maxPooled {
 		return
 	}
-	if l.n > 0 { // it was outgrown: its entries live on elsewhere
+	if l.n > 0 { // outgrown: grow has copied its entries
 		clear(l.nodes)
 	}
 	if l.indexed {

@@ -37,6 +37,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	s.settle()
 	s.mu.Unlock()
 	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
+	// A second call only waits: a stop is posted once.
 	if first {
 		for _, box := range roots {
 			box.stop()
@@ -92,6 +93,7 @@ func (s *System) leftOver(cause error) error {
 		routines = append(routines, fmt.Sprintf("goroutine %s of %s", r.name, r.actor))
 	}
 	s.mu.Unlock()
+	// Sorted, because the order of a map would differ in each run of a simulation.
 	slices.Sort(routines)
 	left = append(left, routines...)
 	more := ""
@@ -101,12 +103,14 @@ func (s *System) leftOver(cause error) error {
 	return fmt.Errorf("shut down actors: %s%s left: %w", strings.Join(left, ", "), more, cause)
 }
 
+// routineStarts makes Shutdown wait for a goroutine.
 func (s *System) routineStarts(r *routine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.routines[r] = struct{}{}
 }
 
+// routineEnds may complete a Shutdown.
 func (s *System) routineEnds(r *routine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,6 +108,7 @@ func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
 // Go is Options.Go: the function becomes one step of the simulation, so it must not wait for anything.
 func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
 
+// add makes a unit ready, and ends a wait in idleUntil.
 func (s *Sim) add(u unit) {
 	s.mu.Lock()
 	s.ready = append(s.ready, u)
@@ -147,6 +148,7 @@ func (s *Sim) loop(done func() bool, until time.Time) error {
 			s.step(u)
 			continue
 		}
+		// Nothing is ready: jump to the next timer instead of waiting for it.
 		next, ok := s.nextTimer()
 		if ok && !next.After(until) {
 			s.idleUntil(next)
@@ -165,6 +167,7 @@ func (s *Sim) choose() (u unit, ok bool) {
 	if n == 0 {
 		return u, false
 	}
+	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of a seed.
 	i := s.rand.IntN(n)
 	u = s.ready[i]
 	s.ready[i] = s.ready[n-1]
@@ -182,11 +185,13 @@ func (s *Sim) step(u unit) {
 	} else if u.box.step(func(msgType string, system bool) { s.record(u.path, msgType, system) }) {
 		s.add(u)
 	}
+	// A random cost lets timers fire inside a cascade of messages.
 	if cost := s.options.MessageCost; cost > 0 {
 		s.sleepUntil(s.Now().Add(time.Duration(s.rand.Int64N(int64(cost)))))
 	}
 }
 
+// record chains the hash, so that it depends on the order of all steps.
 func (s *Sim) record(path, message string, system bool) {
 	at := s.Now()
 	if s.options.Trace != nil {

@@ -50,7 +50,7 @@ type ActorState struct {
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
-	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those that belonged to a dead
+	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those of an ended
 	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down or because too many
 	// waited (Spec.Limit). Handled counts all messages, system messages included.
 	Posted    uint64 `json:"posted"`
@@ -159,6 +159,7 @@ func (s *System) Snapshot() []ActorState {
 		boxes = append(boxes, b)
 	}
 	s.mu.Unlock()
+	// Sorted and read without the lock of the system: ten thousand actors take some milliseconds.
 	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	states := make([]ActorState, len(boxes))
 	for i, b := range boxes {
@@ -187,8 +188,8 @@ type Statistics struct {
 	Actors, Spawning int
 	// Goroutines are those of Context.Go that have not ended.
 	Goroutines int
-	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and a fixed number of protoactor's own. Its guardian, which it makes with the first root actor and
-	// keeps, is not among them.
+	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and a fixed number of protoactor's own. Its
+	// guardian, which it makes with the first root actor and keeps, is not among them.
 	Processes int
 }
 

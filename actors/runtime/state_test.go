@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStatistics: a system counts its actors, their goroutines and who asks them, and has nothing left in the end.
+// TestStatistics: a system counts its actors, their goroutines and the pending calls of Ask, and has nothing left in the end.
 func TestStatistics(t *testing.T) {
 	sys := NewSystem(Options{})
 	empty := sys.Statistics()
@@ -31,7 +31,7 @@ func TestStatistics(t *testing.T) {
 	}
 	cancel()
 	if err := <-answered; err == nil {
-		t.Error("nobody has answered")
+		t.Error("an answer without an actor that replies")
 	}
 	if c := sys.Statistics(); c.Processes != empty.Processes+2 {
 		t.Errorf("after the question: %+v, before %+v", c, empty)

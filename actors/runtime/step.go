@@ -81,7 +81,7 @@ func (b *Mailbox) drain() {
 		}
 		b.mu.Unlock()
 		failed := b.invoke(t)
-		if n%burst == 0 {
+		if n%burst == 0 { // an actor that is never idle must not keep its processor
 			runtime.Gosched()
 		}
 		now = b.sys.nanos()
@@ -126,7 +126,7 @@ func (b *Mailbox) control(msg any) (t task, forward bool) {
 	case *actor.ResumeMailbox:
 		f.suspended = false
 		return t, false
-	case *actor.Started:
+	case *actor.Started: // user messages wait for it, because senders may be faster than protoactor's start
 		f.awake = true
 	case *actor.Stop:
 		if f.stopped {
@@ -166,6 +166,7 @@ func (b *Mailbox) invoke(t task) (failed bool) {
 		b.failed(t.fail, nil)
 		return true
 	}
+	// Assumed first, because neither a panic nor runtime.Goexit reaches the end.
 	failed = true
 	defer func() {
 		if failed {
@@ -177,6 +178,7 @@ func (b *Mailbox) invoke(t task) (failed bool) {
 	return failed
 }
 
+// handle gives the message to protoactor, which calls the adapter, between the two calls of the fault hook.
 func (b *Mailbox) handle(t task) {
 	faults := b.sys.options.Faults
 	switch {
@@ -238,6 +240,7 @@ func (t task) reflectType() reflect.Type {
 	return reflect.TypeOf(inner)
 }
 
+// typeName is what a trace and a Failure show.
 func (t task) typeName() string {
 	if t.fail != nil {
 		return "failure"
@@ -254,6 +257,7 @@ func typeName(msg any) string {
 	return nameOf(reflect.TypeOf(inner))
 }
 
+// nameOf is applied late, when statistics are read: counting keeps the reflect.Type, which costs no allocation.
 func nameOf(t reflect.Type) string {
 	if t == nil {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// throughput is protoactor's figure for its own mailboxes; ours uses burst.
+// throughput is a parameter of protoactor's own mailboxes; Mailbox uses burst instead.
 const throughput = 300
 
 // Options configures a System. The zero value is usable.
@@ -85,6 +85,7 @@ func NewSystem(o Options) *System {
 	if s.clock == nil {
 		s.clock = RealClock()
 	}
+	// Mailboxes keep instants as nanoseconds since here, which take a third of the memory of a time.Time.
 	s.epoch = s.clock.Now()
 	s.background, s.cancel = context.WithCancel(context.Background())
 	s.guardian = &guardian{sys: s}
@@ -148,6 +149,7 @@ func (s *System) spawn(path string, r spawnRequest, spawn func() (*actor.PID, er
 	r.incarnation = max(r.incarnation, s.numbers[path]+1)
 	s.spawning[path] = r
 	s.mu.Unlock()
+	// Without the lock: protoactor calls RegisterHandlers, which takes it.
 	pid, err := spawn()
 	if err != nil { // the name belongs to a process of protoactor
 		s.mu.Lock()
@@ -171,7 +173,7 @@ func (s *System) register(b *Mailbox) {
 	s.mu.Lock()
 	delete(s.spawning, b.Path())
 	s.boxes[b.Path()] = b
-	late := s.closing && parentPath(b.Path()) == ""
+	late := s.closing && parentPath(b.Path()) == "" // Shutdown did not see it
 	s.mu.Unlock()
 	if late {
 		b.stop()
@@ -183,7 +185,7 @@ func (s *System) unregister(b *Mailbox) {
 	number, fixed := b.lastIncarnation()
 	s.mu.Lock()
 	delete(s.boxes, b.Path())
-	if fixed {
+	if fixed { // the numbers of an Ordered child go on when its supervisor is restarted
 		s.numbers[b.Path()] = number
 	}
 	s.settle()
@@ -245,7 +247,7 @@ func (h quietHandler) WithGroup(name string) slog.Handler {
 	return quietHandler{h.Handler.WithGroup(name)}
 }
 
-// quietLogging gives protoactor our logger instead of its own on stderr.
+// quietLogging gives protoactor the logger of the System instead of its own on stderr.
 func quietLogging(log *slog.Logger) actor.ConfigOption {
 	quiet := slog.New(quietHandler{log.Handler()})
 	return actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet })
