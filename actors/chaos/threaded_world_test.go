@@ -37,7 +37,7 @@ type threaded struct {
 	socket string
 	fatal  atomic.Pointer[string]
 	asked  atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
-	empty  runtime.Census
+	empty  runtime.Statistics
 }
 
 // event is something that the driver will do.
@@ -113,7 +113,7 @@ func (w *threaded) start() {
 		Clock: w.clock, Faults: w.sky.fault, Network: w.sky.network, Seed: w.seed,
 		OnFatal: func(reason string) { w.fatal.Store(&reason) },
 	})
-	w.empty = w.sys.Census()
+	w.empty = w.sys.Statistics()
 	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
 		w.Error(err)
 	}
@@ -217,10 +217,10 @@ func (w *threaded) end() {
 	if err := w.sys.Shutdown(ctx); err != nil {
 		w.Errorf("I9: %v", err)
 	}
-	left, deadline := w.sys.Census(), time.Now().Add(5*time.Second)
+	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
 	for left != w.empty && time.Now().Before(deadline) { // somebody still waits for the answer of an actor that is gone
 		time.Sleep(time.Millisecond)
-		left = w.sys.Census()
+		left = w.sys.Statistics()
 	}
 	if left != w.empty {
 		w.Errorf("I9: left over: %+v, before the first actor %+v", left, w.empty)

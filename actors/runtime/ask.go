@@ -11,13 +11,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// askTimeout is the patience of Ask when its context has no deadline: an actor never takes long for a message.
+// askTimeout is how long Ask waits when its context has no deadline. An actor never takes long for a message.
 const askTimeout = 200 * time.Millisecond
 
-// answer is the process that a question comes from. It takes the place of protoactor's futures, which have four reproduced defects
-// (pitfalls P14 to P16), one of them a data race.
+// answer is the sender of a request of Ask. protoactor's futures have four reproduced defects (pitfalls P14 to P16), one of them a data race.
 type answer struct {
-	got chan any // of one place; later answers are dropped
+	got chan any // of capacity one; later answers are dropped
 }
 
 var _ actor.Process = (*answer)(nil)
@@ -38,16 +37,16 @@ func (a *answer) SendSystemMessage(*actor.PID, any) {}
 func (a *answer) Stop(*actor.PID) {}
 
 // Ask sends a request from outside of the actors and waits for the reply, 200 ms if ctx has no deadline. It is for HTTP handlers and
-// tests; an actor that calls it would block. In a Sim it must be called on the goroutine of the simulation. The error wraps ErrNoActor or
+// tests; an actor must not call it, because it blocks. In a Sim it must be called on the goroutine of the simulation. The error wraps ErrNoActor or
 // ErrBusy; the latter names what the actor is doing.
 func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	box := s.lookup(path)
 	if box == nil {
 		return nil, fmt.Errorf("ask %s: %w", path, ErrNoActor)
 	}
-	patience := askTimeout
+	timeout := askTimeout
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = time.Until(deadline)
+		timeout = time.Until(deadline)
 	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, askTimeout)
@@ -57,11 +56,13 @@ func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	pid, _ := s.proto.ProcessRegistry.Add(a, "ask"+s.proto.ProcessRegistry.NextId()) // the identifier is new
 	defer s.proto.ProcessRegistry.Remove(pid)
 	box.PostUserMessage(&actor.MessageEnvelope{Message: msg, Sender: pid})
+	// The simulation has no goroutine that could handle the request meanwhile.
 	if r, ok := s.options.Scheduler.(runner); ok {
-		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, patience); !done {
+		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, timeout); !done {
 			return nil, box.busy(cmp.Or(err, context.DeadlineExceeded))
 		}
 	}
+	// In a simulation the reply is there by now.
 	select {
 	case reply := <-a.got:
 		return reply, nil

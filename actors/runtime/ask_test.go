@@ -47,7 +47,7 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestAsk: replies, late and double ones, actors that are busy, and nobody.
+// TestAsk: replies, late and double ones, actors that are busy, and a path without an actor.
 func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := dispatched(t, Options{})
@@ -65,7 +65,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("reply %v, %v", reply, err)
 		}
 		if _, err := sys.Ask(t.Context(), "b", &work{1}); !errors.Is(err, ErrNoActor) {
-			t.Errorf("nobody: %v", err)
+			t.Errorf("no actor: %v", err)
 		}
 		start := time.Now()
 		_, err := sys.Ask(t.Context(), "a", &work{500})

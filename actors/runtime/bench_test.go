@@ -44,7 +44,7 @@ func BenchmarkPingPong(b *testing.B) {
 	b.ReportAllocs()
 	sys := dispatched(b, Options{})
 	done := make(chan struct{}, 1)
-	left := b.N // owned by whoever has the ball
+	left := b.N // owned by the actor that handles the message
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		root(b, sys, names[0], probeSpec(probe{receive: func(c *Context, msg any) {
 			if left--; left <= 0 {
@@ -157,7 +157,7 @@ func BenchmarkSpawn10k(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/actor")
 }
 
-// BenchmarkSnapshot10k: the books of ten thousand actors are read, ordered by path.
+// BenchmarkSnapshot10k: the statistics of ten thousand actors are read, ordered by path.
 func BenchmarkSnapshot10k(b *testing.B) {
 	b.ReportAllocs()
 	sys := dispatched(b, Options{})

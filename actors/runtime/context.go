@@ -16,21 +16,21 @@ import (
 // goroutine. A goroutine of the actor uses the function that Post returns, and System.Send for others.
 type Context struct {
 	ac      actor.Context
-	shell   *shell
+	adapter *adapter
 	rand    *rand.Rand
 	log     *slog.Logger
 	replied bool
 }
 
 // Self is the PID of the actor. It survives restarts.
-func (c *Context) Self() *actor.PID { return c.shell.life.box.pid }
+func (c *Context) Self() *actor.PID { return c.adapter.inc.box.pid }
 
 // Path is the place of the actor in the tree, for example "agent/world/registry".
-func (c *Context) Path() string { return c.shell.life.box.Path() }
+func (c *Context) Path() string { return c.adapter.inc.box.Path() }
 
-// Incarnation counts the lives of the actor from 1. It grows with every restart. The numbers of an Ordered child also go on growing when
+// Incarnation is the number of this incarnation, from 1. It grows with every restart. The numbers of an Ordered child also go on growing when
 // its supervisor is restarted; those of a Dynamic child begin again when it was released and is ensured anew.
-func (c *Context) Incarnation() uint64 { return c.shell.life.incarnation }
+func (c *Context) Incarnation() uint64 { return c.adapter.inc.number }
 
 // Sender is the actor that requested the present message, nil if it was sent without one.
 func (c *Context) Sender() *actor.PID { return c.ac.Sender() }
@@ -38,52 +38,53 @@ func (c *Context) Sender() *actor.PID { return c.ac.Sender() }
 // Parent is the supervisor of the actor, nil for a root actor.
 func (c *Context) Parent() *actor.PID {
 	if parentPath(c.Path()) == "" {
-		return nil // protoactor names its guardian here, which can not receive messages
+		return nil // protoactor returns its guardian here, which can not receive messages
 	}
 	return c.ac.Parent()
 }
 
-// Send sends a message. It never blocks and never fails; a message to nobody is counted as a dead letter. The message must not be
+// Send sends a message. It never blocks and never fails; a message to no actor is counted as a dead letter. The message must not be
 // modified any more.
-func (c *Context) Send(to *actor.PID, msg any) { c.shell.sys.Send(to, msg) }
+func (c *Context) Send(to *actor.PID, msg any) { c.adapter.sys.Send(to, msg) }
 
 // Request sends a message with this actor as the sender, so that the receiver can Reply.
 func (c *Context) Request(to *actor.PID, msg any) {
-	c.shell.sys.Send(to, &actor.MessageEnvelope{Message: msg, Sender: c.Self()})
+	c.adapter.sys.Send(to, &actor.MessageEnvelope{Message: msg, Sender: c.Self()})
 }
 
 // Reply sends a message to the sender of the present one. Without a sender it is a dead letter.
 func (c *Context) Reply(msg any) {
+	// The adapter must know whether a Behaviour has answered messages.Inspect.
 	c.replied = true
 	c.Send(c.Sender(), msg)
 }
 
 // PID addresses an actor by its path, whether it exists or not.
-func (c *Context) PID(path string) *actor.PID { return c.shell.sys.PID(path) }
+func (c *Context) PID(path string) *actor.PID { return c.adapter.sys.PID(path) }
 
 // Now is the time of the system's clock.
-func (c *Context) Now() time.Time { return c.shell.sys.clock.Now() }
+func (c *Context) Now() time.Time { return c.adapter.sys.clock.Now() }
 
 // After posts msg to the actor itself, d from now. It is not delivered after cancel was called, nor after the end of the incarnation.
-func (c *Context) After(d time.Duration, msg any) (cancel func()) { return c.shell.life.after(d, msg) }
+func (c *Context) After(d time.Duration, msg any) (cancel func()) { return c.adapter.inc.after(d, msg) }
 
 // Go runs fn on a goroutine that the incarnation owns: ctx ends with it, and System.Shutdown waits for fn to return. A panic in fn becomes a
 // failure of the actor. fn must not use the Context of the actor, only what Post returned.
-func (c *Context) Go(name string, fn func(ctx context.Context)) { c.shell.life.run(name, fn) }
+func (c *Context) Go(name string, fn func(ctx context.Context)) { c.adapter.inc.run(name, fn) }
 
 // Post returns a function for the goroutines of this incarnation: it posts a message to the actor itself, and drops it when the
 // incarnation is over. It is safe for concurrent use and never blocks.
-func (c *Context) Post() func(msg any) { return c.shell.life.post }
+func (c *Context) Post() func(msg any) { return c.adapter.inc.post }
 
 // Fail fails the actor with err after the present message, as a panic would, but without a stack trace.
 func (c *Context) Fail(err error) {
-	c.shell.life.box.postFailure(&c.shell.life, newFailure(err, typeName(c.ac.Message()), nil))
+	c.adapter.inc.box.postFailure(&c.adapter.inc, newFailure(err, typeName(c.ac.Message()), nil))
 }
 
 // Ready tells an Ordered supervisor that this incarnation is able to work: the next sibling may go on. A child of Ordered must call it in each
 // incarnation, sooner or later; elsewhere it does no harm.
 func (c *Context) Ready() {
-	c.shell.life.box.setReady()
+	c.adapter.inc.box.setReady()
 	if parent := c.Parent(); parent != nil {
 		c.Request(parent, &messages.Ready{Incarnation: c.Incarnation()})
 	}
@@ -92,7 +93,7 @@ func (c *Context) Ready() {
 // Logger is the logger of the system with the path of the actor under "actor".
 func (c *Context) Logger() *slog.Logger {
 	if c.log == nil {
-		c.log = c.shell.sys.log.With("actor", c.Path())
+		c.log = c.adapter.sys.log.With("actor", c.Path())
 	}
 	return c.log
 }
@@ -100,20 +101,18 @@ func (c *Context) Logger() *slog.Logger {
 // Rand is a random source of this incarnation. It depends only on Options.Seed, the path and the incarnation.
 func (c *Context) Rand() *rand.Rand {
 	if c.rand == nil {
+		// Not from one shared source, whose values would depend on the order in which actors run.
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(c.Path())) // never fails
-		c.rand = rand.New(rand.NewPCG(c.shell.sys.options.Seed+c.Incarnation(), h.Sum64()))
+		c.rand = rand.New(rand.NewPCG(c.adapter.sys.options.Seed+c.Incarnation(), h.Sum64()))
 	}
 	return c.rand
 }
 
 // escalate fails this supervisor because of a child.
 func (c *Context) escalate(f *Failure) {
-	c.shell.life.box.fail(f, c.ac.Message())
+	c.adapter.inc.box.fail(f, c.ac.Message())
 }
 
 // over reports whether the incarnation has failed or goes down.
-func (c *Context) over() bool { return c.shell.down || c.shell.life.over.Load() }
-
-// childPath is the path of a child of the actor.
-func childPath(c *Context, name string) string { return c.Path() + "/" + EscapeName(name) }
+func (c *Context) over() bool { return c.adapter.down || c.adapter.inc.over.Load() }

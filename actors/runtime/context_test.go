@@ -39,7 +39,7 @@ func TestContextIdentity(t *testing.T) {
 	}
 }
 
-// TestRequestAndReply: a request carries its sender, a plain message does not; a reply to nobody is a dead letter.
+// TestRequestAndReply: a request carries its sender, a plain message does not; a reply without a receiver is a dead letter.
 func TestRequestAndReply(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -52,7 +52,7 @@ func TestRequestAndReply(t *testing.T) {
 			c.Request(c.PID("server"), &work{1})
 			c.Send(c.PID("server"), &work{5})
 			c.Send(nil, &boom{})
-			c.Send(c.PID("nobody/there"), &keyed{})
+			c.Send(c.PID("not/there"), &keyed{})
 		},
 		receive: func(_ *Context, msg any) { j.add("reply %d", msg.(*work).n) },
 	}))
@@ -67,7 +67,7 @@ func TestRequestAndReply(t *testing.T) {
 	for _, l := range letters {
 		lost = append(lost, l.Type+" to "+l.To+": "+l.Reason)
 	}
-	want := []string{"boom to : no such actor", "keyed to nobody/there: no such actor", "work to : no such actor"}
+	want := []string{"boom to : no such actor", "keyed to not/there: no such actor", "work to : no such actor"}
 	if slices.Sort(lost); count != 3 || !slices.Equal(lost, want) {
 		t.Errorf("%d dead letters: %q", count, lost)
 	}
@@ -119,6 +119,6 @@ func TestReadyMatters(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
-	sys.Send(sys.PID("sup"), &messages.Ready{Incarnation: 1}) // of nobody
+	sys.Send(sys.PID("sup"), &messages.Ready{Incarnation: 1}) // without a sender
 	settle(t, sim)
 }

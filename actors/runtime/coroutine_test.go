@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waiter runs a function that waits, and notes what it is told.
+// waiter runs a function that waits, and notes why it may go on.
 func waiter(j *journal, sim *Sim, name string) Spec {
 	return probeSpec(probe{
 		start: func(c *Context) {
@@ -42,15 +42,15 @@ func TestSimStart(t *testing.T) {
 		}
 		return strings.Join(j.take(), ", "), sim.TraceHash()
 	}
-	told, hash := play(1)
+	events, hash := play(1)
 	for _, want := range []string{"a 0", "a 2", "b 2", "a over", "b over"} {
-		if !slices.Contains(strings.Split(told, ", "), want) {
-			t.Errorf("%q is not among %s", want, told)
+		if !slices.Contains(strings.Split(events, ", "), want) {
+			t.Errorf("%q is not among %s", want, events)
 		}
 	}
 	for range 20 {
-		if again, h := play(1); again != told || h != hash {
-			t.Fatalf("the same seed: %s, then %s", told, again)
+		if again, h := play(1); again != events || h != hash {
+			t.Fatalf("the same seed: %s, then %s", events, again)
 		}
 	}
 	if _, h := play(2); h == hash {

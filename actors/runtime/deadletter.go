@@ -12,11 +12,11 @@ import (
 // keptLetters is how many of the latest dead letters are remembered.
 const keptLetters = 64
 
-// DeadLetter is a user message that nobody got.
+// DeadLetter is a user message that was not delivered.
 type DeadLetter struct {
-	// At is when it was given up.
+	// At is when it was discarded.
 	At time.Time `json:"at"`
-	// To is the path it was sent to, "" for a message to nobody.
+	// To is the path it was sent to, "" for a message without a receiver.
 	To string `json:"to"`
 	// Type is the type of the message.
 	Type string `json:"type"`
@@ -34,6 +34,7 @@ type deadLetters struct {
 	next   int
 }
 
+// add overwrites the oldest when all places are taken.
 func (d *deadLetters) add(l DeadLetter) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,16 +55,17 @@ func (s *System) DeadLetters() (count uint64, latest []DeadLetter) {
 	return d.count, slices.Concat(d.latest[d.next:], d.latest[:d.next])
 }
 
-// undeliverable counts a message that path does not get.
+// undeliverable counts a message to path.
 func (s *System) undeliverable(path string, msg any, reason string) {
 	_, _, sender := actor.UnwrapEnvelope(msg)
 	s.letters.add(DeadLetter{At: s.clock.Now(), To: path, Type: typeName(msg), Sender: sender.GetId(), Reason: reason})
 }
 
-// replaceEventStream takes the place of protoactor's own handling of dead letters. That starts a goroutine which sleeps for a second with
-// the first letter, logs, and answers each requester with a DeadLetterResponse; none of it is wanted. Its subscriptions stay behind on the
-// old stream. The subscriber runs in the sender's goroutine and must not panic.
+// replaceEventStream turns off protoactor's own handling of dead letters, whose subscriptions stay on the old stream: it starts a goroutine that
+// sleeps for a second, logs, and answers each requester with a DeadLetterResponse. The subscriber runs in the sender's goroutine and must not
+// panic.
 func (s *System) replaceEventStream() {
+	// A new stream has no subscriber but this one.
 	stream := eventstream.NewEventStream()
 	stream.Subscribe(func(event any) {
 		letter, ok := event.(*actor.DeadLetterEvent)
@@ -71,7 +73,7 @@ func (s *System) replaceEventStream() {
 			return
 		}
 		switch letter.Message.(type) {
-		case actor.SystemMessage, actor.MailboxMessage: // the life cycle of what is gone already
+		case actor.SystemMessage, actor.MailboxMessage: // life cycle of an actor that has stopped already
 			return
 		}
 		s.letters.add(DeadLetter{

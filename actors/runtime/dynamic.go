@@ -14,29 +14,52 @@ import (
 // Spec of a key, which it gets as it is in the messages; the path of the child ends in EscapeName(key). Children fail alone (one-for-one):
 // each is restarted after a back-off of its own.
 //
-// A child that fails Policy.QuarantineAfter times in Policy.QuarantineWindow is put aside: it stays suspended and keeps its mailbox, until
-// Policy.QuarantineFor is over or a messages.Nudge brings a higher generation than was known when it was put aside. The generations of the
+// A child that fails Policy.QuarantineAfter times in Policy.QuarantineWindow is quarantined: it stays suspended and keeps its mailbox, until
+// Policy.QuarantineFor is over or a messages.Nudge brings a higher generation than was known when the quarantine began. The generations of the
 // message it failed on and of earlier nudges are known.
 //
-// The supervisor is Ready at once. After a restart of its own it has no children until it is told again; a Nudge for an unknown key counts as
+// The supervisor is Ready at once. After a restart of its own it has no children until the next Ensure; a Nudge for an unknown key counts as
 // an Ensure.
 func Dynamic(kind string, child func(name string) Spec, policy Policy) Spec {
 	const unlimited, backoffMax = -1, 30 * time.Second
 	policy = policy.withDefaults(unlimited, backoffMax)
-	return Spec{Kind: kind, New: func() Behaviour { return &dynamic{child: child, policy: policy, wards: map[string]*ward{}} }}
+	return Spec{Kind: kind, New: func() Behaviour {
+		return &dynamic{newSpec: child, policy: policy, children: map[string]*dynamicChild{}}
+	}}
 }
 
 // dynamic is one incarnation of a Dynamic supervisor.
 type dynamic struct {
-	child       func(name string) Spec
+	newSpec     func(name string) Spec
 	policy      Policy
-	wards       map[string]*ward // by key
+	children    map[string]*dynamicChild // by key
 	failures    window
-	quarantined int // wards that are put aside
+	quarantined int // children in quarantine
 }
 
-// retryWard ends the back-off or the quarantine of one child.
-type retryWard struct{ ward *ward }
+// dynamicChild is one child. There are ten thousand of them, so what only failing ones need is apart.
+type dynamicChild struct {
+	key        string
+	box        *Mailbox // nil: it has ended, or could not be started
+	wanted     bool     // false while it stops for good
+	stopping   bool     // the supervisor has posted a stop to box
+	generation uint64   // highest that is known of
+	past       *pastFailures
+}
+
+// pastFailures is what the supervisor knows of a child that has failed.
+type pastFailures struct {
+	retry       retry
+	window      window // the quarantine window
+	quarantined bool
+	generation  uint64 // that was known when the quarantine began
+}
+
+// waiting reports whether the child is in back-off or quarantine.
+func (ch *dynamicChild) waiting() bool { return ch.past != nil && ch.past.retry.waiting() }
+
+// retryChild ends the back-off or the quarantine of one child.
+type retryChild struct{ child *dynamicChild }
 
 var (
 	_ supervisor = (*dynamic)(nil)
@@ -58,16 +81,21 @@ func (d *dynamic) Receive(c *Context, msg any) {
 		d.release(m.GetKey())
 	case *messages.Nudge:
 		d.nudge(c, m)
-	case *retryWard:
-		d.begin(c, m.ward)
-	case *pardon:
-		w := d.wards[UnescapeName(baseName(m.child.Path()))]
-		if w != nil && w.box == m.child && w.trouble != nil && w.trouble.retry.waiting() {
-			d.begin(c, w)
+	case *retryChild:
+		d.begin(c, m.child)
+	case *resetBackoff:
+		if ch := d.find(m.child.pid); ch != nil && ch.box == m.child && ch.waiting() {
+			d.begin(c, ch)
 		}
 	}
 }
 
+// find returns the child of a name, nil if there is none. It may have another actor by now.
+func (d *dynamic) find(pid *actor.PID) *dynamicChild {
+	return d.children[UnescapeName(baseName(pid.GetId()))]
+}
+
+// ensure makes the missing children. A complete list also releases the others.
 func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	for _, key := range m.GetKeys() {
 		d.want(c, key)
@@ -79,166 +107,200 @@ func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	for _, key := range m.GetKeys() {
 		keep[key] = struct{}{}
 	}
-	for _, key := range sortedKeys(d.wards) {
+	for _, key := range sortedKeys(d.children) { // sorted for the simulation
 		if _, ok := keep[key]; !ok {
 			d.release(key)
 		}
 	}
 }
 
-// want makes a ward and its actor. A ward that is still stopping gets a new actor when the old one has ended (pitfall P5).
+// want makes a child and its actor. A child that is still stopping gets a new actor when the old one has ended (pitfall P5).
 func (d *dynamic) want(c *Context, key string) {
-	w := d.wards[key]
+	ch := d.children[key]
 	switch {
 	case key == "":
-	case w == nil:
-		w = &ward{key: key, wanted: true}
-		d.wards[key] = w
-		d.begin(c, w)
+	case ch == nil:
+		ch = &dynamicChild{key: key, wanted: true}
+		d.children[key] = ch
+		d.begin(c, ch)
 	default:
-		w.wanted = true
+		ch.wanted = true
 	}
 }
 
-// release stops a child whatever state it is in. Its timer means nothing from now on.
+// release stops a child whatever state it is in, and cancels its retry.
 func (d *dynamic) release(key string) {
-	w := d.wards[key]
-	if w == nil {
+	ch := d.children[key]
+	if ch == nil {
 		return
 	}
-	w.wanted = false
-	d.forgive(w)
+	ch.wanted = false
+	d.reset(ch)
 	switch {
-	case w.box == nil:
-		delete(d.wards, key)
-	case !w.stopping:
-		w.stopping = true
-		w.box.stop()
+	case ch.box == nil:
+		delete(d.children, key)
+	case !ch.stopping:
+		ch.stopping = true
+		ch.box.stop()
 	}
 }
 
-// nudge lifts a quarantine that was imposed because of an earlier generation.
+// nudge ends a quarantine that began because of an earlier generation: the new one may not have its defect.
 func (d *dynamic) nudge(c *Context, m *messages.Nudge) {
 	d.want(c, m.GetKey())
-	w := d.wards[m.GetKey()]
-	if w == nil {
+	ch := d.children[m.GetKey()]
+	if ch == nil {
 		return // the empty key
 	}
-	w.generation = max(w.generation, m.GetGeneration())
-	if t := w.trouble; t != nil && t.quarantined && m.GetGeneration() > t.generation {
-		d.begin(c, w)
+	ch.generation = max(ch.generation, m.GetGeneration())
+	if p := ch.past; p != nil && p.quarantined && m.GetGeneration() > p.generation {
+		d.begin(c, ch)
 	}
 }
 
-// forgive ends quarantine and back-off.
-func (d *dynamic) forgive(w *ward) {
-	if w.trouble == nil {
+// reset ends quarantine and back-off.
+func (d *dynamic) reset(ch *dynamicChild) {
+	if ch.past == nil {
 		return
 	}
-	w.trouble.retry.callOff()
-	if w.trouble.quarantined {
-		w.trouble.quarantined = false
+	ch.past.retry.cancel()
+	if ch.past.quarantined {
+		ch.past.quarantined = false
 		d.quarantined--
 	}
 }
 
 // begin starts or restarts a child that is wanted.
-func (d *dynamic) begin(c *Context, w *ward) {
-	d.forgive(w)
-	if w.trouble != nil {
-		w.trouble.retry.began(c.Now())
+func (d *dynamic) begin(c *Context, ch *dynamicChild) {
+	d.reset(ch)
+	if ch.past != nil {
+		ch.past.retry.began(c.Now())
 	}
-	if w.box != nil {
-		w.box.restart()
+	if ch.box != nil {
+		ch.box.restart()
 		return
 	}
-	spec, err := d.spec(w.key)
+	spec, err := d.spec(ch.key)
 	if err == nil {
-		w.box, err = c.shell.sys.spawnChild(c, w.key, order{spec: spec})
+		ch.box, err = c.adapter.sys.spawnChild(c, ch.key, spawnRequest{spec: spec})
 	}
 	if err != nil {
-		d.gone(c, w, err)
+		d.childGone(c, ch, err)
 	}
 }
 
-// spec makes the Spec of a child. A panic in it is the trouble of that child, not of all of them.
+// spec makes the Spec of a child. A panic in it fails that child, not the supervisor with all the others.
 func (d *dynamic) spec(key string) (spec Spec, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("make spec: %v", r)
 		}
 	}()
-	return d.child(key), nil
+	return d.newSpec(key), nil
 }
 
 // childFailed satisfies supervisor.
 func (d *dynamic) childFailed(c *Context, child *Mailbox, f *Failure) {
-	w := d.wards[UnescapeName(baseName(child.Path()))]
+	ch := d.find(child.pid)
 	switch {
-	case w == nil || w.box != child || w.stopping: // it is stopping: a restart would only confuse it
-		c.shell.sys.report(child, f, decisionStop)
-	case w.trouble != nil && w.trouble.retry.waiting(): // it failed twice before it was restarted
-		c.shell.sys.report(child, f, decisionRestart)
+	case ch == nil || ch.box != child || ch.stopping: // a restart would resurrect what is stopping
+		c.adapter.sys.report(child, f, decisionStop)
+	case ch.waiting(): // it failed twice before it was restarted; the pending retry serves both
+		c.adapter.sys.report(child, f, decisionRestart)
 	default:
-		c.shell.sys.report(child, f, d.failed(c, w, f))
+		c.adapter.sys.report(child, f, d.failed(c, ch, f))
 	}
 }
 
 // childEnded satisfies supervisor.
 func (d *dynamic) childEnded(c *Context, child *actor.PID) {
-	key := UnescapeName(baseName(child.GetId()))
-	w := d.wards[key]
-	if w == nil || w.box == nil || w.box.pid != child {
+	ch := d.find(child)
+	if ch == nil || ch.box == nil || ch.box.pid != child {
 		return
 	}
-	asked := w.stopping
-	w.box, w.stopping = nil, false
+	asked := ch.stopping
+	ch.box, ch.stopping = nil, false
 	switch {
-	case !w.wanted:
-		delete(d.wards, key)
-	case asked: // released and ensured again in the meantime: a new life, without the past of the old one
-		w.trouble = nil
-		d.begin(c, w)
+	case !ch.wanted:
+		delete(d.children, ch.key)
+	case asked: // released and ensured again in the meantime: a new actor, without the past of the old one
+		ch.past = nil
+		d.begin(c, ch)
 	default:
-		d.gone(c, w, ErrStopped)
+		d.childGone(c, ch, ErrStopped)
 	}
 }
 
-// gone treats a child that does not exist, although it should, like one that failed.
-func (d *dynamic) gone(c *Context, w *ward, cause error) {
-	if errors.Is(cause, ErrDown) || errors.Is(cause, ErrShutdown) {
-		return // so does this supervisor
-	}
-	if w.trouble != nil && w.trouble.retry.waiting() {
-		return // it had failed before; the timer will start a new one
+// childGone treats a child that does not exist, although it is wanted, like one that failed.
+func (d *dynamic) childGone(c *Context, ch *dynamicChild, cause error) {
+	if errors.Is(cause, ErrDown) || errors.Is(cause, ErrShutdown) || ch.waiting() {
+		return // the supervisor goes down too, or the pending retry makes a new actor
 	}
 	f := newFailure(cause, "", nil)
 	f.At = c.Now()
-	c.shell.sys.announce(childPath(c, w.key), f, d.failed(c, w, f))
+	c.adapter.sys.announce(childPath(c, ch.key), f, d.failed(c, ch, f))
 }
 
-// failed decides what to do about a failure and begins to do it.
-func (d *dynamic) failed(c *Context, w *ward, f *Failure) (decision string) {
+// failed decides between back-off, quarantine and escalation, and begins it.
+func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision string) {
 	now := c.Now()
 	if d.policy.Budget >= 0 {
 		if n := d.failures.add(now, d.policy.Window); n > d.policy.Budget {
-			c.escalate(newFailure(fmt.Errorf("%w: %d failures in %v, last %s: %w", ErrBudget, n, d.policy.Window, w.key, f), "", nil))
+			c.escalate(newFailure(fmt.Errorf("%w: %d failures in %v, last %s: %w", ErrBudget, n, d.policy.Window, ch.key, f), "", nil))
 			return decisionEscalate
 		}
 	}
-	t := w.troubles()
-	delay := t.retry.failed(d.policy, c)
+	if ch.past == nil {
+		ch.past = &pastFailures{}
+	}
+	p := ch.past
+	delay := p.retry.failed(d.policy, c)
 	condition, decision := StateBackoff, decisionRestart
-	w.generation = max(w.generation, f.generation)
-	if n := t.failures.add(now, d.policy.QuarantineWindow); d.policy.QuarantineAfter > 0 && n >= d.policy.QuarantineAfter {
-		t.failures = window{}
-		t.quarantined, t.generation = true, w.generation
+	// A poisonous generation that has no nudge yet is known from the message that failed.
+	ch.generation = max(ch.generation, f.generation)
+	if n := p.window.add(now, d.policy.QuarantineWindow); d.policy.QuarantineAfter > 0 && n >= d.policy.QuarantineAfter {
+		p.window = window{} // the next quarantine takes as many failures again
+		p.quarantined, p.generation = true, ch.generation
 		d.quarantined++
 		delay, condition, decision = d.policy.QuarantineFor, StateQuarantined, decisionQuarantine
 	}
-	if w.box != nil {
-		w.box.mark(condition, now.Add(delay))
+	if ch.box != nil {
+		ch.box.mark(condition, now.Add(delay))
 	}
-	t.retry.wait(c, delay, &retryWard{w})
+	p.retry.wait(c, delay, &retryChild{ch})
 	return decision
+}
+
+// dynamicState is what Inspect shows: the children are visible as actors, so only those with a problem are named.
+type dynamicState struct {
+	Children    int             `json:"children"`
+	Quarantined int             `json:"quarantined"`
+	Failures    int             `json:"failuresInWindow"`
+	Budget      int             `json:"budget"`
+	Troubled    []troubledChild `json:"troubled,omitempty"`
+}
+
+// troubledChild is a child in back-off or quarantine.
+type troubledChild struct {
+	Key         string `json:"key"`
+	Quarantined bool   `json:"quarantined"`
+	Waiting     bool   `json:"waiting"`
+	Attempts    int    `json:"attempts"`
+	Generation  uint64 `json:"generation"`
+}
+
+// shownChildren limits what Inspect shows of a Dynamic supervisor.
+const shownChildren = 100
+
+// Inspect satisfies Inspector.
+func (d *dynamic) Inspect() any {
+	state := dynamicState{
+		Children: len(d.children), Quarantined: d.quarantined, Failures: d.failures.count(), Budget: d.policy.Budget,
+	}
+	for _, key := range sortedKeys(d.children) {
+		if ch := d.children[key]; ch.waiting() && len(state.Troubled) < shownChildren {
+			state.Troubled = append(state.Troubled, troubledChild{key, ch.past.quarantined, true, ch.past.retry.attempts, ch.generation})
+		}
+	}
+	return state
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDynamicSimulated: keys come and go while children, their starts and stops and the supervisor itself fail, children are stopped and
-// killed from outside. In the end exactly the wanted children live, and every one answers.
+// killed from outside. In the end exactly the wanted children live, and each of them answers.
 func TestDynamicSimulated(t *testing.T) {
 	panics, quarantines := 0, 0
 	campaign(t, *seeds, func(t *testing.T, seed uint64) {
@@ -60,7 +60,7 @@ func newDynamicWorld(t *testing.T, seed uint64) *dynamicWorld {
 // chance is true once in n times as long as faults are injected.
 func (w *dynamicWorld) chance(n int) bool { return w.faults && w.sim.Rand().IntN(n) == 0 }
 
-// member counts how many of it live.
+// member counts the incarnations that have started and not stopped.
 func (w *dynamicWorld) member(key string) Spec {
 	return probeSpec(probe{
 		start: func(*Context) {
@@ -122,7 +122,7 @@ func (w *dynamicWorld) act() {
 	}
 }
 
-// disturb lets things happen for a virtual second, and then lets them settle with the last word of whoever owns the membership.
+// disturb lets things happen for a virtual second, and then lets them settle with a last complete Ensure.
 func (w *dynamicWorld) disturb(t *testing.T) {
 	run(t, w.sim, 0)
 	for range 200 {
@@ -135,7 +135,7 @@ func (w *dynamicWorld) disturb(t *testing.T) {
 	run(t, w.sim, time.Minute)
 }
 
-// check wants no orphan (an actor nobody wanted), no zombie (an incarnation that lives on) and no corpse (an actor that does not answer).
+// check wants no actor that is not wanted, one incarnation of each that is, and an answer from it.
 func (w *dynamicWorld) check(t *testing.T) {
 	want := []string{"root", "root/services"}
 	for _, key := range slices.Sorted(maps.Keys(w.wanted)) {

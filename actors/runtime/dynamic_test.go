@@ -83,7 +83,7 @@ func TestDynamicMembership(t *testing.T) {
 	tell(t, sim, sys, ensureAll())
 	expect(t, &j, "stop kube/dns 1")
 	expectActors(t, sys, "sup")
-	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3}) // somebody believes that it exists
+	tell(t, sim, sys, &messages.Nudge{Key: "default/web", Generation: 3}) // for a key that does not exist
 	expect(t, &j, "start default/web 1")
 	tell(t, sim, sys, &messages.Nudge{})
 	expectActors(t, sys, "sup", "sup/default~web")
@@ -142,8 +142,8 @@ func TestDynamicQuarantine(t *testing.T) {
 	expect(t, &j)
 }
 
-// TestPardon: whoever was put aside, or waits, tries again at once; nobody else notices.
-func TestPardon(t *testing.T) {
+// TestResetBackoff: a child in quarantine or back-off is restarted at once, without any effect on the others.
+func TestResetBackoff(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{QuarantineAfter: 2, QuarantineFor: time.Hour}, nil)
 	tell(t, sim, sys, ensure("a", "b"))
@@ -156,7 +156,7 @@ func TestPardon(t *testing.T) {
 	}
 	j.take()
 	for _, path := range []string{"sup/a", "sup/b", "sup/a", "sup"} { // the others do not need it
-		if err := sys.Pardon(path); err != nil {
+		if err := sys.ResetBackoff(path); err != nil {
 			t.Error(err)
 		}
 		settle(t, sim)
@@ -164,8 +164,8 @@ func TestPardon(t *testing.T) {
 	expect(t, &j, "stop a 2", "start a 3")
 	run(t, sim, 2*time.Hour)
 	expect(t, &j)
-	if err := sys.Pardon("sup/none"); !errors.Is(err, ErrNoActor) {
-		t.Errorf("nobody: %v", err)
+	if err := sys.ResetBackoff("sup/none"); !errors.Is(err, ErrNoActor) {
+		t.Errorf("no actor: %v", err)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestDynamicBrokenSpec(t *testing.T) {
 	}
 }
 
-// TestDynamicBudget: without one a thousand failures at once cost nobody else anything; with one the supervisor fails.
+// TestDynamicBudget: without one a thousand failures at once restart no other actor; with one the supervisor fails.
 func TestDynamicBudget(t *testing.T) {
 	for _, c := range []struct {
 		budget   int

@@ -4,7 +4,7 @@ import "errors"
 
 // Sentinel errors of this package, for errors.Is.
 var (
-	// ErrNoActor says that no actor lives at the path.
+	// ErrNoActor says that the path has no actor.
 	ErrNoActor = errors.New("no such actor")
 	// ErrNameExists says that the name is taken, possibly by an actor that is still stopping.
 	ErrNameExists = errors.New("actor name exists")
@@ -12,15 +12,15 @@ var (
 	ErrShutdown = errors.New("actor system is shut down")
 	// ErrDown says that the supervisor is restarting or stopping and must not start children.
 	ErrDown = errors.New("supervisor is going down")
-	// ErrBusy says that an actor did not answer in time; the error that wraps it names what the actor is doing.
+	// ErrBusy says that an actor did not answer in time; the error that wraps it says what the actor is doing.
 	ErrBusy = errors.New("actor is busy")
 	// ErrKilled is the reason of a failure that Kill made.
 	ErrKilled = errors.New("killed")
-	// ErrRestart is the reason of a failure that messages.Restart ordered.
+	// ErrRestart is the reason of a failure that messages.Restart requested.
 	ErrRestart = errors.New("restart ordered")
 	// ErrGoexit is the reason of a failure by runtime.Goexit inside a handler, for example t.FailNow in a test.
 	ErrGoexit = errors.New("handler ended its goroutine")
-	// ErrStopped is the reason of the fault of a supervised actor that stopped although nobody who may had asked it to.
+	// ErrStopped is the reason of the fault of a supervised actor that stopped although its supervisor did not stop it.
 	ErrStopped = errors.New("stopped without failing")
 	// ErrBudget says that the children of a supervisor failed too often; the supervisor itself fails with it.
 	ErrBudget = errors.New("restart budget exceeded")

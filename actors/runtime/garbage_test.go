@@ -67,14 +67,14 @@ func live(t *testing.T, set func(t *testing.T) stage) (weak.Pointer[System], wea
 	s.until("children", func() bool { return len(sys.Snapshot()) == 6 })
 	box := mailbox(t, sys, "sup/many/a")
 	box.Hold()
-	for n := range 4 * minRing {
+	for n := range 4 * minNodes {
 		sys.Send(box.pid, &work{n})
 	}
 	box.Release()
 	sys.Send(sys.PID("sup/many/b"), &boom{})
 	sys.Send(sys.PID("sup/many"), &messages.Release{Key: "c"})
 	sys.Send(sys.PID("sup/many/none"), &work{})
-	s.until("trouble", func() bool {
+	s.until("failures", func() bool {
 		b, _ := sys.Actor("sup/many/b")
 		return b.State == StateQuarantined && sys.lookup("sup/many/c") == nil
 	})

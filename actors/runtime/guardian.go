@@ -8,14 +8,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// What root actors may fail together before the system gives up.
+// The restart budget of all root actors together.
 const (
 	rootBudget = 20
 	rootWindow = 10 * time.Second
 )
 
-// guardian supervises root actors. protoactor calls it in the goroutine of the failing actor, and its stock strategies crash the process or
-// stop the actor silently in this place (pitfalls P9, P10).
+// guardian supervises root actors. protoactor's own strategies crash the process or stop the actor silently in this place (pitfalls P9, P10).
 type guardian struct {
 	sys  *System
 	once sync.Once
@@ -26,15 +25,17 @@ type guardian struct {
 
 var _ actor.SupervisorStrategy = (*guardian)(nil)
 
-// HandleFailure satisfies actor.SupervisorStrategy. It restarts at once; beyond the budget the actor stays suspended.
+// HandleFailure satisfies actor.SupervisorStrategy. It restarts at once; beyond the budget the actor stays suspended. protoactor calls it in the
+// goroutine of the failing actor, so that it may run several times at once.
 func (g *guardian) HandleFailure(
 	_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any,
 ) {
 	box := g.sys.lookup(child.GetId())
 	f, ok := reason.(*Failure)
 	if box == nil || !ok {
-		return // not one of ours
+		return // not an actor of this package
 	}
+	// One budget for all root actors, because OnFatal concerns the process.
 	g.mu.Lock()
 	exceeded := g.failures.add(g.sys.clock.Now(), rootWindow) > rootBudget
 	g.mu.Unlock()
@@ -47,7 +48,7 @@ func (g *guardian) HandleFailure(
 	box.restart()
 }
 
-// fatal tells the owner of the process once.
+// fatal calls Options.OnFatal once.
 func (g *guardian) fatal(reason string) {
 	g.once.Do(func() {
 		g.sys.log.Error("actor system has failed", "err", reason)

@@ -3,41 +3,40 @@ package runtime
 import (
 	"reflect"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Mailbox is the mailbox of one actor, and everything that is known about the actor from outside: looking at it never enters the actor.
+// Mailbox is the mailbox of one actor and holds its statistics, so that reading them never enters the actor.
 // All methods are safe for concurrent use and never block.
 //
 // System messages (start, stop, restart, failures of children) overtake user messages. User messages wait while the actor has not
-// started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey replaces the
-// pending one of the same key and keeps its place in the queue.
+// started, is suspended after a failure, is restarting or stopping, or its gate is closed. A message with a CoalesceKey removes the
+// pending one of the same key and goes to the end of the queue.
 type Mailbox struct {
-	// Written once in RegisterHandlers, before anything runs.
+	// Constant after RegisterHandlers.
 	sys  *System
 	spec Spec
 	pid  *actor.PID
 
-	mu      sync.Mutex // guards the following
-	invoker actor.MessageInvoker
-	user    queue
-	system  queue
-	life    *life // of the present incarnation; nil before the first
-	flags   flags
-	numbers numbers
-	stats   stats
-	trouble *trouble // nil until something went wrong
+	mu       sync.Mutex // guards the following
+	invoker  actor.MessageInvoker
+	user     queue
+	system   queue
+	inc      *incarnation // the present one; nil before the first
+	flags    flags
+	numbers  numbers
+	stats    stats
+	failures *failureLog // nil until the first failure
 }
 
 // flags are the states of a mailbox. They are independent of each other.
 type flags struct {
 	barrier    bool // the parent waits for Ready; constant after RegisterHandlers
-	scheduled  bool // somebody is going to call step
-	awake      bool // the first incarnation has been given its Started
+	scheduled  bool // a call of step or drain is under way or due
+	awake      bool // the first incarnation has got its Started
 	suspended  bool // failed, waits for the supervisor
 	held       bool // gate closed by Hold
 	gated      bool // gate closed by the supervisor
@@ -48,12 +47,12 @@ type flags struct {
 	ready      bool // the present incarnation has called Ready
 }
 
-// numbers counts incarnations.
+// numbers are incarnations. A restart is planned when it is posted, the target when it begins, and present when the children have stopped.
 type numbers struct {
-	present uint64 // incarnation that lives or lived last; 0 = none yet
-	target  uint64 // incarnation that the next start begins
-	planned uint64 // incarnation after all restarts that have been posted
-	first   uint64
+	present uint64 // runs, or ran last; 0 = none yet
+	target  uint64 // that the next start begins
+	planned uint64 // after all restarts that have been posted
+	first   uint64 // of this actor: an Ordered child goes on with the numbers of its predecessor
 }
 
 // stats counts. Instants are nanoseconds of System.nanos.
@@ -66,21 +65,14 @@ type stats struct {
 	born                                               int64        // start of the present incarnation
 }
 
-// trouble is what only failing actors need.
-type trouble struct {
-	failures  []*Failure // the latest, oldest first
-	condition State      // StateBackoff or StateQuarantined as told by the supervisor, "" otherwise
-	until     time.Time  // when the condition ends
-}
-
 var _ actor.Mailbox = (*Mailbox)(nil)
 
-// restartOrder makes the mailbox start the next incarnation. It is a system message of the mailbox only.
-type restartOrder struct{ incarnation uint64 }
+// restartRequest begins the next incarnation. Only the mailbox sees this system message.
+type restartRequest struct{ incarnation uint64 }
 
-// failOrder makes the mailbox fail. It is a system message of the mailbox only.
-type failOrder struct {
-	life    *life // the incarnation to fail; nil = whichever lives
+// failRequest fails the actor. Only the mailbox sees this system message.
+type failRequest struct {
+	inc     *incarnation // the one to fail; nil = the present one
 	failure *Failure
 }
 
@@ -91,18 +83,18 @@ func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 		Actor() actor.Actor
 	})
 	b.pid = ac.Self()
-	ac.Actor().(*shell).life.box = b
-	o := b.sys.orderFor(b.Path())
-	b.mu.Lock() // from here on anybody may be sending
-	b.spec = o.spec
-	b.flags.barrier = o.barrier
-	b.numbers = numbers{target: o.incarnation, planned: o.incarnation, first: o.incarnation}
+	ac.Actor().(*adapter).inc.box = b
+	r := b.sys.spawnRequest(b.Path())
+	b.mu.Lock() // senders may have found the actor already
+	b.spec = r.spec
+	b.flags.barrier = r.barrier
+	b.numbers = numbers{target: r.incarnation, planned: r.incarnation, first: r.incarnation}
 	b.invoker = invoker
 	b.mu.Unlock()
 	b.sys.register(b)
 }
 
-// registered reports whether the mailbox is that of an actor by now. Before that only the queues may be used.
+// registered reports whether RegisterHandlers was called. Before that only the queues may be used.
 func (b *Mailbox) registered() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,11 +112,11 @@ func (b *Mailbox) UserMessageCount() int {
 }
 
 // PostUserMessage satisfies actor.Mailbox.
-func (b *Mailbox) PostUserMessage(msg any) { b.travel(msg) }
+func (b *Mailbox) PostUserMessage(msg any) { b.deliver(msg) }
 
-// post queues a user message; l is set for what an incarnation posts to itself.
-func (b *Mailbox) post(msg any, l *life) {
-	e := entry{msg: msg, key: coalesceKey(msg), at: b.sys.nanos(), life: l}
+// post queues a user message; owner is set for what an incarnation posts to itself.
+func (b *Mailbox) post(msg any, owner *incarnation) {
+	e := entry{msg: msg, key: coalesceKey(msg), at: b.sys.nanos(), owner: owner}
 	b.mu.Lock()
 	if b.flags.stopped {
 		b.mu.Unlock()
@@ -132,13 +124,14 @@ func (b *Mailbox) post(msg any, l *life) {
 		return
 	}
 	b.stats.posted++
-	if b.user.push(b.sys.rings, e) {
+	if b.user.push(b.sys.lists, e) {
 		b.stats.coalesced++
 	}
 	oldest := b.overflow()
 	b.stats.highWater = max(b.stats.highWater, b.user.len())
 	wake := b.wake()
 	b.mu.Unlock()
+	// Everything that may take another lock comes after the unlock.
 	if oldest != nil {
 		b.sys.undeliverable(b.Path(), oldest, "too many were waiting")
 	}
@@ -147,20 +140,20 @@ func (b *Mailbox) post(msg any, l *life) {
 	}
 }
 
-// overflow takes out the oldest user message when more wait than may; nil = they do not. Lock must be held.
+// overflow removes the first user message when more wait than Spec.Limit; nil = not so many. Lock must be held.
 func (b *Mailbox) overflow() (oldest any) {
 	if b.spec.Limit <= 0 || b.user.len() <= b.spec.Limit {
 		return nil
 	}
 	b.stats.dropped++
-	return b.user.pop(b.sys.rings).msg
+	return b.user.pop(b.sys.lists).msg
 }
 
 // PostSystemMessage satisfies actor.Mailbox.
 func (b *Mailbox) PostSystemMessage(msg any) {
 	e := entry{msg: msg, at: b.sys.nanos()}
 	b.mu.Lock()
-	b.system.push(b.sys.rings, e)
+	b.system.push(b.sys.lists, e)
 	wake := b.wake()
 	b.mu.Unlock()
 	if wake {
@@ -168,8 +161,7 @@ func (b *Mailbox) PostSystemMessage(msg any) {
 	}
 }
 
-// wake reports whether the mailbox has work and nobody is going to do it yet, and takes note that the caller will schedule it. Lock must be
-// held.
+// wake reports whether the mailbox has work and is not scheduled; the caller must schedule it then. Lock must be held.
 func (b *Mailbox) wake() bool {
 	if b.flags.scheduled || !b.runnable() {
 		return false
@@ -189,7 +181,7 @@ func (b *Mailbox) open() bool {
 	return f.awake && !f.suspended && !f.held && !f.gated && !f.restarting && !f.stopping
 }
 
-// change modifies the flags and schedules the mailbox if that let it go on.
+// change modifies the flags and schedules the mailbox if that made it runnable.
 func (b *Mailbox) change(modify func(f *flags)) {
 	b.mu.Lock()
 	modify(&b.flags)
@@ -219,19 +211,19 @@ func (b *Mailbox) Path() string { return b.pid.GetId() }
 // Kind is the kind of the actor.
 func (b *Mailbox) Kind() string { return b.spec.Kind }
 
-// restart posts the order for the next incarnation and returns its number. Only the supervisor may call it. An actor that is told to stop
-// ignores it (pitfall P4).
+// restart posts the request for the next incarnation and returns its number. Only the supervisor may call it. An actor that is stopping ignores
+// it (pitfall P4).
 func (b *Mailbox) restart() uint64 {
 	b.mu.Lock()
 	b.numbers.planned++
 	incarnation := b.numbers.planned
 	b.mu.Unlock()
-	b.PostSystemMessage(&restartOrder{incarnation})
+	b.PostSystemMessage(&restartRequest{incarnation})
 	return incarnation
 }
 
-// plan is the incarnation that lives after all restarts that have been posted.
-func (b *Mailbox) plan() uint64 {
+// planned is the incarnation after all restarts that have been posted.
+func (b *Mailbox) planned() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.numbers.planned
@@ -240,20 +232,22 @@ func (b *Mailbox) plan() uint64 {
 // stop posts a stop; it overtakes all user messages.
 func (b *Mailbox) stop() { b.PostSystemMessage(&actor.Stop{}) }
 
-// postFailure makes the actor fail, unless l is set and over by then.
-func (b *Mailbox) postFailure(l *life, f *Failure) { b.PostSystemMessage(&failOrder{l, f}) }
+// postFailure fails the actor, unless inc is set and over by then.
+func (b *Mailbox) postFailure(inc *incarnation, f *Failure) {
+	b.PostSystemMessage(&failRequest{inc, f})
+}
 
-// begin starts the books of the next incarnation and returns its number.
-func (b *Mailbox) begin(l *life) uint64 {
+// begin notes that an incarnation starts and returns its number.
+func (b *Mailbox) begin(inc *incarnation) uint64 {
 	now := b.sys.nanos()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.life = l
+	b.inc = inc
 	b.numbers.present = b.numbers.target
 	b.flags.restarting, b.flags.started, b.flags.ready = false, false, false
 	b.stats.born = now
-	if b.trouble != nil {
-		b.trouble.condition = ""
+	if b.failures != nil {
+		b.failures.condition = ""
 	}
 	return b.numbers.present
 }
@@ -268,16 +262,18 @@ func (b *Mailbox) drop() {
 	b.stats.dropped++
 }
 
-// finish ends the mailbox when its actor has stopped: what still waits is counted and reported (pitfall P7), and the path becomes free.
+// finish ends the mailbox when its actor has stopped: what still waits becomes dead letters (pitfall P7), and the path becomes free.
 func (b *Mailbox) finish() {
 	b.mu.Lock()
 	b.flags.stopped, b.flags.stopping = true, true
 	var rest []any
+	// The queue gives its memory back, also when a sender keeps the PID.
 	for b.user.len() > 0 {
-		rest = append(rest, b.user.pop(b.sys.rings).msg)
+		rest = append(rest, b.user.pop(b.sys.lists).msg)
 	}
 	b.stats.dropped += uint64(len(rest))
 	b.mu.Unlock()
+	// Without the lock, like every call out of the mailbox.
 	for _, msg := range rest {
 		b.sys.undeliverable(b.Path(), msg, "discarded on stop")
 	}
@@ -291,7 +287,7 @@ func (b *Mailbox) lastIncarnation() (number uint64, fixed bool) {
 	return max(b.numbers.present, b.numbers.planned), b.flags.barrier
 }
 
-// coalesceKey is the key of a latest-wins message, "" for any other. Timers and envelopes are looked through.
+// coalesceKey is the key of a messages.Coalescer, "" for any other message. The key of a timer or an envelope is that of its content.
 func coalesceKey(msg any) string {
 	switch m := msg.(type) {
 	case *timer:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -29,7 +30,7 @@ func recorder(j *journal) probe {
 	}}
 }
 
-// TestCoalescing: a message with a key replaces the pending one of its key, in place and with its sender.
+// TestCoalescing: a message with a key removes the pending one of its key and waits at the end, with its own sender.
 func TestCoalescing(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -56,9 +57,9 @@ func TestCoalescing(t *testing.T) {
 	}
 	wantPending := []PendingMessage{
 		{Type: "work"},
-		{Type: "keyed", Key: "x", Sender: "me"},
 		{Type: "keyed", Key: "y"},
 		{Type: "work"},
+		{Type: "keyed", Key: "x", Sender: "me"},
 		{Type: "keyed", Key: "z"},
 		{Type: "work"},
 		{Type: "ServiceSpec", Key: "spec"},
@@ -68,7 +69,7 @@ func TestCoalescing(t *testing.T) {
 	}
 	box.Release()
 	settle(t, sim)
-	want := []string{"work 1", "x=2 from me", "y=1 from ", "work 2", "z=2 from ", "work 2", "spec 2"}
+	want := []string{"work 1", "y=1 from ", "work 2", "x=2 from me", "z=2 from ", "work 2", "spec 2"}
 	if diff := cmp.Diff(want, j.take()); diff != "" {
 		t.Errorf("received (-want +got):\n%s", diff)
 	}
@@ -76,6 +77,98 @@ func TestCoalescing(t *testing.T) {
 	settle(t, sim)
 	if diff := cmp.Diff([]string{"x=3 from "}, j.take()); diff != "" {
 		t.Errorf("received later (-want +got):\n%s", diff)
+	}
+}
+
+// TestOrderOfOneSender: whatever is posted by several senders and by the actor itself while it works, what it handles of one sender is in the
+// order sent, contains every message without a key, and of each key the value that was posted last.
+func TestOrderOfOneSender(t *testing.T) {
+	type sent struct {
+		sender, serial int
+		key            string
+	}
+	const self, senders = 0, 4
+	rapid.Check(t, func(t *rapid.T) {
+		var post func(any)
+		var handled []sent
+		fifo := &fifoScheduler{}
+		sys := NewSystem(Options{Scheduler: fifo, Clock: NewSim(SimOptions{})})
+		_, err := sys.SpawnRoot("a", probeSpec(probe{
+			start: func(c *Context) { post = c.Post() },
+			receive: func(_ *Context, msg any) {
+				if k, ok := msg.(*keyed); ok {
+					handled = append(handled, sent{k.n % senders, k.n / senders, k.key})
+				}
+			},
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fifo.run()
+		last := map[slot]int{}
+		plain, keys := 0, rapid.IntRange(1, 20).Draw(t, "keys")
+		n := rapid.IntRange(0, 200).Draw(t, "posts")
+		for serial := range n {
+			sender, key := rapid.IntRange(0, senders-1).Draw(t, "sender"), rapid.IntRange(0, keys).Draw(t, "key")
+			msg := &keyed{n: serial*senders + sender}
+			if key > 0 {
+				msg.key = fmt.Sprint("k", key)
+				last[slot{msg.key, sender == self}] = serial
+			} else {
+				plain++
+			}
+			if sender == self {
+				post(msg)
+			} else {
+				sys.Send(sys.PID("a"), msg)
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "steps") {
+				fifo.step()
+			}
+		}
+		fifo.run()
+		var before [senders]int
+		for i, m := range handled {
+			if i > 0 && m.serial < before[m.sender] {
+				t.Errorf("sender %d: %d is handled after %d", m.sender, m.serial, before[m.sender])
+			}
+			before[m.sender] = m.serial
+			if s := (slot{m.key, m.sender == self}); m.key == "" {
+				plain--
+			} else if last[s] == m.serial {
+				delete(last, s)
+			}
+		}
+		if plain != 0 || len(last) > 0 {
+			t.Errorf("not handled: %d without a key, last values %v", plain, last)
+		}
+	})
+}
+
+// TestAKeyThatIsUpdatedWaits: a key that is updated before each step waits until the others are handled, and is as old as its first value.
+func TestAKeyThatIsUpdatedWaits(t *testing.T) {
+	var j journal
+	sim, sys := simulated(t, 1, nil)
+	root(t, sys, "a", probeSpec(recorder(&j)))
+	settle(t, sim)
+	box := mailbox(t, sys, "a")
+	box.Hold()
+	sys.Send(box.pid, &keyed{"x", 0})
+	sys.Send(box.pid, &work{1})
+	run(t, sim, 2*time.Second)
+	sys.Send(box.pid, &work{2})
+	sys.Send(box.pid, &keyed{"x", 1})
+	if s := box.State(); s.OldestAge != 2*time.Second {
+		t.Errorf("oldest age %v", s.OldestAge)
+	}
+	box.Release()
+	for n := 2; box.UserMessageCount() > 1; n++ {
+		sys.Send(box.pid, &keyed{"x", n})
+		box.Step()
+	}
+	settle(t, sim)
+	if got, want := j.take(), []string{"work 1", "work 2", "x=3 from "}; !slices.Equal(got, want) {
+		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
@@ -120,7 +213,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestMessagesBeforeTheStart: who is spawned can be sent to at once, by anybody. The race detector sees what is not guarded.
+// TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any goroutine. The race detector sees what is not guarded.
 func TestMessagesBeforeTheStart(t *testing.T) {
 	for n := range 300 {
 		var j journal
@@ -140,7 +233,7 @@ func TestMessagesBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself dies with it, so it must not take the place of what others sent.
+// TestOwnMessagesDoNotReplaceOthers: what an incarnation posts to itself is dropped with it, so it must not replace what others sent.
 func TestOwnMessagesDoNotReplaceOthers(t *testing.T) {
 	var j journal
 	sim, sys := simulated(t, 1, nil)
@@ -179,8 +272,8 @@ func TestUserMessagesWaitForStart(t *testing.T) {
 	}
 }
 
-// TestPostBeforeRegistration: protoactor puts an actor into its registry before it tells the mailbox who it is; whoever guesses the name
-// in that moment must not crash.
+// TestPostBeforeRegistration: protoactor puts an actor into its registry before it calls RegisterHandlers; a sender that knows the name
+// must not crash in between.
 func TestPostBeforeRegistration(t *testing.T) {
 	_, sys := simulated(t, 1, nil)
 	box := &Mailbox{sys: sys}
@@ -228,13 +321,13 @@ func TestSystemMessagesOvertake(t *testing.T) {
 	}
 }
 
-// TestBooks: counters, ages and the current message, seen from outside and from inside a handler.
-func TestBooks(t *testing.T) {
+// TestMailboxStatistics: counters, ages and the current message, seen from outside and from inside a handler.
+func TestMailboxStatistics(t *testing.T) {
 	var inside ActorState
 	sim, sys := simulated(t, 1, nil)
 	root(t, sys, "a", probeSpec(probe{receive: func(c *Context, msg any) {
 		if _, ok := msg.(*keyed); ok {
-			inside, _ = c.shell.sys.Actor("a")
+			inside, _ = c.adapter.sys.Actor("a")
 		}
 	}}))
 	settle(t, sim)
@@ -262,7 +355,7 @@ func TestBooks(t *testing.T) {
 	}
 }
 
-// TestStateOfABlockedActor: the books are open while a handler blocks, and say where.
+// TestStateOfABlockedActor: the statistics can be read while a handler blocks, and name its message.
 func TestStateOfABlockedActor(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	sys := dispatched(t, Options{})
@@ -309,7 +402,7 @@ func TestFailuresAreKept(t *testing.T) {
 }
 
 // TestNetworkAndAnActorInTheMaking: an actor can be found before its mailbox is registered. A message that comes between the two waits, and the hook
-// is not shown a mailbox that nobody knows yet.
+// does not see a mailbox that has no path yet.
 func TestNetworkAndAnActorInTheMaking(t *testing.T) {
 	asked := 0
 	sys := NewSystem(Options{Network: func(to *Mailbox, _ any) []time.Duration {

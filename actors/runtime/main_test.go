@@ -22,7 +22,7 @@ var (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// probe is a Behaviour made of functions; nil ones do nothing. Unless told otherwise it is ready at once.
+// probe is a Behaviour made of functions; nil ones do nothing. Unless it is silent it is ready at once.
 type probe struct {
 	start   func(c *Context)
 	receive func(c *Context, msg any)

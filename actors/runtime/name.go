@@ -1,6 +1,10 @@
 package runtime
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // EscapeName makes a child name of any key: '/' separates the levels of a path, so in a name it becomes '~'. A service key
 // "default/web" becomes "default~web". The rare '~' and '%' are percent-encoded, so that different keys have different names.
@@ -22,3 +26,12 @@ func parentPath(path string) string {
 	}
 	return ""
 }
+
+// childPath is the path of a child of the actor.
+func childPath(c *Context, name string) string { return c.Path() + "/" + EscapeName(name) }
+
+// baseName is the last element of a path.
+func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// sortedKeys makes the order of a map repeatable.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

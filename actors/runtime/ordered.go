@@ -10,8 +10,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start one after the other, each when the one before
-// has called Ready. When one fails, it is restarted after a back-off, and once it is ready again the later siblings follow in order, each
+// Ordered makes a supervisor of a fixed list of children (rest-for-one with a barrier). They start in order, each when the one before has
+// called Ready. A child that fails is restarted after a back-off, and once it is ready again the later siblings follow in order, each
 // according to its Reaction; meanwhile the gates of those that will be restarted are closed. PIDs and mailboxes survive, so that a planned
 // restart loses no message. The supervisor itself is Ready when all of its children have been up for the first time.
 //
@@ -27,24 +27,24 @@ func Ordered(kind string, children []Child, policy Policy) Spec {
 type ordered struct {
 	children []Child
 	policy   Policy
-	steps    []step
+	states   []childState
 	failures window
-	allUp    bool // since the last change
+	allUp    bool // all children are ready; reset by a failure
 	wasUp    bool // all children have been up once
 }
 
-// step is the state of one child.
-type step struct {
+// childState is what the supervisor knows of one child.
+type childState struct {
 	box         *Mailbox // nil: no actor has this name
-	incarnation uint64   // the one that was started or ordered last; only its Ready counts
+	incarnation uint64   // the one that was requested last; only its Ready counts
 	begun       bool     // it was started once: the order of the start is behind it
 	due         bool     // to be started or restarted when its turn comes
 	ready       bool
 	retry       retry // back-off; while it runs the child is not started
 }
 
-// proceed ends the back-off of one child.
-type proceed struct{ index int }
+// retryIndex ends the back-off of the child with this index.
+type retryIndex struct{ index int }
 
 var (
 	_ supervisor = (*ordered)(nil)
@@ -53,9 +53,9 @@ var (
 
 // Start satisfies Behaviour.
 func (o *ordered) Start(c *Context) {
-	o.steps = make([]step, len(o.children))
-	for i := range o.steps {
-		o.steps[i].due = true
+	o.states = make([]childState, len(o.children))
+	for i := range o.states {
+		o.states[i].due = true
 	}
 	o.advance(c)
 }
@@ -68,19 +68,19 @@ func (o *ordered) Receive(c *Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Ready:
 		o.childReady(c, m.GetIncarnation())
-	case *proceed:
-		o.steps[m.index].retry.callOff()
+	case *retryIndex:
+		o.states[m.index].retry.cancel()
 		o.advance(c)
 	}
 }
 
-// childReady opens the barrier behind a child. A Ready of an earlier incarnation must not.
+// childReady opens the barrier behind a child. A Ready of an earlier incarnation does not count.
 func (o *ordered) childReady(c *Context, incarnation uint64) {
 	i := o.index(c.Sender())
 	if i < 0 {
 		return
 	}
-	s := &o.steps[i]
+	s := &o.states[i]
 	if s.due || s.ready || s.incarnation != incarnation {
 		return
 	}
@@ -89,11 +89,11 @@ func (o *ordered) childReady(c *Context, incarnation uint64) {
 	o.advance(c)
 }
 
-// resync asks the later siblings that keep their state to come to terms with a new incarnation.
+// resync sends messages.Resync to the later siblings that keep their state.
 func (o *ordered) resync(c *Context, sibling int) {
-	s := &o.steps[sibling]
-	for i := sibling + 1; i < len(o.steps); i++ {
-		if later := o.steps[i]; o.children[i].Reaction == ReactResync && later.box != nil {
+	s := &o.states[sibling]
+	for i := sibling + 1; i < len(o.states); i++ {
+		if later := o.states[i]; o.children[i].Reaction == ReactResync && later.box != nil {
 			c.Send(later.box.pid, &messages.Resync{Sibling: o.children[sibling].Name, Incarnation: s.incarnation})
 		}
 	}
@@ -101,12 +101,13 @@ func (o *ordered) resync(c *Context, sibling int) {
 
 // advance starts or restarts every child whose turn it is.
 func (o *ordered) advance(c *Context) {
-	ready := true // all earlier siblings are
-	for i := range o.steps {
+	ready := true // all earlier siblings are ready
+	for i := range o.states {
 		if c.over() {
-			return // escalated
+			return // a child could not be started, and that exceeded the budget
 		}
-		s := &o.steps[i]
+		s := &o.states[i]
+		// After the ordered start only a child that depends on earlier siblings has to wait for them.
 		independent := s.begun && o.children[i].Reaction != ReactRestart
 		if s.due && !s.retry.waiting() && (ready || independent) {
 			o.begin(c, i)
@@ -115,7 +116,7 @@ func (o *ordered) advance(c *Context) {
 	}
 	if ready && !o.allUp {
 		o.allUp = true
-		c.shell.sys.observe(c.Path(), "all-up")
+		c.adapter.sys.observe(c.Path(), "all-up")
 		if !o.wasUp {
 			o.wasUp = true
 			c.Ready()
@@ -125,7 +126,7 @@ func (o *ordered) advance(c *Context) {
 
 // begin starts or restarts one child.
 func (o *ordered) begin(c *Context, i int) {
-	s := &o.steps[i]
+	s := &o.states[i]
 	s.retry.began(c.Now())
 	if s.box != nil {
 		s.due = false
@@ -135,71 +136,71 @@ func (o *ordered) begin(c *Context, i int) {
 		s.box.gate(false)
 		return
 	}
-	box, err := c.shell.sys.spawnChild(c, o.children[i].Name, order{spec: o.children[i].Spec, barrier: true})
+	box, err := c.adapter.sys.spawnChild(c, o.children[i].Name, spawnRequest{spec: o.children[i].Spec, barrier: true})
 	switch {
 	case errors.Is(err, ErrDown), errors.Is(err, ErrShutdown):
-		return // so does this supervisor
+		return // the supervisor goes down too
 	case err != nil:
-		o.troubled(c, i, err)
+		o.childGone(c, i, err)
 		return
 	}
-	s.box, s.incarnation, s.begun, s.due = box, box.plan(), true, false
+	s.box, s.incarnation, s.begun, s.due = box, box.planned(), true, false
 }
 
 // childFailed satisfies supervisor.
 func (o *ordered) childFailed(c *Context, child *Mailbox, f *Failure) {
 	i := o.index(child.pid)
-	if i < 0 || o.steps[i].retry.waiting() { // nobody's, or it failed twice before it was restarted
-		c.shell.sys.report(child, f, decisionRestart)
+	if i < 0 || o.states[i].retry.waiting() { // not a child any more, or it failed twice before it was restarted
+		c.adapter.sys.report(child, f, decisionRestart)
 		return
 	}
 	decision := decisionRestart
 	if !o.failed(c, i, f) {
 		decision = decisionEscalate
 	}
-	c.shell.sys.report(child, f, decision)
+	c.adapter.sys.report(child, f, decision)
 }
 
-// childEnded satisfies supervisor. Nobody but this supervisor stops its children, and it does so only with itself; whatever it was, the
-// child is needed.
+// childEnded satisfies supervisor. The supervisor stops its children only when it stops itself, so this child is still needed.
 func (o *ordered) childEnded(c *Context, child *actor.PID) {
 	if i := o.index(child); i >= 0 {
-		o.steps[i].box = nil
-		o.troubled(c, i, ErrStopped)
+		o.states[i].box = nil
+		o.childGone(c, i, ErrStopped)
 	}
 }
 
-// troubled treats a child that is gone like one that failed.
-func (o *ordered) troubled(c *Context, i int, cause error) {
+// childGone treats a child that is gone like one that failed.
+func (o *ordered) childGone(c *Context, i int, cause error) {
 	f := newFailure(cause, "", nil)
-	f.At, f.Incarnation = c.Now(), o.steps[i].incarnation
+	f.At, f.Incarnation = c.Now(), o.states[i].incarnation
 	decision := decisionRestart
 	if !o.failed(c, i, f) {
 		decision = decisionEscalate
 	}
-	c.shell.sys.announce(childPath(c, o.children[i].Name), f, decision)
+	c.adapter.sys.announce(childPath(c, o.children[i].Name), f, decision)
 }
 
-// failed rewinds the chain to a failed child. It reports false when the budget is exceeded and the supervisor itself fails.
+// failed schedules the retry of a failed child and closes the gates behind it. It reports false when the budget is exceeded and the supervisor
+// itself fails.
 func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	now := c.Now()
 	n := o.failures.add(now, o.policy.Window)
-	c.shell.sys.observe(c.Path(), "fail:"+o.children[i].Name)
+	c.adapter.sys.observe(c.Path(), "fail:"+o.children[i].Name)
 	if o.policy.Budget >= 0 && n > o.policy.Budget {
-		c.shell.sys.observe(c.Path(), "escalate")
+		c.adapter.sys.observe(c.Path(), "escalate")
 		c.escalate(newFailure(fmt.Errorf("%w: %d failures in %v, last %s: %w", ErrBudget, n, o.policy.Window, o.children[i].Name, f), "", nil))
 		return false
 	}
 	o.allUp = false
-	s := &o.steps[i]
+	s := &o.states[i]
 	s.due, s.ready = true, false
 	delay := s.retry.failed(o.policy, c)
-	s.retry.wait(c, delay, &proceed{i})
+	s.retry.wait(c, delay, &retryIndex{i})
 	if s.box != nil {
 		s.box.mark(StateBackoff, now.Add(delay))
 	}
-	for j := i + 1; j < len(o.steps); j++ {
-		if later := &o.steps[j]; later.box != nil && o.children[j].Reaction == ReactRestart {
+	for j := i + 1; j < len(o.states); j++ {
+		if later := &o.states[j]; later.box != nil && o.children[j].Reaction == ReactRestart { // what the gate keeps goes to the next incarnation
 			later.box.gate(true)
 			later.due, later.ready = true, false
 		}
@@ -207,10 +208,10 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	return true
 }
 
-// index finds a child by its PID, -1 for anybody else. The pointer is compared: an actor that had the name before is somebody else.
+// index finds a child by its PID, -1 if it is none. The pointer is compared, because an earlier actor of the name has an equal PID.
 func (o *ordered) index(pid *actor.PID) int {
-	for i := range o.steps {
-		if box := o.steps[i].box; box != nil && box.pid == pid {
+	for i := range o.states {
+		if box := o.states[i].box; box != nil && box.pid == pid {
 			return i
 		}
 	}
@@ -219,14 +220,15 @@ func (o *ordered) index(pid *actor.PID) int {
 
 // orderedState is what Inspect shows.
 type orderedState struct {
-	AllUp      bool         `json:"allUp"`
-	Failures   int          `json:"failuresInWindow"`
-	Budget     int          `json:"budget"`
-	WaitingFor string       `json:"waitingFor,omitempty"`
-	Children   []childState `json:"children"`
+	AllUp      bool           `json:"allUp"`
+	Failures   int            `json:"failuresInWindow"`
+	Budget     int            `json:"budget"`
+	WaitingFor string         `json:"waitingFor,omitempty"`
+	Children   []orderedChild `json:"children"`
 }
 
-type childState struct {
+// orderedChild is one child as Inspect shows it.
+type orderedChild struct {
 	Name        string `json:"name"`
 	Reaction    string `json:"reaction"`
 	Incarnation uint64 `json:"incarnation"`
@@ -237,12 +239,12 @@ type childState struct {
 // Inspect satisfies Inspector.
 func (o *ordered) Inspect() any {
 	state := orderedState{AllUp: o.allUp, Failures: o.failures.count(), Budget: o.policy.Budget}
-	for i, s := range o.steps {
+	for i, s := range o.states {
 		child := o.children[i]
 		if !s.ready && state.WaitingFor == "" {
 			state.WaitingFor = child.Name
 		}
-		state.Children = append(state.Children, childState{child.Name, child.Reaction.String(), s.incarnation, s.ready, s.due})
+		state.Children = append(state.Children, orderedChild{child.Name, child.Reaction.String(), s.incarnation, s.ready, s.due})
 	}
 	return state
 }

@@ -91,7 +91,7 @@ func (w *orderedWorld) fault(m *Mailbox, msg any, phase Phase) {
 	}
 }
 
-// observe checks the order whenever everybody is up: a child that is restarted with its elder siblings is younger than they are.
+// observe checks the order whenever all children are up: a child that is restarted with its elder siblings is younger than they are.
 func (w *orderedWorld) observe(_, event string) {
 	w.lastEvent = event
 	switch {
@@ -115,7 +115,7 @@ func (w *orderedWorld) load(t *testing.T) {
 	for range 300 {
 		name := w.names[w.sim.Rand().IntN(len(w.names))]
 		w.sim.AfterFunc(time.Duration(w.sim.Rand().IntN(100))*time.Millisecond, func() {
-			if box := w.sys.lookup("sup/" + name); box != nil { // before the first start there is nobody to send to
+			if box := w.sys.lookup("sup/" + name); box != nil { // there is no actor before the first start
 				w.sent[name]++
 				w.sys.Send(box.pid, &work{})
 			}
@@ -217,7 +217,7 @@ func TestOrderedDeterminism(t *testing.T) {
 	}
 }
 
-// TestOrderedStopsWithoutFailing: a child that somebody stops is started again in its place, and later siblings react as to a failure.
+// TestOrderedStopsWithoutFailing: a child that is stopped from outside is started again in its place, and later siblings react as to a failure.
 func TestOrderedStopsWithoutFailing(t *testing.T) {
 	campaign(t, *seeds/10, func(t *testing.T, seed uint64) {
 		w := newOrderedWorld(t, seed, ReactRestart, ReactRestart, ReactNone, ReactRestart)

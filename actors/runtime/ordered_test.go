@@ -243,7 +243,7 @@ func TestOrderedMergedRestarts(t *testing.T) {
 	}
 }
 
-// TestOrderedFaultReports: what observers are told.
+// TestOrderedFaultReports: what OnFault gets.
 func TestOrderedFaultReports(t *testing.T) {
 	var faults []*messages.Fault
 	var j journal
@@ -302,7 +302,7 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 	mailbox(t, sys, "sup/b").gate(true)
 	sys.Send(sys.PID("sup/b"), &work{1})
 	sup := mailbox(t, sys, "sup").behaviour().(*ordered)
-	sup.steps[0].incarnation, sup.steps[0].ready, sup.steps[1].due, sup.steps[1].ready = 2, false, true, false
+	sup.states[0].incarnation, sup.states[0].ready, sup.states[1].due, sup.states[1].ready = 2, false, true, false
 	eager.run()
 	j.take()
 	eager.eager = "sup/b"
@@ -310,7 +310,7 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 	eager.run()
 	expect(t, &j, "stop b 1", "start b 2", "b 2 gets 1")
 	if err := sys.Shutdown(canceled(t)); err == nil {
-		t.Error("nobody has worked")
+		t.Error("no child has worked")
 	}
 	eager.run()
 	if err := sys.Shutdown(t.Context()); err != nil {
@@ -320,5 +320,5 @@ func TestOrderedRestartsBeforeItOpensTheGate(t *testing.T) {
 
 // behaviour looks into the actor.
 func (b *Mailbox) behaviour() Behaviour {
-	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*shell).behaviour
+	return b.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).behaviour
 }

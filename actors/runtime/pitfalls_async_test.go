@@ -35,7 +35,7 @@ func TestPitfallP14P15P16Futures(t *testing.T) {
 				t.Errorf("reply %v and error %v", reply, err)
 			}
 			if reply != nil && reply.(*work).n != i {
-				t.Errorf("the reply of somebody else: %v", reply)
+				t.Errorf("the reply of another request: %v", reply)
 			}
 		})
 	}

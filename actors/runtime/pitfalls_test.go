@@ -14,7 +14,7 @@ import (
 // The tests of this file show, one by one, that we do not step into the known defects of protoactor-go. Their numbers are those of the list
 // of pitfalls that the runtime was built from.
 
-// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, whatever it is told while it waits for the old ones;
+// TestPitfallP01RespawnWhileDown: a supervisor that goes down does not start children, whatever it receives while it waits for the old ones;
 // protoactor would wait for ever for "no children".
 func TestPitfallP01RespawnWhileDown(t *testing.T) {
 	campaign(t, 20, func(t *testing.T, seed uint64) {
@@ -37,7 +37,7 @@ func TestPitfallP01RespawnWhileDown(t *testing.T) {
 	old := late
 	mailbox(t, sys, "a").restart()
 	settle(t, sim)
-	if _, err := sys.spawnChild(old, "child", order{spec: probeSpec(probe{})}); !errors.Is(err, ErrDown) {
+	if _, err := sys.spawnChild(old, "child", spawnRequest{spec: probeSpec(probe{})}); !errors.Is(err, ErrDown) {
 		t.Errorf("a dead incarnation has a child: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestPitfallP04RestartAfterStop(t *testing.T) {
 	run(t, sim, time.Hour)
 	expect(t, &j, "start a 1", "stop a 1")
 	expectActors(t, sys, "sup")
-	for _, msg := range []any{&actor.Restart{}, &restartOrder{incarnation: 7}} { // even if somebody insists
+	for _, msg := range []any{&actor.Restart{}, &restartRequest{incarnation: 7}} { // from any source
 		box.PostSystemMessage(msg)
 	}
 	settle(t, sim)
@@ -138,7 +138,7 @@ func TestPitfallP04StaleFailure(t *testing.T) {
 			mailbox(t, sys, "sup").PostSystemMessage(&actor.Failure{Who: actor.NewPID("nonhost", "sup/a"), Reason: &Failure{Incarnation: 2}})
 			settle(t, sim)
 			if s := child.State(); s.Incarnation != 2 {
-				t.Errorf("a failure of somebody else of that name: %+v", s)
+				t.Errorf("a failure of another actor of that name: %+v", s)
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestPitfallP05RespawnBeforeTerminated(t *testing.T) {
 		if err := sys.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		expectActors(t, sys) // nobody is an orphan
+		expectActors(t, sys) // no actor without a parent
 	})
 }
 
@@ -214,7 +214,7 @@ func TestPitfallP06ShellDropsWhenDown(t *testing.T) {
 	root(t, sys, "a", probeSpec(recorder(&j)))
 	settle(t, sim)
 	box := mailbox(t, sys, "a")
-	box.invoker.(interface{ Actor() actor.Actor }).Actor().(*shell).down = true
+	box.invoker.(interface{ Actor() actor.Actor }).Actor().(*adapter).down = true
 	sys.Send(sys.PID("a"), &work{1})
 	settle(t, sim)
 	expect(t, &j)
@@ -235,7 +235,7 @@ func TestPitfallP07DiscardedOnStop(t *testing.T) {
 		sys.Send(a, &work{i})
 	}
 	tell(t, sim, sys, &messages.Release{Key: "a"})
-	box.PostUserMessage(&keyed{"late", 1}) // by somebody who holds on to the mailbox
+	box.PostUserMessage(&keyed{"late", 1}) // by a sender that kept the mailbox
 	sys.Send(a, &boom{})
 	n, latest := sys.DeadLetters()
 	if n != 5 || box.State().Discarded != 3 {
@@ -283,7 +283,7 @@ func TestPitfallP09FailureOfARoot(t *testing.T) {
 	}
 }
 
-// TestPitfallP10SilentDeathOfARoot: the owner of the process is told, once, whether the root fails too often or just stops.
+// TestPitfallP10SilentDeathOfARoot: OnFatal is called once, whether the root fails too often or just stops.
 func TestPitfallP10SilentDeathOfARoot(t *testing.T) {
 	for name, kill := range map[string]func(*System){
 		"stop":   func(sys *System) { sys.lookup("agent").stop() },
@@ -314,8 +314,8 @@ func TestPitfallP10SilentDeathOfARoot(t *testing.T) {
 	}
 }
 
-// TestPitfallP11PanickingSubscriber: whoever observes faults may be broken; protoactor's event stream would take the process along. Our own
-// subscriber of dead letters survives letters to and from nobody.
+// TestPitfallP11PanickingSubscriber: a fault observer may panic; protoactor's event stream would end the process. The runtime's own
+// subscriber of dead letters survives letters without a sender or a receiver.
 func TestPitfallP11PanickingSubscriber(t *testing.T) {
 	sys := dispatched(t, Options{OnFault: func(*messages.Fault) { panic("broken observer") }})
 	root(t, sys, "a", probeSpec(probe{receive: func(*Context, any) { panic("boom") }}))

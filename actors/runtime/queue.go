@@ -1,22 +1,23 @@
 package runtime
 
 import (
+	"iter"
 	"math/bits"
 	"sync"
 )
 
 const (
-	minRing   = 8    // slots of the smallest ring
-	maxPooled = 1024 // slots of the largest ring that is kept for re-use
+	minNodes  = 8    // nodes of the smallest list
+	maxPooled = 1024 // nodes of the largest list that is kept for re-use
 	scanLimit = 8    // up to this length a key is searched by looking at every entry, beyond it an index is kept
 )
 
 // entry is one pending message.
 type entry struct {
-	msg  any    // as posted: an envelope, a *timer or the message itself
-	key  string // of messages.Coalescer; "" = it does not coalesce
-	at   int64  // when it was posted; a replacement keeps the instant of what it replaces, because that long the key has been waiting
-	life *life  // set for what an incarnation posts to itself: dropped when that incarnation is over
+	msg   any          // as posted: an envelope, a *timer or the message itself
+	key   string       // of messages.Coalescer; "" = it does not coalesce
+	at    int64        // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
+	owner *incarnation // set for what an incarnation posts to itself: dropped when that incarnation is over
 }
 
 // slot is what an entry coalesces by. What an incarnation posts to itself never replaces what others have sent, because it is dropped with
@@ -26,149 +27,193 @@ type slot struct {
 	own bool
 }
 
-func (e *entry) slot() slot { return slot{e.key, e.life != nil} }
+// slot says what the entry replaces, and what replaces it.
+func (e *entry) slot() slot { return slot{e.key, e.owner != nil} }
 
-// queue is a FIFO of messages with latest-wins slots. An empty queue owns no memory: its ring goes back to the pool. It is not safe for
-// concurrent use; the mailbox locks.
+// queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
+// list goes back to the pool. It is not safe for concurrent use; the mailbox locks.
 type queue struct {
-	ring *ring // nil = empty
+	list *list // nil = empty
 }
 
-// ring is a circular buffer. Entries are numbered for ever, the one numbered seq+i being at (head+i) modulo the size.
-type ring struct {
-	slots []entry
-	head  int
-	n     int
-	seq   uint64          // number of the entry at head
-	index map[slot]uint64 // entry numbers by key, complete when indexed
-	// indexed says that the ring grew beyond scanLimit. It is reset when the ring is emptied.
-	indexed bool
+// list links its entries in the order in which they will be handled. An entry stays in its node until it is handled, so a newer value costs two
+// changed links and neither memory nor a change of the index.
+type list struct {
+	nodes   []node         // number 0 is the anchor of the circle and holds no entry
+	n       int            // entries
+	used    int32          // nodes 1 to used are linked or free, later ones were never needed
+	free    int32          // first free node, the others follow by next; 0 = none
+	index   map[slot]int32 // node numbers by key, complete when indexed
+	indexed bool           // more than scanLimit entries were pending at once; reset when the list is empty
 }
 
+// node is the place of one entry.
+type node struct {
+	entry
+	prev, next int32
+}
+
+// len is the number of pending messages: with keys, at most one for each slot.
 func (q *queue) len() int {
-	if q.ring == nil {
+	if q.list == nil {
 		return 0
 	}
-	return q.ring.n
+	return q.list.n
 }
 
-// at returns the i-th entry from the front.
-func (r *ring) at(i int) *entry { return &r.slots[(r.head+i)&(len(r.slots)-1)] }
-
-// push appends an entry, or replaces the pending one of its key in place, in which case it reports true.
-func (q *queue) push(p *rings, e entry) (replaced bool) {
-	if q.ring == nil {
-		q.ring = p.get(minRing)
+// all are the entries in the order in which they will be handled.
+func (q *queue) all() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		if l := q.list; l != nil {
+			for i := l.nodes[0].next; i != 0; i = l.nodes[i].next {
+				if !yield(&l.nodes[i].entry) {
+					return
+				}
+			}
+		}
 	}
-	r := q.ring
+}
+
+// push appends an entry. It reports true if that replaced a pending one of the same slot: its node moves to the end, so what one sender sends
+// is handled in the order sent, minus superseded values.
+func (q *queue) push(p *lists, e entry) (replaced bool) {
+	if q.list == nil {
+		q.list = p.get(minNodes)
+	}
 	if e.key != "" {
-		if old := r.find(e.slot()); old != nil {
-			old.msg, old.life = e.msg, e.life
+		if i := q.list.find(e.slot()); i != 0 {
+			old := &q.list.nodes[i]
+			old.msg, old.owner = e.msg, e.owner
+			q.list.unlink(i)
+			q.list.append(i)
 			return true
 		}
 	}
-	if r.n == len(r.slots) {
-		r = r.grow(p)
-		q.ring = r
+	l := q.list
+	if l.free == 0 && int(l.used) == len(l.nodes)-1 {
+		l = l.grow(p)
+		q.list = l
 	}
-	*r.at(r.n) = e
-	if r.n++; r.indexed {
+	i := l.free
+	if i == 0 {
+		l.used++
+		i = l.used
+	} else {
+		l.free = l.nodes[i].next
+	}
+	l.nodes[i].entry = e
+	l.append(i)
+	if l.n++; l.indexed {
 		if e.key != "" {
-			r.index[e.slot()] = r.seq + uint64(r.n) - 1
+			l.index[e.slot()] = i
 		}
-	} else if r.n > scanLimit {
-		r.reindex()
+	} else if l.n > scanLimit {
+		l.reindex()
 	}
 	return false
 }
 
-// find returns the pending entry of a slot, nil if there is none.
-func (r *ring) find(s slot) *entry {
-	if r.indexed {
-		if number, ok := r.index[s]; ok {
-			return r.at(int(number - r.seq))
-		}
-		return nil
-	}
-	for i := range r.n {
-		if e := r.at(i); e.key == s.key && (e.life != nil) == s.own {
-			return e
-		}
-	}
-	return nil
-}
-
-func (r *ring) reindex() {
-	if r.index == nil {
-		r.index = make(map[slot]uint64, len(r.slots))
-	}
-	r.indexed = true
-	for i := range r.n {
-		if e := r.at(i); e.key != "" {
-			r.index[e.slot()] = r.seq + uint64(i)
-		}
-	}
-}
-
-// grow moves the entries into a ring of twice the size.
-func (r *ring) grow(p *rings) *ring {
-	bigger := p.get(2 * len(r.slots))
-	n := copy(bigger.slots, r.slots[r.head:])
-	copy(bigger.slots[n:], r.slots[:r.head])
-	bigger.n, bigger.seq = r.n, r.seq
-	bigger.index, r.index = r.index, bigger.index // entry numbers stay valid
-	bigger.indexed, r.indexed = r.indexed, false
-	p.put(r)
-	return bigger
-}
-
 // pop removes the first entry. The queue must not be empty.
-func (q *queue) pop(p *rings) entry {
-	r := q.ring
-	first := &r.slots[r.head]
-	e := *first
-	*first = entry{}
-	if r.indexed && e.key != "" {
-		delete(r.index, e.slot())
+func (q *queue) pop(p *lists) entry {
+	l := q.list
+	i := l.nodes[0].next
+	first := &l.nodes[i]
+	e := first.entry
+	if l.indexed && e.key != "" {
+		delete(l.index, e.slot())
 	}
-	r.head = (r.head + 1) & (len(r.slots) - 1)
-	r.seq++
-	if r.n--; r.n == 0 {
-		p.put(r)
-		q.ring = nil
+	l.nodes[0].next = first.next
+	l.nodes[first.next].prev = 0
+	*first = node{next: l.free}
+	l.free = i
+	if l.n--; l.n == 0 {
+		p.put(l)
+		q.list = nil
 	}
 	return e
 }
 
-// rings is the store of empty rings of one system, by size. It must be allocated by itself: package sync has a list of all pools that are in
-// use, so that what a pool is a field of stays in memory until the second collection after its end.
-type rings struct {
-	bySize [8]sync.Pool // for minRing << 0 to minRing << 7 = maxPooled slots
-}
-
-func ringClass(size int) int { return bits.TrailingZeros(uint(size / minRing)) }
-
-func (p *rings) get(size int) *ring {
-	if size <= maxPooled {
-		if r, ok := p.bySize[ringClass(size)].Get().(*ring); ok {
-			return r
+// find returns the node of a slot, 0 if none is pending.
+func (l *list) find(s slot) int32 {
+	if l.indexed {
+		return l.index[s]
+	}
+	for i := int32(1); i <= l.used; i++ { // in memory order, which is faster than along the links; free nodes have no key
+		if e := &l.nodes[i]; e.key == s.key && (e.owner != nil) == s.own {
+			return i
 		}
 	}
-	return &ring{slots: make([]entry, size)}
+	return 0
 }
 
-// put takes back a ring. Large ones are left to the garbage collector, so that a burst does not stay in memory.
-func (p *rings) put(r *ring) {
-	size := len(r.slots)
+// reindex makes the index complete. It happens once for each burst of more than scanLimit entries.
+func (l *list) reindex() {
+	if l.index == nil {
+		l.index = make(map[slot]int32, len(l.nodes))
+	}
+	l.indexed = true
+	for i := l.nodes[0].next; i != 0; i = l.nodes[i].next {
+		if e := &l.nodes[i]; e.key != "" {
+			l.index[e.slot()] = i
+		}
+	}
+}
+
+// append links a node at the end.
+func (l *list) append(i int32) {
+	last := l.nodes[0].prev
+	l.nodes[i].prev, l.nodes[i].next = last, 0
+	l.nodes[last].next, l.nodes[0].prev = i, i
+}
+
+// unlink takes a node out of the circle. It needs no case for the ends, because the anchor is a node too.
+func (l *list) unlink(i int32) {
+	n := &l.nodes[i]
+	l.nodes[n.prev].next, l.nodes[n.next].prev = n.next, n.prev
+}
+
+// grow moves the nodes into a list of twice the size, where they keep their numbers.
+func (l *list) grow(p *lists) *list {
+	bigger := p.get(2 * len(l.nodes))
+	copy(bigger.nodes, l.nodes)
+	bigger.n, bigger.used = l.n, l.used
+	bigger.index, l.index = l.index, bigger.index
+	bigger.indexed, l.indexed = l.indexed, false
+	p.put(l)
+	return bigger
+}
+
+// lists is the store of empty lists of one system, by size. It must be allocated by itself: package sync has a list of all pools that are in
+// use, so that what a pool is a field of stays in memory until the second collection after its end.
+type lists struct {
+	bySize [8]sync.Pool // for minNodes << 0 to minNodes << 7 = maxPooled nodes
+}
+
+// sizeClass is the index of a size, which is a power of two, in lists.
+func sizeClass(size int) int { return bits.TrailingZeros(uint(size / minNodes)) }
+
+// get returns an empty list. Its nodes hold no entries, its links are leftovers.
+func (p *lists) get(size int) *list {
+	if size <= maxPooled {
+		if l, ok := p.bySize[sizeClass(size)].Get().(*list); ok {
+			return l
+		}
+	}
+	return &list{nodes: make([]node, size)}
+}
+
+// put takes back a list. Large ones are left to the garbage collector, so that a burst does not stay in memory.
+func (p *lists) put(l *list) {
+	size := len(l.nodes)
 	if size > maxPooled {
 		return
 	}
-	if r.n > 0 { // it was outgrown: its entries live on elsewhere
-		clear(r.slots)
+	if l.n > 0 { // outgrown: grow has copied its entries
+		clear(l.nodes)
 	}
-	if r.indexed {
-		clear(r.index)
+	if l.indexed {
+		clear(l.index)
 	}
-	r.head, r.n, r.seq, r.indexed = 0, 0, 0, false
-	p.bySize[ringClass(size)].Put(r)
+	l.n, l.used, l.free, l.indexed = 0, 0, 0, false
+	p.bySize[sizeClass(size)].Put(l)
 }

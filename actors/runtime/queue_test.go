@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -13,8 +14,9 @@ type modelQueue []entry
 func (m *modelQueue) push(e entry) bool {
 	if e.key != "" {
 		for i := range *m {
-			if old := &(*m)[i]; old.slot() == e.slot() {
-				old.msg, old.life = e.msg, e.life
+			if old := (*m)[i]; old.slot() == e.slot() {
+				e.at = old.at
+				*m = append(slices.Delete(*m, i, i+1), e)
 				return true
 			}
 		}
@@ -29,10 +31,10 @@ func (m *modelQueue) pop() entry {
 	return e
 }
 
-// TestQueueAgainstModel: through random pushes and pops, growth and re-use of rings, the queue holds what the model holds.
+// TestQueueAgainstModel: through random pushes and pops, growth and re-use of lists, the queue holds what the model holds.
 func TestQueueAgainstModel(t *testing.T) {
-	var pool rings // shared by all runs, so that used rings come back
-	lives := []*life{nil, {incarnation: 1}, {incarnation: 2}}
+	var pool lists // shared by all runs, so that used lists come back
+	owners := []*incarnation{nil, {number: 1}, {number: 2}}
 	rapid.Check(t, func(t *rapid.T) {
 		var q queue
 		var m modelQueue
@@ -45,7 +47,7 @@ func TestQueueAgainstModel(t *testing.T) {
 				if rapid.IntRange(0, 3).Draw(t, "plain") > 0 {
 					e.key = fmt.Sprint("k", rapid.IntRange(0, keys).Draw(t, "key"))
 				}
-				e.life = rapid.SampledFrom(lives).Draw(t, "life")
+				e.owner = rapid.SampledFrom(owners).Draw(t, "owner")
 				if got, want := q.push(&pool, e), m.push(e); got != want {
 					t.Fatalf("push %+v replaced %t, want %t", e, got, want)
 				}
@@ -62,18 +64,37 @@ func TestQueueAgainstModel(t *testing.T) {
 				}
 			}
 		}
-		for i := range m {
-			if *q.ring.at(i) != m[i] {
-				t.Fatalf("entry %d is %+v, want %+v", i, *q.ring.at(i), m[i])
+		i := 0
+		for e := range q.all() {
+			if *e != m[i] {
+				t.Fatalf("entry %d is %+v, want %+v", i, *e, m[i])
 			}
+			i++
+		}
+		if i != len(m) {
+			t.Fatalf("%d entries, want %d", i, len(m))
 		}
 	})
 }
 
-// TestEmptyQueueOwnsNothing: the ring goes back, whatever its size, and comes out clean.
+// TestReplacingNeedsNoMemory: however often values are replaced, a list has no more nodes than entries were pending at once.
+func TestReplacingNeedsNoMemory(t *testing.T) {
+	var pool lists
+	for _, keys := range []int{1, minNodes - 1, 100} {
+		var q queue
+		for i := range 100 * keys {
+			q.push(&pool, entry{msg: i, key: fmt.Sprint(i % keys)})
+		}
+		if q.len() != keys || int(q.list.used) != keys || len(q.list.nodes) > max(minNodes, 2*(keys+1)) || len(q.list.index) > keys {
+			t.Errorf("%d keys: %d entries, %d of %d nodes used, %d in the index", keys, q.len(), q.list.used, len(q.list.nodes), len(q.list.index))
+		}
+	}
+}
+
+// TestEmptyQueueOwnsNothing: the list goes back, whatever its size, and comes out clean.
 func TestEmptyQueueOwnsNothing(t *testing.T) {
-	var pool rings
-	for _, n := range []int{1, minRing, minRing + 1, maxPooled, 10 * maxPooled} {
+	var pool lists
+	for _, n := range []int{1, minNodes, minNodes + 1, maxPooled, 10 * maxPooled} {
 		var q queue
 		for i := range n {
 			q.push(&pool, entry{msg: i, key: fmt.Sprint(i)})
@@ -81,18 +102,18 @@ func TestEmptyQueueOwnsNothing(t *testing.T) {
 		for range n {
 			q.pop(&pool)
 		}
-		if q.ring != nil {
-			t.Errorf("an empty queue keeps its ring after %d entries", n)
+		if q.list != nil {
+			t.Errorf("an empty queue keeps its list after %d entries", n)
 		}
 	}
-	for size := minRing; size <= maxPooled; size *= 2 {
-		r := pool.get(size)
-		if r.n != 0 || r.head != 0 || r.seq != 0 || r.indexed || len(r.index) != 0 || len(r.slots) != size {
-			t.Errorf("ring of %d from the pool: n %d head %d seq %d index %d", size, r.n, r.head, r.seq, len(r.index))
+	for size := minNodes; size <= maxPooled; size *= 2 {
+		l := pool.get(size)
+		if l.n != 0 || l.used != 0 || l.free != 0 || l.indexed || len(l.index) != 0 || len(l.nodes) != size || l.nodes[0] != (node{}) {
+			t.Errorf("list of %d from the pool: n %d used %d free %d index %d", size, l.n, l.used, l.free, len(l.index))
 		}
-		for i := range r.slots {
-			if r.slots[i] != (entry{}) {
-				t.Fatalf("ring of %d from the pool holds %+v", size, r.slots[i])
+		for i := range l.nodes {
+			if l.nodes[i].entry != (entry{}) {
+				t.Fatalf("list of %d from the pool holds %+v", size, l.nodes[i])
 			}
 		}
 	}

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// namedLeft is how many of what is left over Shutdown names.
+// namedLeft is how many of the remaining actors and goroutines the error of Shutdown names.
 const namedLeft = 10
 
-// simulatedPatience is the virtual time that Shutdown takes in a simulation, where the context of the caller has another clock.
-const simulatedPatience = time.Minute
+// simulatedTimeout is the virtual time that Shutdown waits in a simulation, where the context of the caller has another clock.
+const simulatedTimeout = time.Minute
 
-// runner is a Scheduler that has to be driven while somebody waits, because it has no goroutine of its own.
+// runner is a Scheduler that the waiting caller must drive, because it has no goroutine of its own.
 type runner interface {
-	// RunUntil works until done reports true, at most for a duration, and reports what done reported last.
+	// RunUntil takes steps until done reports true, at most for a duration, and reports the last result of done.
 	RunUntil(done func() bool, limit time.Duration) (bool, error)
 }
 
-// Shutdown stops all actors, root actors first telling their children, and waits until they and their goroutines have ended. It works
+// Shutdown stops the root actors, each of which stops its children, and waits until all of them and their goroutines have ended. It works
 // in every state of the tree: gates, suspension, back-off and quarantine do not delay it. When ctx ends first it returns an error that
-// names who is left and wraps the error of ctx; they are still told to stop, and Shutdown may be called again to go on waiting.
+// names what is left and wraps the error of ctx; the stop remains posted, and another call goes on waiting.
 func (s *System) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing
@@ -37,14 +37,15 @@ func (s *System) Shutdown(ctx context.Context) error {
 	s.settle()
 	s.mu.Unlock()
 	slices.SortFunc(roots, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
+	// A second call only waits: a stop is posted once.
 	if first {
 		for _, box := range roots {
 			box.stop()
 		}
-		s.cancel() // also those goroutines whose actor is blocked and can not be told
+		s.cancel() // also for goroutines of an actor whose handler blocks
 	}
 	if r, ok := s.options.Scheduler.(runner); ok {
-		if done, err := r.RunUntil(s.isEmpty, simulatedPatience); !done {
+		if done, err := r.RunUntil(s.isEmpty, simulatedTimeout); !done {
 			return s.leftOver(cmp.Or(err, context.DeadlineExceeded))
 		}
 	}
@@ -59,9 +60,9 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 }
 
-// settle notes the end. Lock must be held.
+// settle closes empty when the shutdown is complete. Lock must be held.
 func (s *System) settle() {
-	if s.closing && len(s.boxes)+len(s.orders)+len(s.routines) == 0 && !s.isEmpty() {
+	if s.closing && len(s.boxes)+len(s.spawning)+len(s.routines) == 0 && !s.isEmpty() {
 		close(s.empty)
 	}
 }
@@ -76,7 +77,7 @@ func (s *System) isEmpty() bool {
 	}
 }
 
-// leftOver names who keeps the system from ending.
+// leftOver names the actors and goroutines that have not ended.
 func (s *System) leftOver(cause error) error {
 	var left []string
 	for _, a := range s.Snapshot() {
@@ -92,6 +93,7 @@ func (s *System) leftOver(cause error) error {
 		routines = append(routines, fmt.Sprintf("goroutine %s of %s", r.name, r.actor))
 	}
 	s.mu.Unlock()
+	// Sorted, because the order of a map would differ in each run of a simulation.
 	slices.Sort(routines)
 	left = append(left, routines...)
 	more := ""
@@ -101,12 +103,14 @@ func (s *System) leftOver(cause error) error {
 	return fmt.Errorf("shut down actors: %s%s left: %w", strings.Join(left, ", "), more, cause)
 }
 
+// routineStarts makes Shutdown wait for a goroutine.
 func (s *System) routineStarts(r *routine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.routines[r] = struct{}{}
 }
 
+// routineEnds may complete a Shutdown.
 func (s *System) routineEnds(r *routine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,14 +13,14 @@ type SimOptions struct {
 	// Seed decides every choice. The same seed gives the same trace.
 	Seed uint64
 	// MessageCost is the upper bound of the random virtual time that one message takes. With zero, timers fire only when every mailbox is
-	// empty, and the interleavings inside a cascade are never explored.
+	// empty, and interleavings inside a cascade are never explored.
 	MessageCost time.Duration
 	// Bubble says that the simulation lives in a testing/synctest bubble: its time is the bubble's time, so that timers of other code fire
 	// too. Otherwise it has a virtual time of its own, which begins at midnight UTC 2000-01-01 as in a bubble.
 	Bubble bool
-	// StepLimit ends a run with ErrStepLimit, for actors that keep each other busy for ever; 0 = none.
+	// StepLimit ends a run with ErrStepLimit, for actors that send to each other for ever; 0 = none.
 	StepLimit int
-	// Trace is called before every step; nil = nobody looks.
+	// Trace is called before every step; nil = never.
 	Trace func(SimStep)
 }
 
@@ -51,13 +51,13 @@ type Sim struct {
 	timers timerHeap
 	serial int
 
-	disturbed chan struct{} // of one place: something became ready
+	added chan struct{} // of capacity one: something became ready
 
-	current *coroutine   // that works now; nil = none
+	current *coroutine   // that runs now; nil = none
 	parked  []*coroutine // in the order in which they were parked
 }
 
-// unit is what can be chosen: a mailbox with work, or a function of Context.Go.
+// unit is what the simulation chooses from: a mailbox with work, or a function of Context.Go.
 type unit struct {
 	box        *Mailbox
 	path, name string
@@ -74,7 +74,7 @@ var (
 func NewSim(o SimOptions) *Sim {
 	return &Sim{
 		options: o, rand: rand.New(rand.NewPCG(o.Seed, 0x5eed)), now: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
-		disturbed: make(chan struct{}, 1),
+		added: make(chan struct{}, 1),
 	}
 }
 
@@ -108,28 +108,29 @@ func (s *Sim) Ready(m *Mailbox) { s.add(unit{box: m, path: m.Path()}) }
 // Go is Options.Go: the function becomes one step of the simulation, so it must not wait for anything.
 func (s *Sim) Go(path, name string, run func()) { s.add(unit{path: path, name: name, run: run}) }
 
+// add makes a unit ready, and ends a wait in idleUntil.
 func (s *Sim) add(u unit) {
 	s.mu.Lock()
 	s.ready = append(s.ready, u)
 	s.mu.Unlock()
 	select {
-	case s.disturbed <- struct{}{}:
+	case s.added <- struct{}{}:
 	default:
 	}
 }
 
-// Run works until the virtual instant. Past that instant it goes on until every mailbox is empty.
+// Run takes steps until the virtual instant. Past that instant it goes on until every mailbox is empty.
 func (s *Sim) Run(until time.Time) error {
 	return s.loop(func() bool { return false }, until)
 }
 
-// Skip lets time pass in which nobody works, as when the machine sleeps: every timer of that time is late.
+// Skip lets time pass without any step, as when the machine sleeps: every timer of that time is late.
 func (s *Sim) Skip(d time.Duration) { s.sleepUntil(s.Now().Add(d)) }
 
-// RunFor works for a virtual duration.
+// RunFor is Run for a virtual duration.
 func (s *Sim) RunFor(d time.Duration) error { return s.Run(s.Now().Add(d)) }
 
-// RunUntil works until done, which is asked between steps, reports true, at most for a virtual duration. It reports what done reported last.
+// RunUntil takes steps until done, which it calls between steps, reports true, at most for a virtual duration. It returns the last result of done.
 func (s *Sim) RunUntil(done func() bool, limit time.Duration) (bool, error) {
 	err := s.loop(done, s.Now().Add(limit))
 	return done(), err
@@ -147,6 +148,7 @@ func (s *Sim) loop(done func() bool, until time.Time) error {
 			s.step(u)
 			continue
 		}
+		// Nothing is ready: jump to the next timer instead of waiting for it.
 		next, ok := s.nextTimer()
 		if ok && !next.After(until) {
 			s.idleUntil(next)
@@ -165,6 +167,7 @@ func (s *Sim) choose() (u unit, ok bool) {
 	if n == 0 {
 		return u, false
 	}
+	// The last unit fills the gap: the order of ready is arbitrary, but the same in each run of a seed.
 	i := s.rand.IntN(n)
 	u = s.ready[i]
 	s.ready[i] = s.ready[n-1]
@@ -182,11 +185,13 @@ func (s *Sim) step(u unit) {
 	} else if u.box.step(func(msgType string, system bool) { s.record(u.path, msgType, system) }) {
 		s.add(u)
 	}
+	// A random cost lets timers fire inside a cascade of messages.
 	if cost := s.options.MessageCost; cost > 0 {
 		s.sleepUntil(s.Now().Add(time.Duration(s.rand.Int64N(int64(cost)))))
 	}
 }
 
+// record chains the hash, so that it depends on the order of all steps.
 func (s *Sim) record(path, message string, system bool) {
 	at := s.Now()
 	if s.options.Trace != nil {
@@ -197,7 +202,7 @@ func (s *Sim) record(path, message string, system bool) {
 	s.hash = h.Sum64()
 }
 
-// sleepUntil moves the time.
+// sleepUntil moves the time forward.
 func (s *Sim) sleepUntil(at time.Time) {
 	if s.options.Bubble {
 		time.Sleep(time.Until(at))
@@ -210,9 +215,9 @@ func (s *Sim) sleepUntil(at time.Time) {
 	}
 }
 
-// idleUntil moves the time when there is nothing to do. In a bubble other code works meanwhile and may post; then it reports true, and it may
-// be earlier.
-func (s *Sim) idleUntil(at time.Time) (disturbed bool) {
+// idleUntil moves the time when there is nothing to do. In a bubble other code runs meanwhile and may post; then it returns early and reports
+// true.
+func (s *Sim) idleUntil(at time.Time) (interrupted bool) {
 	if !s.options.Bubble {
 		s.sleepUntil(at)
 		return false
@@ -220,9 +225,9 @@ func (s *Sim) idleUntil(at time.Time) (disturbed bool) {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
 	select {
-	case <-s.disturbed:
+	case <-s.added:
 		return true
 	case <-t.C:
-		return len(s.disturbed) > 0 // at the same instant
+		return len(s.added) > 0 // at the same instant
 	}
 }

@@ -172,11 +172,19 @@ type fifoScheduler struct{ ready []*Mailbox }
 func (f *fifoScheduler) Ready(m *Mailbox) { f.ready = append(f.ready, m) }
 
 func (f *fifoScheduler) run() {
-	for len(f.ready) > 0 {
-		m := f.ready[0]
-		f.ready = f.ready[1:]
-		if m.Step() {
-			f.ready = append(f.ready, m)
-		}
+	for f.step() {
 	}
+}
+
+// step handles one message and reports false when there is none.
+func (f *fifoScheduler) step() bool {
+	if len(f.ready) == 0 {
+		return false
+	}
+	m := f.ready[0]
+	f.ready = f.ready[1:]
+	if m.Step() {
+		f.ready = append(f.ready, m)
+	}
+	return true
 }

@@ -85,7 +85,7 @@ func TestPitfallP12P13P21ForbiddenAPI(t *testing.T) {
 // TestGoStatements: goroutines are started in one place for actors (they are owned and recovered there), in a simulation instead of it, and
 // nowhere else.
 func TestGoStatements(t *testing.T) {
-	owners := map[string]bool{"routine.go": true, "coroutine.go": true}
+	owners := map[string]bool{"incarnation.go": true, "coroutine.go": true}
 	fset, files := parseSources(t)
 	for name, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {

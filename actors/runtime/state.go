@@ -13,9 +13,9 @@ type State string
 
 // The states, the first that applies counts.
 const (
-	// StateStopping: told to stop; waits for its children or its handler.
+	// StateStopping: stops when its children have stopped and its handler has returned.
 	StateStopping State = "stopping"
-	// StateQuarantined: failed too often; put aside by its Dynamic supervisor.
+	// StateQuarantined: failed too often; its Dynamic supervisor keeps it suspended.
 	StateQuarantined State = "quarantined"
 	// StateBackoff: failed; the supervisor waits before it restarts it.
 	StateBackoff State = "backoff"
@@ -31,7 +31,7 @@ const (
 	StateIdle State = "idle"
 )
 
-// ActorState is everything the mailbox knows of its actor. Durations are in nanoseconds when encoded.
+// ActorState are the statistics of one actor. Durations are in nanoseconds when encoded.
 type ActorState struct {
 	// Path is the place in the tree, Parent the path of the supervisor ("" for a root actor), Kind the label of Spec.
 	Path   string `json:"path"`
@@ -44,12 +44,13 @@ type ActorState struct {
 	Incarnation uint64        `json:"incarnation"`
 	Restarts    uint64        `json:"restarts"`
 	Uptime      time.Duration `json:"uptime"`
-	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge how long the first user message waits.
+	// User and System are the lengths of the queues, HighWater the largest User ever, OldestAge the largest
+	// PendingMessage.Age.
 	User      int           `json:"user"`
 	System    int           `json:"system"`
 	HighWater int           `json:"highWater"`
 	OldestAge time.Duration `json:"oldestAge"`
-	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those that belonged to a dead
+	// Posted counts user messages that came, Coalesced those of them that replaced a pending one, Stale those of an ended
 	// incarnation or a cancelled timer, Discarded those that were dropped because the actor went down or because too many
 	// waited (Spec.Limit). Handled counts all messages, system messages included.
 	Posted    uint64 `json:"posted"`
@@ -71,14 +72,14 @@ type ActorState struct {
 	Held      bool `json:"held"`
 }
 
-// State reads the books.
+// State reads the statistics.
 func (b *Mailbox) State() ActorState {
 	now := b.sys.nanos()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, f := &b.stats, &b.flags
 	state := ActorState{
-		Path: b.Path(), Parent: parentPath(b.Path()), Kind: b.spec.Kind, State: b.word(), Incarnation: b.numbers.present,
+		Path: b.Path(), Parent: parentPath(b.Path()), Kind: b.spec.Kind, State: b.state(), Incarnation: b.numbers.present,
 		User: b.user.len(), System: b.system.len(), HighWater: s.highWater, Posted: s.posted, Handled: s.handled,
 		Coalesced: s.coalesced, Stale: s.stale, Discarded: s.dropped, Panics: s.panics, Busy: time.Duration(s.busy),
 		Current: nameOf(s.current), Last: nameOf(s.last), Suspended: f.suspended, Held: f.held || f.gated,
@@ -89,28 +90,28 @@ func (b *Mailbox) State() ActorState {
 	if s.current != nil {
 		state.CurrentFor = time.Duration(now - s.since)
 	}
-	if b.user.len() > 0 {
-		state.OldestAge = time.Duration(now - b.user.ring.at(0).at)
+	for e := range b.user.all() { // not only the first: a key that was updated is older than its place
+		state.OldestAge = max(state.OldestAge, time.Duration(now-e.at))
 	}
-	if t := b.trouble; t != nil {
-		if t.condition != "" {
-			state.Until = t.until
+	if l := b.failures; l != nil {
+		if l.condition != "" {
+			state.Until = l.until
 		}
-		if n := len(t.failures); n > 0 {
-			state.LastFailure = t.failures[n-1].Reason
+		if n := len(l.latest); n > 0 {
+			state.LastFailure = l.latest[n-1].Reason
 		}
 	}
 	return state
 }
 
-// word chooses the one word for all flags. Lock must be held.
-func (b *Mailbox) word() State {
+// state is the one word for all flags. Lock must be held.
+func (b *Mailbox) state() State {
 	f := &b.flags
 	switch {
 	case f.stopping:
 		return StateStopping
-	case b.trouble != nil && b.trouble.condition != "":
-		return b.trouble.condition
+	case b.failures != nil && b.failures.condition != "":
+		return b.failures.condition
 	case f.suspended:
 		return StateSuspended
 	case f.held || f.gated:
@@ -130,23 +131,22 @@ type PendingMessage struct {
 	Type string `json:"type"`
 	// Key is its coalesce key, "" if it does not coalesce.
 	Key string `json:"key,omitempty"`
-	// Age is how long it, or for a coalescing one the first of its key that has not been handled, has been waiting.
+	// Age is the time since it was posted, with a key since the first value that has not been handled.
 	Age time.Duration `json:"age"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
 }
 
-// Pending lists the user messages that wait, in the order in which they will be handled. It does not show their contents, which belong to
-// the receiver.
+// Pending lists the user messages that wait, in the order in which they will be handled. It does not show their contents, which only
+// the receiver may read.
 func (b *Mailbox) Pending() []PendingMessage {
 	now := b.sys.nanos()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := make([]PendingMessage, b.user.len())
-	for i := range out {
-		e := b.user.ring.at(i)
+	out := make([]PendingMessage, 0, b.user.len())
+	for e := range b.user.all() {
 		_, _, sender := actor.UnwrapEnvelope(e.msg)
-		out[i] = PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()}
+		out = append(out, PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()})
 	}
 	return out
 }
@@ -159,6 +159,7 @@ func (s *System) Snapshot() []ActorState {
 		boxes = append(boxes, b)
 	}
 	s.mu.Unlock()
+	// Sorted and read without the lock of the system: ten thousand actors take some milliseconds.
 	slices.SortFunc(boxes, func(a, b *Mailbox) int { return strings.Compare(a.Path(), b.Path()) })
 	states := make([]ActorState, len(boxes))
 	for i, b := range boxes {
@@ -179,4 +180,30 @@ func (s *System) Actor(path string) (ActorState, bool) {
 func (s *System) Mailbox(path string) (*Mailbox, bool) {
 	box := s.lookup(path)
 	return box, box != nil
+}
+
+// Statistics counts what a System holds. After Shutdown it is the same as before the first actor.
+type Statistics struct {
+	// Actors are the registered mailboxes, Spawning the actors that are being made.
+	Actors, Spawning int
+	// Goroutines are those of Context.Go that have not ended.
+	Goroutines int
+	// Processes are the entries in the registry of protoactor: actors, calls of Ask that wait, and a fixed number of protoactor's own. Its
+	// guardian, which it makes with the first root actor and keeps, is not among them.
+	Processes int
+}
+
+// Statistics counts without entering an actor.
+func (s *System) Statistics() Statistics {
+	s.mu.Lock()
+	c := Statistics{Actors: len(s.boxes), Spawning: len(s.spawning), Goroutines: len(s.routines)}
+	s.mu.Unlock()
+	for _, shard := range s.proto.ProcessRegistry.LocalPIDs.LocalPIDs {
+		for _, id := range shard.Keys() {
+			if !strings.HasPrefix(id, "guardian") {
+				c.Processes++
+			}
+		}
+	}
+	return c
 }

@@ -26,7 +26,7 @@ type Scheduler interface {
 	Ready(m *Mailbox)
 }
 
-// schedule hands the mailbox to whoever runs it.
+// schedule hands the mailbox to the Scheduler, or to protoactor's dispatcher.
 func (b *Mailbox) schedule() {
 	if s := b.sys.options.Scheduler; s != nil {
 		s.Ready(b)
@@ -66,7 +66,7 @@ func (b *Mailbox) step(observe func(msgType string, system bool)) (more bool) {
 func (b *Mailbox) drain() {
 	done := false
 	defer func() {
-		if !done { // a handler has ended this goroutine (pitfall P19); go on with another one
+		if !done { // a handler has ended this goroutine (pitfall P19)
 			b.sys.dispatcher.Schedule(b.drain)
 		}
 	}()
@@ -81,7 +81,7 @@ func (b *Mailbox) drain() {
 		}
 		b.mu.Unlock()
 		failed := b.invoke(t)
-		if n%burst == 0 {
+		if n%burst == 0 { // an actor that is never idle must not keep its processor
 			runtime.Gosched()
 		}
 		now = b.sys.nanos()
@@ -93,18 +93,18 @@ func (b *Mailbox) drain() {
 	done = true
 }
 
-// take removes the next message that may be handled now; those that are for the mailbox itself take effect at once. Lock must be held.
+// take removes the next message that may be handled now. System messages for the mailbox itself take effect in here. Lock must be held.
 func (b *Mailbox) take(now int64) (t task, ok bool) {
 	for b.runnable() {
 		if b.system.len() > 0 {
-			t, ok = b.control(b.system.pop(b.sys.rings).msg)
+			t, ok = b.control(b.system.pop(b.sys.lists).msg)
 		} else {
-			e := b.user.pop(b.sys.rings)
+			e := b.user.pop(b.sys.lists)
 			t, ok = task{msg: e.msg}, true
 			if own, is := e.msg.(*timer); is {
 				t.msg, ok = own.msg, !own.cancelled.Load()
 			}
-			if ok = ok && (e.life == nil || !e.life.over.Load()); !ok {
+			if ok = ok && (e.owner == nil || !e.owner.over.Load()); !ok {
 				b.stats.stale++
 			}
 		}
@@ -116,7 +116,7 @@ func (b *Mailbox) take(now int64) (t task, ok bool) {
 	return task{}, false
 }
 
-// control decides about a system message: the mailbox obeys it, or the actor gets it. Lock must be held.
+// control handles a system message that is for the mailbox, and reports whether the actor gets it. Lock must be held.
 func (b *Mailbox) control(msg any) (t task, forward bool) {
 	f := &b.flags
 	switch m := msg.(type) {
@@ -126,27 +126,27 @@ func (b *Mailbox) control(msg any) (t task, forward bool) {
 	case *actor.ResumeMailbox:
 		f.suspended = false
 		return t, false
-	case *actor.Started:
+	case *actor.Started: // user messages wait for it, because senders may be faster than protoactor's start
 		f.awake = true
 	case *actor.Stop:
 		if f.stopped {
 			return t, false
 		}
 		f.stopping = true
-	case *restartOrder:
+	case *restartRequest:
 		return b.controlRestart(m.incarnation)
-	case *actor.Restart: // somebody else's: not ours to forbid, but it must keep the numbers right
+	case *actor.Restart: // not from this package, but it must keep the numbers right
 		b.numbers.planned++
 		return b.controlRestart(b.numbers.planned)
-	case *failOrder:
-		over := b.life == nil || b.life.over.Load() || m.life != nil && m.life != b.life
+	case *failRequest:
+		over := b.inc == nil || b.inc.over.Load() || m.inc != nil && m.inc != b.inc
 		return task{fail: m.failure, system: true}, !over
 	}
 	return task{msg: msg, system: true}, true
 }
 
-// controlRestart turns the order into protoactor's restart. Two restarts while the children stop are one, with the number of the latter:
-// protoactor would make one incarnation of them too. Lock must be held.
+// controlRestart turns the request into protoactor's restart. Two restarts while the children stop are one, with the number of the latter,
+// because protoactor makes one incarnation of them too. Lock must be held.
 func (b *Mailbox) controlRestart(incarnation uint64) (t task, forward bool) {
 	f := &b.flags
 	if f.stopping { // pitfall P4: protoactor would resurrect it
@@ -160,12 +160,13 @@ func (b *Mailbox) controlRestart(incarnation uint64) (t task, forward bool) {
 	return task{msg: &actor.Restart{}, system: true}, true
 }
 
-// invoke runs the handler of one message. A panic in it fails the actor. It reports true if that happened; the books are done then.
+// invoke runs the handler of one message. A panic in it fails the actor, counts the message and reports true.
 func (b *Mailbox) invoke(t task) (failed bool) {
 	if t.fail != nil {
 		b.failed(t.fail, nil)
 		return true
 	}
+	// Assumed first, because neither a panic nor runtime.Goexit reaches the end.
 	failed = true
 	defer func() {
 		if failed {
@@ -177,6 +178,7 @@ func (b *Mailbox) invoke(t task) (failed bool) {
 	return failed
 }
 
+// handle gives the message to protoactor, which calls the adapter, between the two calls of the fault hook.
 func (b *Mailbox) handle(t task) {
 	faults := b.sys.options.Faults
 	switch {
@@ -203,7 +205,7 @@ func (t task) failure(reason any) *Failure {
 	return f
 }
 
-// handled does the books after a message. Lock must be held.
+// handled counts a message. Lock must be held.
 func (b *Mailbox) handled(now int64) {
 	s := &b.stats
 	s.handled++
@@ -211,7 +213,7 @@ func (b *Mailbox) handled(now int64) {
 	s.last, s.current, s.since = s.current, nil, now
 }
 
-// failed does the books after a failure and tells the supervisor.
+// failed counts the message and fails the actor.
 func (b *Mailbox) failed(f *Failure, msg any) {
 	now := b.sys.nanos()
 	b.mu.Lock()
@@ -220,15 +222,14 @@ func (b *Mailbox) failed(f *Failure, msg any) {
 	b.fail(f, msg)
 }
 
-// fail ends the incarnation and tells the supervisor. It runs in the actor.
+// fail ends the incarnation and escalates the failure to the supervisor. It runs in the actor.
 func (b *Mailbox) fail(f *Failure, msg any) {
 	b.mu.Lock()
-	b.stats.panics++
 	b.remember(f)
-	l := b.life
+	inc := b.inc
 	b.mu.Unlock()
-	if l != nil {
-		l.end()
+	if inc != nil {
+		inc.end()
 	}
 	b.invoker.EscalateFailure(f, msg)
 }
@@ -239,6 +240,7 @@ func (t task) reflectType() reflect.Type {
 	return reflect.TypeOf(inner)
 }
 
+// typeName is what a trace and a Failure show.
 func (t task) typeName() string {
 	if t.fail != nil {
 		return "failure"
@@ -255,6 +257,7 @@ func typeName(msg any) string {
 	return nameOf(reflect.TypeOf(inner))
 }
 
+// nameOf is applied late, when statistics are read: counting keeps the reflect.Type, which costs no allocation.
 func nameOf(t reflect.Type) string {
 	if t == nil {
 		return ""

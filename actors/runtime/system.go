@@ -12,12 +12,12 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// throughput is protoactor's figure for its own mailboxes; ours uses burst.
+// throughput is a parameter of protoactor's own mailboxes; Mailbox uses burst instead.
 const throughput = 300
 
 // Options configures a System. The zero value is usable.
 type Options struct {
-	// Logger gets failures as warnings and nothing else of importance; nil = silence.
+	// Logger gets failures as warnings; nil = silence.
 	Logger *slog.Logger
 	// Clock is the time for everything; nil = RealClock.
 	Clock Clock
@@ -27,12 +27,12 @@ type Options struct {
 	Go func(path, name string, run func())
 	// Faults is called around every user message and at both ends of an incarnation; nil = never.
 	Faults FaultHook
-	// Network is asked about every user message on its way; nil = all of them arrive, at once and in order.
+	// Network decides about every user message on its way; nil = all of them arrive, at once and in order.
 	Network NetworkHook
-	// OnFault is told every failure after the supervisor's decision. It must not block; it is called from actors.
+	// OnFault is called for every failure after the supervisor's decision. It must not block; it is called from actors.
 	OnFault func(*messages.Fault)
-	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s) or has stopped unasked. The process should
-	// end. It must not block and must not call Shutdown on the same goroutine.
+	// OnFatal is called at most once, when the root actor has failed too often (20 times in 10 s) or has stopped outside of Shutdown. The
+	// process should end. It must not block and must not call Shutdown on the same goroutine.
 	OnFatal func(reason string)
 	// Seed makes everything random repeatable: jitter and Context.Rand.
 	Seed uint64
@@ -51,22 +51,22 @@ type System struct {
 	props      *actor.Props // of every actor but roots
 	dispatcher actor.Dispatcher
 	guardian   *guardian
-	observer   func(path, event string) // of tests, which set it before the first actor
+	observer   func(path, event string) // of tests, set before the first actor
 
-	rings   *rings
+	lists   *lists
 	letters deadLetters
 
 	mu       sync.Mutex // guards the following
 	boxes    map[string]*Mailbox
-	orders   map[string]order  // spawns under way
-	numbers  map[string]uint64 // last incarnation of stopped Ordered children; bounded by the names in the code
+	spawning map[string]spawnRequest // by path
+	numbers  map[string]uint64       // last incarnation of stopped Ordered children; bounded by the names in the code
 	routines map[*routine]struct{}
 	closing  bool
 	empty    chan struct{} // closed when closing and neither actors nor goroutines are left
 }
 
-// order says what to make at a path.
-type order struct {
+// spawnRequest says what to make at a path. The mailbox fetches it in RegisterHandlers, because protoactor's Props are shared.
+type spawnRequest struct {
 	spec        Spec
 	incarnation uint64
 	barrier     bool
@@ -76,8 +76,8 @@ type order struct {
 func NewSystem(o Options) *System {
 	s := &System{
 		options: o, log: o.Logger, clock: o.Clock, dispatcher: actor.NewDefaultDispatcher(throughput),
-		boxes: map[string]*Mailbox{}, orders: map[string]order{}, numbers: map[string]uint64{}, routines: map[*routine]struct{}{},
-		rings: &rings{}, empty: make(chan struct{}),
+		boxes: map[string]*Mailbox{}, spawning: map[string]spawnRequest{}, numbers: map[string]uint64{}, routines: map[*routine]struct{}{},
+		lists: &lists{}, empty: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -85,6 +85,7 @@ func NewSystem(o Options) *System {
 	if s.clock == nil {
 		s.clock = RealClock()
 	}
+	// Mailboxes keep instants as nanoseconds since here, which take a third of the memory of a time.Time.
 	s.epoch = s.clock.Now()
 	s.background, s.cancel = context.WithCancel(context.Background())
 	s.guardian = &guardian{sys: s}
@@ -94,13 +95,13 @@ func NewSystem(o Options) *System {
 	return s
 }
 
-// newProps makes protoactor's properties. Children share one value: what differs between them is handed over by path in orders.
+// newProps makes protoactor's properties. All children share one value; what differs between them is in spawning.
 func (s *System) newProps(options ...actor.PropsOption) *actor.Props {
 	options = append(options, actor.WithMailbox(func() actor.Mailbox { return &Mailbox{sys: s} }), actor.WithDispatcher(s.dispatcher))
-	return actor.PropsFromProducer(func() actor.Actor { return &shell{sys: s} }, options...)
+	return actor.PropsFromProducer(func() actor.Actor { return &adapter{sys: s} }, options...)
 }
 
-// nanos is the age of the system. It is what instants in mailboxes are measured in.
+// nanos is the age of the system, the unit of instants in mailboxes.
 func (s *System) nanos() int64 {
 	if _, ok := s.clock.(realClock); ok {
 		return int64(time.Since(s.epoch)) // reads the monotonic clock only
@@ -108,11 +109,11 @@ func (s *System) nanos() int64 {
 	return int64(s.clock.Now().Sub(s.epoch))
 }
 
-// SpawnRoot starts a root actor; normally there is one. Its failures are answered by a restart, more than 20 in 10 s by Options.OnFatal.
+// SpawnRoot starts a root actor; normally there is one. A failure restarts it, more than 20 in 10 s call Options.OnFatal.
 func (s *System) SpawnRoot(name string, spec Spec) (*actor.PID, error) {
 	path := EscapeName(name)
 	props := s.newProps(actor.WithGuardian(s.guardian))
-	box, err := s.spawn(path, order{spec: spec}, func() (*actor.PID, error) { return s.proto.Root.SpawnNamed(props, path) })
+	box, err := s.spawn(path, spawnRequest{spec: spec}, func() (*actor.PID, error) { return s.proto.Root.SpawnNamed(props, path) })
 	if err != nil {
 		return nil, fmt.Errorf("spawn root %s: %w", name, err)
 	}
@@ -120,23 +121,23 @@ func (s *System) SpawnRoot(name string, spec Spec) (*actor.PID, error) {
 }
 
 // spawnChild starts a child of the actor of c.
-func (s *System) spawnChild(c *Context, name string, o order) (*Mailbox, error) {
+func (s *System) spawnChild(c *Context, name string, r spawnRequest) (*Mailbox, error) {
 	path := childPath(c, name)
 	if c.over() { // pitfall P1
 		return nil, fmt.Errorf("spawn %s: %w", path, ErrDown)
 	}
-	box, err := s.spawn(path, o, func() (*actor.PID, error) { return c.ac.SpawnNamed(s.props, EscapeName(name)) })
+	box, err := s.spawn(path, r, func() (*actor.PID, error) { return c.ac.SpawnNamed(s.props, EscapeName(name)) })
 	if err != nil {
 		return nil, fmt.Errorf("spawn %s: %w", path, err)
 	}
 	return box, nil
 }
 
-// spawn prepares what register needs and lets protoactor do the rest.
-func (s *System) spawn(path string, o order, spawn func() (*actor.PID, error)) (*Mailbox, error) {
+// spawn prepares what RegisterHandlers needs and lets protoactor make the actor.
+func (s *System) spawn(path string, r spawnRequest, spawn func() (*actor.PID, error)) (*Mailbox, error) {
 	s.mu.Lock()
 	_, exists := s.boxes[path]
-	_, underway := s.orders[path]
+	_, underway := s.spawning[path]
 	switch {
 	case s.closing:
 		s.mu.Unlock()
@@ -145,13 +146,14 @@ func (s *System) spawn(path string, o order, spawn func() (*actor.PID, error)) (
 		s.mu.Unlock()
 		return nil, ErrNameExists
 	}
-	o.incarnation = max(o.incarnation, s.numbers[path]+1)
-	s.orders[path] = o
+	r.incarnation = max(r.incarnation, s.numbers[path]+1)
+	s.spawning[path] = r
 	s.mu.Unlock()
+	// Without the lock: protoactor calls RegisterHandlers, which takes it.
 	pid, err := spawn()
-	if err != nil { // the name belongs to a process of somebody else
+	if err != nil { // the name belongs to a process of protoactor
 		s.mu.Lock()
-		delete(s.orders, path)
+		delete(s.spawning, path)
 		s.settle()
 		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %w", ErrNameExists, err)
@@ -159,19 +161,19 @@ func (s *System) spawn(path string, o order, spawn func() (*actor.PID, error)) (
 	return s.lookup(pid.GetId()), nil
 }
 
-// orderFor returns what the actor at a path is to be.
-func (s *System) orderFor(path string) order {
+// spawnRequest returns what to make at a path.
+func (s *System) spawnRequest(path string) spawnRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.orders[path]
+	return s.spawning[path]
 }
 
 // register makes the mailbox of a new actor known. A root actor that meets a shutdown is stopped at once; others are by their parents.
 func (s *System) register(b *Mailbox) {
 	s.mu.Lock()
-	delete(s.orders, b.Path())
+	delete(s.spawning, b.Path())
 	s.boxes[b.Path()] = b
-	late := s.closing && parentPath(b.Path()) == ""
+	late := s.closing && parentPath(b.Path()) == "" // Shutdown did not see it
 	s.mu.Unlock()
 	if late {
 		b.stop()
@@ -183,13 +185,13 @@ func (s *System) unregister(b *Mailbox) {
 	number, fixed := b.lastIncarnation()
 	s.mu.Lock()
 	delete(s.boxes, b.Path())
-	if fixed {
+	if fixed { // the numbers of an Ordered child go on when its supervisor is restarted
 		s.numbers[b.Path()] = number
 	}
 	s.settle()
 	unasked := !s.closing && parentPath(b.Path()) == ""
 	s.mu.Unlock()
-	if unasked { // pitfall P10: nobody would notice
+	if unasked { // pitfall P10: protoactor would not report it
 		s.guardian.fatal("root actor " + b.Path() + " has stopped")
 	}
 }
@@ -201,7 +203,7 @@ func (s *System) lookup(path string) *Mailbox {
 	return s.boxes[path]
 }
 
-// Send sends a message from outside of the actors. It never blocks and never fails; a message to nobody is counted as a dead letter. The
+// Send sends a message from outside of the actors. It never blocks and never fails; a message to no actor is counted as a dead letter. The
 // message must not be modified any more.
 func (s *System) Send(to *actor.PID, msg any) {
 	if to == nil { // protoactor would panic
@@ -219,9 +221,34 @@ func (s *System) PID(path string) *actor.PID {
 	return actor.NewPID(s.proto.Address(), path)
 }
 
-// observe tells a test what a supervisor does.
+// observe reports to a test what a supervisor does.
 func (s *System) observe(path, event string) {
 	if s.observer != nil {
 		s.observer(path, event)
 	}
+}
+
+// quietHandler passes on what protoactor logs from warnings upwards: it logs every failure and every dead letter at Info, and the runtime
+// reports them itself.
+type quietHandler struct{ slog.Handler }
+
+// Enabled satisfies slog.Handler.
+func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
+}
+
+// WithAttrs satisfies slog.Handler.
+func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return quietHandler{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup satisfies slog.Handler.
+func (h quietHandler) WithGroup(name string) slog.Handler {
+	return quietHandler{h.Handler.WithGroup(name)}
+}
+
+// quietLogging gives protoactor the logger of the System instead of its own on stderr.
+func quietLogging(log *slog.Logger) actor.ConfigOption {
+	quiet := slog.New(quietHandler{log.Handler()})
+	return actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet })
 }

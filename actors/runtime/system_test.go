@@ -69,7 +69,7 @@ func TestEscalationUpToTheRoot(t *testing.T) {
 	}
 }
 
-// TestSpawnRootErrors: names are taken once, and a system that is shut down takes nobody.
+// TestSpawnRootErrors: names are taken once, and a system that is shut down takes none.
 func TestSpawnRootErrors(t *testing.T) {
 	_, sys := simulated(t, 1, nil)
 	root(t, sys, "a", probeSpec(probe{}))
@@ -93,8 +93,7 @@ func TestSpawnRootErrors(t *testing.T) {
 	}
 }
 
-// TestKill: it goes through the mailbox, ahead of user messages, and is counted as a failure.
-// TestRestartIsAFailureOnOrder: whoever gets messages.Restart has a new incarnation, made by its supervisor, and loses nothing that waits.
+// TestRestartIsAFailureOnOrder: messages.Restart gives an actor a new incarnation, made by its supervisor, and loses no message that waits.
 func TestRestartIsAFailureOnOrder(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{}, nil)
@@ -109,6 +108,7 @@ func TestRestartIsAFailureOnOrder(t *testing.T) {
 	}
 }
 
+// TestKill: it goes through the mailbox, ahead of user messages, and is counted as a failure.
 func TestKill(t *testing.T) {
 	var j journal
 	sim, sys := troupe(t, &j, Policy{}, nil)
@@ -117,7 +117,7 @@ func TestKill(t *testing.T) {
 	if err := sys.Kill("sup/a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := sys.Kill("sup/a"); err != nil { // one incarnation dies once
+	if err := sys.Kill("sup/a"); err != nil { // one incarnation fails once
 		t.Fatal(err)
 	}
 	settle(t, sim)
@@ -127,7 +127,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("failures: %+v", f)
 	}
 	if err := sys.Kill("sup/nobody"); !errors.Is(err, ErrNoActor) {
-		t.Errorf("kill nobody: %v", err)
+		t.Errorf("kill no actor: %v", err)
 	}
 }
 
@@ -164,8 +164,8 @@ func TestFaultHookAtTheEnds(t *testing.T) {
 			if ends[phase] == "" || m.Path() != "sup/a" {
 				return
 			}
-			j.add("%s %d", ends[phase], m.plan())
-			if msg != nil || phase == Stopping || m.plan() == 2 {
+			j.add("%s %d", ends[phase], m.planned())
+			if msg != nil || phase == Stopping || m.planned() == 2 {
 				panic("injected")
 			}
 		}
@@ -182,7 +182,7 @@ func TestFaultHookAtTheEnds(t *testing.T) {
 	}
 }
 
-// TestNetworkHook: a message is lost, arrives twice, or late and so overtaken; what an actor tells itself does not travel.
+// TestNetworkHook: a message is lost, arrives twice, or late and so overtaken; what an actor posts to itself does not pass the hook.
 func TestNetworkHook(t *testing.T) {
 	var j journal
 	fates := map[int][]time.Duration{1: nil, 2: {0, 0}, 3: {time.Second}, 4: {0}}

@@ -135,7 +135,7 @@ func (l *Live) worsened(a *active) string {
 // pardon lets an actor that this fault has put into quarantine try again.
 func (l *Live) pardon(a *active) {
 	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined && (a.Kind == CrashLoop || a.Kind == Panic) {
-		_ = l.system.Pardon(a.path)
+		_ = l.system.ResetBackoff(a.path)
 	}
 }
 

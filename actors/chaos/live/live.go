@@ -287,7 +287,7 @@ func (l *Live) end(a *active, by string) {
 		l.disarm(a.armed)
 	}
 	if a.Kind == CrashLoop || a.Kind == Panic {
-		_ = l.system.Pardon(a.path) // it may be gone
+		_ = l.system.ResetBackoff(a.path) // it may be gone
 	}
 	a.record.Ended, a.record.EndedBy, a.record.State, a.record.Struck = time.Now(), by, StateRecovering, a.struck.Load()
 	close(a.ended)

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -32,10 +34,39 @@ func TestDelayDoublesUpToTheCap(t *testing.T) {
 	p := Policy{BackoffMin: time.Millisecond, BackoffMax: 500 * time.Millisecond}
 	var got []time.Duration
 	for n := 1; n <= 12; n++ {
-		got = append(got, p.delay(n, rand.New(rand.NewPCG(1, 1)))/time.Millisecond)
+		got = append(got, p.backoff().Delay(n, rand.New(rand.NewPCG(1, 1)))/time.Millisecond)
 	}
 	if want := []time.Duration{1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 500}; !slices.Equal(got, want) {
 		t.Errorf("delays in ms: %v", got)
+	}
+}
+
+// TestBackoffByName: the same name and try give the same delay, different ones do not retry at the same instant, and no try is too many.
+func TestBackoffByName(t *testing.T) {
+	b := Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0.2}
+	instants := map[time.Duration]bool{}
+	for i := range 1000 {
+		name := fmt.Sprint("default/svc-", i)
+		for tries, want := range []time.Duration{1, 1, 2, 4, 8, 16, 30, 30} {
+			d := b.DelayFor(name, tries)
+			if want *= time.Second; d < want*8/10 || d > want*12/10 || d != b.DelayFor(name, tries) {
+				t.Fatalf("%s, try %d: %v", name, tries, d)
+			}
+			if tries == 1 {
+				instants[d.Truncate(time.Millisecond)] = true
+			}
+		}
+	}
+	if len(instants) < 300 { // of 400 ms
+		t.Errorf("1000 names retry at %d instants", len(instants))
+	}
+	for tries, want := range map[int]time.Duration{-1: time.Second, 0: time.Second, 2: 1500 * time.Millisecond, math.MaxInt: time.Hour} {
+		if d := (Backoff{Min: time.Second, Max: time.Hour, Factor: 1.5}).DelayFor("x", tries); d != want {
+			t.Errorf("try %d: %v, want %v", tries, d, want)
+		}
+	}
+	if d := (Backoff{Min: time.Minute, Max: time.Second}).DelayFor("x", 5); d != time.Minute {
+		t.Errorf("a cap below the first delay: %v", d)
 	}
 }
 
@@ -48,7 +79,7 @@ func TestDelayIsBounded(t *testing.T) {
 			Jitter:     rapid.Float64Range(0, 0.9).Draw(t, "jitter"),
 		}.withDefaults(10, time.Second)
 		n := rapid.IntRange(1, 1000).Draw(t, "n")
-		d := p.delay(n, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
+		d := p.backoff().Delay(n, rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)))
 		low := time.Duration(float64(p.BackoffMin) * (1 - p.Jitter))
 		high := time.Duration(float64(p.BackoffMax)*(1+p.Jitter)) + 1
 		if d < low-1 || d > high {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestCensus: a system counts its actors, their goroutines and who asks them, and has nothing left in the end.
-func TestCensus(t *testing.T) {
+// TestStatistics: a system counts its actors, their goroutines and the pending calls of Ask, and has nothing left in the end.
+func TestStatistics(t *testing.T) {
 	sys := NewSystem(Options{})
-	empty := sys.Census()
+	empty := sys.Statistics()
 	if empty.Actors != 0 || empty.Spawning != 0 || empty.Goroutines != 0 {
 		t.Errorf("before the first actor: %+v", empty)
 	}
@@ -18,7 +18,7 @@ func TestCensus(t *testing.T) {
 		receive: func(*Context, any) { close(asked) }, // and never answers
 	})
 	root(t, sys, "root", Ordered("root", []Child{{Name: "a", Spec: child}}, Policy{}))
-	eventually(t, "the goroutine runs", func() bool { return sys.Census().Goroutines == 1 })
+	eventually(t, "the goroutine runs", func() bool { return sys.Statistics().Goroutines == 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error)
 	go func() {
@@ -26,20 +26,20 @@ func TestCensus(t *testing.T) {
 		answered <- err
 	}()
 	<-asked
-	if c := sys.Census(); c.Actors != 2 || c.Spawning != 0 || c.Processes != empty.Processes+3 {
+	if c := sys.Statistics(); c.Actors != 2 || c.Spawning != 0 || c.Processes != empty.Processes+3 {
 		t.Errorf("at work: %+v, before %+v", c, empty)
 	}
 	cancel()
 	if err := <-answered; err == nil {
-		t.Error("nobody has answered")
+		t.Error("an answer without an actor that replies")
 	}
-	if c := sys.Census(); c.Processes != empty.Processes+2 {
+	if c := sys.Statistics(); c.Processes != empty.Processes+2 {
 		t.Errorf("after the question: %+v, before %+v", c, empty)
 	}
 	if err := sys.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c := sys.Census(); c != empty {
+	if c := sys.Statistics(); c != empty {
 		t.Errorf("in the end: %+v, before %+v", c, empty)
 	}
 }

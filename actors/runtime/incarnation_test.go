@@ -80,7 +80,7 @@ func TestNothingOfADeadIncarnationArrives(t *testing.T) {
 	p.stop = func(c *Context) {
 		c.After(0, &work{4})
 		c.Post()(&work{5})
-		c.Send(c.Self(), &work{6}) // like from anybody else: it waits for the next incarnation
+		c.Send(c.Self(), &work{6}) // like from any other sender: it waits for the next incarnation
 	}
 	root(t, sys, "a", probeSpec(p))
 	settle(t, sim)
