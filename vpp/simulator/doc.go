@@ -32,14 +32,18 @@
 //
 // # Layout
 //
-// transport.go, frame.go, handshake.go and dispatch.go move frames;
-// messages.go and measure.go know the wire format; api_*.go hold one message
-// family each and register their handlers in a table, which is where a new
-// family is added; the model is in interfaces.go, fib.go, fibsource.go,
-// neighbors.go, nat44*.go, affinity.go, sessions.go and acl.go; path_*.go are
-// the graph nodes of the packet oracle. stats.go and statsegment.go serve the
-// statistics socket. Of CNAT there is only what kills VPP (cnat.go). faults.go
-// disturbs the API, foreign.go is another client of the same VPP.
+// Arrows point down only:
+//
+//	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
+//	handlers    requests of the binary API, executed on the model
+//	model       one incarnation: network and plugins, and the graph that a packet takes
+//	nat, acl    plugins
+//	vnet        interfaces, addresses, neighbours, feature arcs, return codes
+//	fib         forwarding tables and sources of routes
+//	wire        frames, message table, encoding; stats: the statistics segment
+//	packet      packets and verdicts; pool: VPP's allocator
+//
+// Of CNAT there is only what kills VPP (handlers/cnat.go).
 //
 // # Shutdown
 //
