@@ -96,7 +96,7 @@ func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	return err
 }
 
-// optional forgives a VPP that does not have a message.
+// optional drops the error of a VPP that does not have a message.
 func optional(err error) error {
 	if errors.Is(err, link.ErrUnsupported) {
 		return nil

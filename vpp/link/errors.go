@@ -32,8 +32,8 @@ var (
 	ErrRunning = errors.New("link is already running")
 )
 
-// Classes of errors. They say what a caller has to do about an error whose details it does not know: the errors of the packages that render into
-// VPP wrap at most one of them (see Classified), so that a table of classes needs no names of theirs. An error of no class concerns the one request and
+// Classes of errors. A class tells a caller how to recover without knowing the details: the errors of the renderers wrap at most one class (see
+// Classified), so that the caller needs none of their names. An error of no class concerns the one request and
 // is worth another attempt later.
 var (
 	// ErrStale means that VPP holds something else than the caller believes about the object of the request: read that object again before the

@@ -105,7 +105,7 @@ func (r *runner) once(ctx context.Context) time.Duration {
 	case ctx.Err() != nil && err != nil:
 		return 0
 	case errors.Is(err, fs.ErrNotExist):
-		// VPP has never run here, or is being started: not a failure, look again soon.
+		// VPP is not started yet, which is not a failure.
 		r.down(fmt.Sprintf("waiting for VPP: %v", err))
 		r.pause.Reset()
 		return r.link.cfg.PollInterval

@@ -76,8 +76,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestOverflowingWeights: a sum above 255 wraps; whoever is beyond the wrap
-// gets nothing.
+// TestOverflowingWeights: a sum above 255 wraps; backends beyond the wrap
+// get no sessions.
 func TestOverflowingWeights(t *testing.T) {
 	r := newRig(t)
 	r.ok(lb(at(vip, 80), selfTwice, 200, at(backendA, 8080), at(backendB, 8080)))

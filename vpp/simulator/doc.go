@@ -10,11 +10,11 @@
 // packet oracle (VPP.Send, VPP.Reply) pushes packets through the same state
 // and answers "where does this packet go, and translated how?".
 //
-// # Who may call it
+// # Use
 //
-// Anybody who needs a VPP and has none: the tests of the other rooms under
-// vpp, the demo, the simulator command, and without its socket the simulation
-// of the whole agent (vpp/virtual). It knows nothing about Kubernetes,
+// It takes the place of VPP in the tests of the other packages of vpp, in the
+// demo and the simulator command, and without its socket in the simulation of
+// the whole agent (vpp/virtual). It knows nothing about Kubernetes,
 // actors or the agent. Clients talk to it with GoVPP (or anything else that
 // speaks the protocol) over the socket; tests and demos build a topology and
 // look inside through the Go API of VPP. All exported methods are safe for

@@ -107,8 +107,8 @@ func TestBestSourceForwards(t *testing.T) {
 	send(Delivered)
 }
 
-// TestRouteOfNoSource: VPP reads memory that is not its own; whatever comes of
-// that, nobody should do it.
+// TestRouteOfNoSource: VPP reads beyond its table, so the simulated one
+// always dies.
 func TestRouteOfNoSource(t *testing.T) {
 	r := bareRig(t, Options{})
 	remove := sourcedRoute(t, 99, "10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_DROP)

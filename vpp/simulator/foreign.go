@@ -17,7 +17,7 @@ import (
 
 // Exec executes a request as if another client had sent it and returns what
 // it was answered. It does not count and is not subject to faults: the way to
-// let somebody else change VPP under the nose of the client under test.
+// change VPP behind the client under test.
 func (v *VPP) Exec(req api.Message) ([]api.Message, error) {
 	m := v.catalog.Named(req.GetMessageName())
 	if m == nil || !m.Request {
@@ -49,13 +49,13 @@ type Backend struct {
 	Weight uint8
 }
 
-// ForeignRow is a load-balancing mapping that somebody else than the client
-// under test puts into VPP.
+// ForeignRow is a load-balancing mapping that another client than the one
+// under test adds to VPP.
 type ForeignRow struct {
 	// VIP and Proto are the key of the row.
 	VIP   netip.AddrPort
 	Proto uint8
-	// Tag marks the owner; empty for an owner who does not mark.
+	// Tag marks the owner; empty for an owner without tags.
 	Tag string
 	// TwiceNAT and SelfTwiceNAT are the flags of the row; OUT2IN_ONLY is
 	// always set.
@@ -87,7 +87,7 @@ func (v *VPP) ForeignAdd(row ForeignRow) (retval int32, err error) {
 	return retval, err
 }
 
-// ForeignRemove deletes a row of any type, whoever owns it, and returns VPP's
+// ForeignRemove deletes a row of any type and owner, and returns VPP's
 // return code.
 func (v *VPP) ForeignRemove(vip netip.AddrPort, proto uint8) (retval int32, err error) {
 	err = v.with(func(m *model.Model) error {

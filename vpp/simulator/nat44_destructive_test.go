@@ -331,7 +331,7 @@ func TestRemovingTheLastRolesExpiresSessions(t *testing.T) {
 	}
 }
 
-// TestReceiveEntries: who puts external addresses into the FIB, and who does
+// TestReceiveEntries: what puts external addresses into the FIB, and what does
 // not take them back.
 func TestReceiveEntries(t *testing.T) {
 	r := newRig(t)

@@ -12,7 +12,7 @@ type (
 	Packet = packet.Packet
 	// Verdict is the answer of the packet oracle.
 	Verdict = packet.Verdict
-	// Action is what became of a packet.
+	// Action is the fate of a packet.
 	Action = packet.Action
 	// TCPFlags are TCP header flags.
 	TCPFlags = packet.TCPFlags
@@ -43,7 +43,7 @@ const (
 	Died      = packet.Died
 )
 
-// Send pushes a packet through VPP and tells what becomes of it. Sessions that
+// Send passes a packet through VPP and returns its fate. Sessions that
 // it creates stay until they are ended or time out. Neighbours count as
 // resolved, and the TTL is large. A crashed VPP drops everything.
 func (v *VPP) Send(p Packet) Verdict {

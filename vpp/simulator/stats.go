@@ -26,7 +26,7 @@ const (
 // (update-interval in the section statseg of startup.conf).
 const heartbeatInterval = 10
 
-// statServer hands the statistics of one incarnation to whoever connects.
+// statServer hands the statistics of one incarnation to its clients.
 type statServer struct {
 	listener *net.UnixListener
 	segment  *stats.Segment
@@ -100,13 +100,13 @@ func (v *VPP) bindStats(path string) error {
 }
 
 // acceptStats hands out the segment until the listener is closed. As VPP it
-// serves one client at a time, and nobody while it hangs.
+// serves one client at a time, and none while it hangs.
 func (v *VPP) acceptStats(s *statServer) {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) && v.ctx.Err() == nil {
-				v.log.Error("accept of a statistics client failed", "err", err)
+				v.log.Error("cannot accept a statistics client", "err", err)
 			}
 			return
 		}
@@ -143,7 +143,7 @@ func (v *VPP) handOut(conn *net.UnixConn, s *statServer) {
 	}
 	v.updateStats(v.inc.model)
 	if _, _, err := conn.WriteMsgUnix(nil, syscall.UnixRights(int(s.segment.File.Fd())), nil); err != nil {
-		v.log.Debug("statistics client gone", "err", err)
+		v.log.Debug("statistics client disconnected", "err", err)
 	}
 }
 

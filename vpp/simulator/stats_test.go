@@ -99,7 +99,7 @@ func TestStatsFollowTheSessions(t *testing.T) {
 	}
 }
 
-// TestStatsDirectoryChangesWithInterfaces: whoever has read entries before
+// TestStatsDirectoryChangesWithInterfaces: a client that has read entries before
 // learns that they are stale, and reads them anew.
 func TestStatsDirectoryChangesWithInterfaces(t *testing.T) {
 	r := newRig(t)

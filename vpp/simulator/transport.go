@@ -47,7 +47,7 @@ func (v *VPP) accept(ln *net.UnixListener) {
 			if errors.Is(err, net.ErrClosed) || v.ctx.Err() != nil {
 				return
 			}
-			v.log.Error("accept failed", "err", err)
+			v.log.Error("cannot accept a client", "err", err)
 			return
 		}
 		if !v.admit(conn, ln) {
@@ -86,7 +86,7 @@ func (c *client) readLoop() {
 		payload, err := frames.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				c.vpp.log.Debug("client connection broken", "client", c.index, "err", err)
+				c.vpp.log.Debug("connection of a client broke", "client", c.index, "err", err)
 			}
 			break
 		}
@@ -144,12 +144,12 @@ func (c *client) send(msg api.Message, context uint32) bool {
 	}
 	out, err := m.AppendFrame(c.out, msg, c.inc.ids.Of(m.Name), context)
 	if err != nil {
-		c.vpp.log.Error("reply lost", "err", err)
+		c.vpp.log.Error("cannot encode a reply, dropping it", "err", err)
 		return true
 	}
 	c.out = out
 	if len(c.out) > maxBacklog {
-		c.vpp.log.Error("client does not read its replies", "client", c.index)
+		c.vpp.log.Error("closing the connection of a client that does not read its replies", "client", c.index)
 		c.out = nil
 		c.closing = true
 		close(c.gone)
@@ -279,7 +279,7 @@ func (c *client) pause(d time.Duration) bool {
 func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byte, fault Fault) bool {
 	target := c
 	if m.Body == 10 {
-		// Replies go to the client that the request names, whoever sent it.
+		// Replies go to the client that the request names, not to its sender.
 		target = v.clients[binary.BigEndian.Uint32(payload[2:6])]
 	}
 	class := v.handlers[m.Name].Class
@@ -296,7 +296,7 @@ func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byt
 		context = binary.BigEndian.Uint32(payload[m.Context:])
 	}
 	call := handlers.NewCall(c.inc.model, c.inc.pid, target.index, func(reply api.Message) {
-		v.updateStats(c.inc.model) // whoever has the reply finds what it says in the statistics
+		v.updateStats(c.inc.model) // a client that has the reply must find its effect in the statistics
 		v.counters.result(m, reply)
 		switch {
 		case fault.Swallow:

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// VPP is a simulated VPP process together with whoever restarts it. It
-// survives its own crashes: an incarnation is one life of the process.
+// VPP is a simulated VPP process together with its supervisor. It survives its
+// own crashes: an incarnation is one run of the process.
 type VPP struct {
 	opts     Options
 	log      *slog.Logger
@@ -47,7 +47,7 @@ type VPP struct {
 	faults []*armedFault
 }
 
-// incarnation is one life of the VPP process: what a crash destroys.
+// incarnation is one run of the VPP process: the state that a crash destroys.
 type incarnation struct {
 	number uint64
 	pid    uint32
@@ -228,7 +228,7 @@ func (v *VPP) restartLater() {
 	case <-timer.C:
 	}
 	if err := v.start(false); err != nil && v.ctx.Err() == nil {
-		v.log.Error("simulated vpp does not come back", "err", err)
+		v.log.Error("cannot restart the simulated vpp", "err", err)
 	}
 }
 
@@ -275,7 +275,7 @@ func (v *VPP) Alive() bool {
 	return v.inc != nil
 }
 
-// Incarnation returns the number of the current life of VPP, counted from 1,
+// Incarnation returns the number of the current incarnation of VPP, counted from 1,
 // or 0 while it is down.
 func (v *VPP) Incarnation() uint64 {
 	v.mu.Lock()
@@ -314,8 +314,8 @@ func (v *VPP) with(fn func(*model.Model) error) error {
 	return err
 }
 
-// afterwards does what has to happen after every change of the model: publish
-// its events, or bury it. mu is held.
+// afterwards follows every change of the model: it publishes the events, or
+// ends the incarnation if the change killed VPP. mu is held.
 func (v *VPP) afterwards(m *model.Model) {
 	if m.Cause != "" {
 		v.crash(m.Cause)

@@ -66,7 +66,7 @@ func dialWire(t *testing.T, v *VPP) *rawClient {
 	return w
 }
 
-// frame encodes a request with garbage in the parts of the header that nobody
+// frame encodes a request with garbage in the parts of the header that no receiver
 // reads.
 func (w *rawClient) frame(msg api.Message, context uint32) []byte {
 	w.t.Helper()

@@ -18,7 +18,7 @@ func TestSourcesRunOut(t *testing.T) {
 	}
 }
 
-// TestSourcesAreOrdered: priorities decide, then who was there first; no two
+// TestSourcesAreOrdered: priorities decide, then the order of registration; no two
 // sources are alike.
 func TestSourcesAreOrdered(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

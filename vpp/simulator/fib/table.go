@@ -54,7 +54,7 @@ type Route struct {
 
 // Entry is a prefix with everything its sources say; the first one counts.
 type Entry struct {
-	Prefix netip.Prefix // with the host bits of the first one who named it
+	Prefix netip.Prefix // with the host bits of the first request for it
 	routes []Route
 	Stats  uint32
 }

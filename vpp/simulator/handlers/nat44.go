@@ -214,7 +214,7 @@ func natOutputInterface(c *Call, req *nat44_ed.Nat44EdAddDelOutputInterface) {
 }
 
 // natOutputInterfaceGet answers in pages of pageSize. For an empty set the
-// cursor of the reply is memory that nobody wrote: 0 here.
+// cursor of the reply is uninitialised memory: 0 here.
 func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 	out := &c.NAT.Output
 	if out.Len() == 0 {

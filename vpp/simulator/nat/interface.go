@@ -122,7 +122,7 @@ func (n *Plugin) AddOutput(swIf uint32) int32 {
 	return vnet.RetOK
 }
 
-// DelOutput ends addOutput.
+// DelOutput ends AddOutput.
 func (n *Plugin) DelOutput(swIf uint32) int32 {
 	if !n.Enabled {
 		return vnet.RetUnsupported

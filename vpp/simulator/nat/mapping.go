@@ -32,7 +32,7 @@ type Mapping struct {
 	Local    netip.AddrPort // 0.0.0.0:0 for load balancing
 	External netip.AddrPort
 	Proto    uint8
-	pool     netip.Addr // twice-nat address of mapExact
+	pool     netip.Addr // twice-nat address of MapExact
 	Vrf, fib uint32     // 0 for load balancing and identity
 	Tag      string
 	Affinity uint32              // seconds

@@ -26,7 +26,7 @@ type Plugin struct {
 	insideVRF  uint32
 	insideFIB  uint32
 	outsideFIB uint32
-	limits     []uint32 // session limit per FIB index; see setSessionLimit
+	limits     []uint32 // session limit per FIB index; see SetSessionLimit
 	PerThread  uint32   // session limit of the enable call
 
 	Pool      []*Address // addresses for dynamic translations

@@ -49,14 +49,14 @@ type Packet struct {
 	// EchoReply makes an ICMP packet an echo reply instead of a request.
 	EchoReply bool
 
-	// ID is carried through unchanged, for the caller's bookkeeping.
+	// ID is carried through unchanged, for the use of the caller.
 	ID uint64
 
 	// Length counts for the byte counters of the session only.
 	Length int
 }
 
-// Action is what became of a packet.
+// Action is the fate of a packet.
 type Action uint8
 
 // The fates of a packet.

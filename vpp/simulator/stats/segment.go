@@ -59,7 +59,7 @@ type Segment struct {
 }
 
 // NewSegment makes a segment without entries. The file has no name; it
-// lives as long as somebody has it open or mapped.
+// lives as long as a process has it open or mapped.
 func NewSegment() (*Segment, error) {
 	file, err := os.CreateTemp("", "stat-segment-")
 	if err != nil {
@@ -79,8 +79,8 @@ func NewSegment() (*Segment, error) {
 	return s, nil
 }
 
-// Close gives the memory back. Whoever has mapped it goes on reading what was
-// there last, as after a crash of VPP.
+// Close releases the memory. A client that has mapped it keeps reading the last
+// content, as after a crash of VPP.
 func (s *Segment) Close() {
 	_ = syscall.Munmap(s.mem)
 	_ = s.File.Close()

@@ -44,7 +44,7 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 
 // hop is where the FIB sends a packet.
 type hop struct {
-	Kind    fib.Kind // pathNextHop, pathLocal, pathDrop, pathUnreach or pathProhibit
+	Kind    fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
 	SwIf    uint32
 	NextHop netip.Addr
 	Reason  string

@@ -59,8 +59,8 @@ func NewNetwork(clock func() time.Time) *Network {
 // Watch tells a plugin of all later changes, after those that watch already.
 func (m *Network) Watch(w Watcher) { m.watchers = append(m.watchers, w) }
 
-// Die marks VPP as dead. The caller returns at once; the incarnation is buried
-// when the current request or packet is over.
+// Die marks VPP as dead. The caller returns at once; the incarnation ends
+// after the current request or packet.
 func (m *Network) Die(cause string) {
 	if m.Cause == "" {
 		m.Cause = cause
