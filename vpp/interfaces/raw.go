@@ -70,6 +70,11 @@ func (t Target) leads() bool {
 	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
 }
 
+// equal compares two targets.
+func (t Target) equal(other Target) bool {
+	return t.Prefix == other.Prefix && slices.Equal(t.Interfaces, other.Interfaces)
+}
+
 // addresses returns every address that has to be looked up, in a fixed order.
 func (in *Input) addresses() []netip.Addr {
 	seen := map[netip.Addr]bool{}
