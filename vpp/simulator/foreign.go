@@ -98,12 +98,12 @@ func (v *VPP) ForeignRemove(vip netip.AddrPort, proto uint8) (retval int32, err 
 		case mp.Flags.Has(nat.MapLB):
 			retval = m.NAT.DelLB(vip, proto, mp.Flags)
 		default:
-			vrf := mp.Vrf
+			vrf := mp.VRF
 			for _, l := range mp.Locals.All {
-				vrf = l.Vrf
+				vrf = l.VRF
 			}
 			retval = m.NAT.DelStatic(nat.Request{
-				Local: mp.Local, External: vip, Proto: proto, Vrf: vrf, Flags: mp.Flags,
+				Local: mp.Local, External: vip, Proto: proto, VRF: vrf, Flags: mp.Flags,
 			})
 		}
 		return nil

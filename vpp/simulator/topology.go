@@ -206,7 +206,7 @@ func addRoute(m *model.Model, r Route) error {
 func (v *VPP) DelRoute(tableID uint32, prefix netip.Prefix) error {
 	return v.with(func(m *model.Model) error {
 		fam := vnet.Family(prefix.Addr())
-		table, ok := m.FibIndex(fam, tableID)
+		table, ok := m.FIBIndex(fam, tableID)
 		if !ok {
 			return fmt.Errorf("delete route %s: no table %d", prefix, tableID)
 		}

@@ -4,7 +4,7 @@ import "slices"
 
 // Registration is one source of routes that VPP knows.
 type Registration struct {
-	Id    Source
+	ID    Source
 	Name  string
 	Class uint8 // priority as it was asked for: lower wins
 	slot  uint8 // how many sources of this class were there before
@@ -65,14 +65,14 @@ func (s *Sources) Add(name string, class uint8) Source {
 	if len(s.All) > lastSource {
 		return 0
 	}
-	reg := Registration{Id: Source(len(s.All)), Name: name, Class: class}
+	reg := Registration{ID: Source(len(s.All)), Name: name, Class: class}
 	for _, other := range s.All {
 		if other.Class == class {
 			reg.slot++
 		}
 	}
 	s.All = append(s.All, reg)
-	return reg.Id
+	return reg.ID
 }
 
 // Known reports whether there is such a source.

@@ -27,10 +27,10 @@ func TestSourcesAreOrdered(t *testing.T) {
 			s.Add("x", rapid.SampledFrom([]uint8{0, 0x80, 0xd0, 0xff}).Draw(t, "priority"))
 		}
 		order := slices.Clone(s.All)
-		slices.SortFunc(order, func(a, b Registration) int { return s.compare(a.Id, b.Id) })
+		slices.SortFunc(order, func(a, b Registration) int { return s.compare(a.ID, b.ID) })
 		for i := 1; i < len(order); i++ {
 			a, b := order[i-1], order[i]
-			if s.compare(a.Id, b.Id) == 0 || a.Class > b.Class || a.Class == b.Class && a.Id > b.Id {
+			if s.compare(a.ID, b.ID) == 0 || a.Class > b.Class || a.Class == b.Class && a.ID > b.ID {
 				t.Fatalf("%+v before %+v", a, b)
 			}
 		}

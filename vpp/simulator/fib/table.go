@@ -64,7 +64,7 @@ func (e *Entry) Best() Route { return e.routes[0] }
 
 // Table is one routing table (VRF) of one address family.
 type Table struct {
-	Id      uint32
+	ID      uint32
 	Name    string
 	ip6     bool
 	ByAPI   bool // created explicitly: stays until deleted explicitly
@@ -76,7 +76,7 @@ type Table struct {
 
 // NewTable returns a table with VPP's built-in entries.
 func NewTable(id uint32, ip6 bool, sources *Sources) *Table {
-	t := &Table{Id: id, ip6: ip6, sources: sources, entries: make(map[netip.Prefix]*Entry)}
+	t := &Table{ID: id, ip6: ip6, sources: sources, entries: make(map[netip.Prefix]*Entry)}
 	drop := []Path{{Kind: Drop, SwIf: pool.None, Weight: 1}}
 	if ip6 {
 		t.Set(netip.MustParsePrefix("::/0"), SourceDefault, drop)

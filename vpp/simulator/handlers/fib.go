@@ -15,6 +15,6 @@ func fibSourceAdd(c *Call, req *fib.FibSourceAdd) {
 
 func fibSourceDump(c *Call, _ *fib.FibSourceDump) {
 	for _, s := range c.Sources.All {
-		c.Reply(&fib.FibSourceDetails{Src: fib.FibSource{Priority: s.Class, ID: uint8(s.Id), Name: s.Name}})
+		c.Reply(&fib.FibSourceDetails{Src: fib.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
 	}
 }

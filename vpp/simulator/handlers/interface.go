@@ -166,7 +166,7 @@ func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
 		fam := wire.FamilyBit(req.IsIPv6)
-		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].Id
+		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
 	}
 	c.Reply(reply)
 }

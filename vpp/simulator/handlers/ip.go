@@ -58,7 +58,7 @@ func ipTableDump(c *Call, _ *ip.IPTableDump) {
 	for fam, tables := range c.Tables {
 		for _, t := range tables {
 			if t != nil {
-				c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.Id, IsIP6: fam == 1, Name: t.Name}})
+				c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func (c *Call) changeTable(req ip.IPTable, add bool) {
 		t.ByAPI, t.Name = true, req.Name
 		return
 	}
-	index, ok := c.FibIndex(fam, req.TableID)
+	index, ok := c.FIBIndex(fam, req.TableID)
 	if !ok || index == 0 {
 		return
 	}
@@ -127,7 +127,7 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 // source. The simulated one always dies.
 func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
 	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
-	index, ok := c.FibIndex(fam, route.TableID)
+	index, ok := c.FIBIndex(fam, route.TableID)
 	if !ok {
 		return 0, vnet.RetNoSuchFIB
 	}
@@ -216,7 +216,7 @@ func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path fib.Path) (fi
 		}
 		return path, vnet.RetOK
 	}
-	table, ok := c.FibIndex(fam, p.TableID)
+	table, ok := c.FIBIndex(fam, p.TableID)
 	if !ok {
 		return path, vnet.RetNoSuchFIB
 	}
@@ -239,7 +239,7 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 	if p.Kind == fib.Recursive || p.Kind == fib.Lookup {
 		out.SwIfIndex = pool.None
 		if t := c.Tables[fam][p.FIB]; t != nil {
-			out.TableID = t.Id
+			out.TableID = t.ID
 		}
 	}
 	if p.NextHop.IsValid() {
@@ -263,7 +263,7 @@ func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
 // encodeRoute encodes an entry for a client.
 func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
 	route := ip.IPRouteV2{
-		TableID:    t.Id,
+		TableID:    t.ID,
 		StatsIndex: e.Stats,
 		Prefix:     wire.ToPrefix(e.Prefix),
 		Src:        uint8(e.Best().Source),
@@ -283,7 +283,7 @@ func withoutSource(r ip.IPRouteV2) ip.IPRoute {
 // findRoute looks up a prefix, exactly or by longest match.
 func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRouteV2, int32) {
 	fam := wire.FamilyBit(p.Address.Af == ip_types.ADDRESS_IP6)
-	index, ok := c.FibIndex(fam, tableID)
+	index, ok := c.FIBIndex(fam, tableID)
 	if !ok {
 		return ip.IPRouteV2{}, vnet.RetNoSuchFIB
 	}
@@ -324,7 +324,7 @@ func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
 // used because this source says so: what a better one hides is not visited.
 func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRouteV2)) {
 	fam := wire.FamilyBit(table.IsIP6)
-	index, ok := c.FibIndex(fam, table.TableID)
+	index, ok := c.FIBIndex(fam, table.TableID)
 	if !ok {
 		return
 	}

@@ -60,7 +60,7 @@ func natForwarding(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
 
 func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
 	c.NAT.Timeouts = nat.Timeouts{
-		Udp: req.UDP, TcpEstablished: req.TCPEstablished, TcpTransitory: req.TCPTransitory, Icmp: req.ICMP,
+		UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
 	}
 	c.Reply(&nat44_ed.NatSetTimeoutsReply{})
 }
@@ -70,15 +70,15 @@ func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 }
 
 func natSetMssClamping(c *Call, req *nat44_ed.NatSetMssClamping) {
-	c.NAT.Mss = 0
+	c.NAT.MSS = 0
 	if req.Enable {
-		c.NAT.Mss = req.MssValue
+		c.NAT.MSS = req.MssValue
 	}
 	c.Reply(&nat44_ed.NatSetMssClampingReply{})
 }
 
 func natGetMssClamping(c *Call, _ *nat44_ed.NatGetMssClamping) {
-	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.Mss, Enable: c.NAT.Mss != 0})
+	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.MSS, Enable: c.NAT.MSS != 0})
 }
 
 func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
@@ -140,10 +140,10 @@ func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
 		TranslationBuckets: buckets(n.PerThread),
 		ForwardingEnabled:  n.Forwarding,
 		Timeouts: nat_types.NatTimeouts{
-			UDP:            n.Timeouts.Udp,
-			TCPEstablished: n.Timeouts.TcpEstablished,
-			TCPTransitory:  n.Timeouts.TcpTransitory,
-			ICMP:           n.Timeouts.Icmp,
+			UDP:            n.Timeouts.UDP,
+			TCPEstablished: n.Timeouts.TCPEstablished,
+			TCPTransitory:  n.Timeouts.TCPTransitory,
+			ICMP:           n.Timeouts.ICMP,
 		},
 		Flags: nat44_ed.NAT44_IS_ENDPOINT_DEPENDENT,
 	})
@@ -250,8 +250,8 @@ func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
 func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
 		vrf := pool.None
-		if t := c.Table4(a.Fib); t != nil {
-			vrf = t.Id
+		if t := c.Table4(a.FIB); t != nil {
+			vrf = t.ID
 		}
 		c.Reply(&nat44_ed.Nat44AddressDetails{IPAddress: wire.ToIP4(a.Addr), Flags: flags, VrfID: vrf})
 	}

@@ -53,7 +53,7 @@ func natLBMapping(c *Call, req *nat44_ed.Nat44AddDelLbStaticMapping) {
 
 // decodeLocal decodes a backend.
 func decodeLocal(l nat44_ed.Nat44LbAddrPort) nat.Backend {
-	return nat.Backend{At: endpoint(l.Addr, l.Port), Probability: l.Probability, Vrf: l.VrfID}
+	return nat.Backend{At: endpoint(l.Addr, l.Port), Probability: l.Probability, VRF: l.VrfID}
 }
 
 func natLBLocal(c *Call, req *nat44_ed.Nat44LbStaticMappingAddDelLocal) {
@@ -84,7 +84,7 @@ func natLBDump(c *Call, _ *nat44_ed.Nat44LbStaticMappingDump) {
 		}
 		for _, l := range mp.Locals.All {
 			details.Locals = append(details.Locals, nat44_ed.Nat44LbAddrPort{
-				Addr: wire.ToIP4(l.At.Addr()), Port: l.At.Port(), Probability: l.Probability, VrfID: l.Vrf,
+				Addr: wire.ToIP4(l.At.Addr()), Port: l.At.Port(), Probability: l.Probability, VrfID: l.VRF,
 			})
 		}
 		c.Reply(details)

@@ -59,7 +59,7 @@ func natStaticMapping(c *Call, req *nat44_ed.Nat44AddDelStaticMapping) {
 		Local:    endpoint(req.LocalIPAddress, req.LocalPort),
 		External: endpoint(req.ExternalIPAddress, req.ExternalPort),
 		Proto:    req.Protocol,
-		Vrf:      req.VrfID,
+		VRF:      req.VrfID,
 		SwIf:     uint32(req.ExternalSwIfIndex),
 		Flags:    decodeFlags(req.Flags),
 		Tag:      wire.Clip(req.Tag),
@@ -73,7 +73,7 @@ func natStaticMappingV2(c *Call, req *nat44_ed.Nat44AddDelStaticMappingV2) {
 		Local:    endpoint(req.LocalIPAddress, req.LocalPort),
 		External: endpoint(req.ExternalIPAddress, req.ExternalPort),
 		Proto:    req.Protocol,
-		Vrf:      req.VrfID,
+		VRF:      req.VrfID,
 		SwIf:     uint32(req.ExternalSwIfIndex),
 		Flags:    decodeFlags(req.Flags),
 		Pool:     wire.FromIP4(req.PoolIPAddress),
@@ -97,7 +97,7 @@ func natStaticMappingDump(c *Call, _ *nat44_ed.Nat44StaticMappingDump) {
 			LocalIPAddress:    wire.ToIP4(mp.Local.Addr()),
 			ExternalIPAddress: wire.ToIP4(mp.External.Addr()),
 			ExternalSwIfIndex: interface_types.InterfaceIndex(pool.None),
-			VrfID:             mp.Vrf,
+			VrfID:             mp.VRF,
 			Tag:               mp.Tag,
 		}
 		if !mp.Flags.Has(nat.MapAddrOnly) {
@@ -119,7 +119,7 @@ func templateDetails(b *nat.BoundMapping) *nat44_ed.Nat44StaticMappingDetails {
 		Flags:             encodeFlags(b.Flags & (nat.MapTwice | nat.MapAddrOnly)),
 		LocalIPAddress:    wire.ToIP4(b.Local.Addr()),
 		ExternalSwIfIndex: interface_types.InterfaceIndex(b.SwIf),
-		VrfID:             b.Vrf,
+		VrfID:             b.VRF,
 		Tag:               b.Tag,
 	}
 	if !b.Flags.Has(nat.MapAddrOnly) {
@@ -139,7 +139,7 @@ func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 		Local:    at,
 		External: at,
 		Proto:    proto,
-		Vrf:      req.VrfID,
+		VRF:      req.VrfID,
 		SwIf:     uint32(req.SwIfIndex),
 		Flags:    nat.MapIdentity | decodeFlags(req.Flags)&nat.MapAddrOnly,
 		Tag:      wire.Clip(req.Tag),
@@ -159,7 +159,7 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 				Protocol:  mp.Proto,
 				Port:      mp.Local.Port(),
 				SwIfIndex: interface_types.InterfaceIndex(pool.None),
-				VrfID:     l.Vrf,
+				VrfID:     l.VRF,
 				Tag:       mp.Tag,
 			})
 		}
@@ -171,7 +171,7 @@ func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 				Protocol:  b.Proto,
 				Port:      b.Local.Port(),
 				SwIfIndex: interface_types.InterfaceIndex(b.SwIf),
-				VrfID:     b.Vrf,
+				VrfID:     b.VRF,
 				Tag:       b.Tag,
 			})
 		}

@@ -45,7 +45,7 @@ func natUserDump(c *Call, _ *nat44_ed.Nat44UserDump) {
 			IPAddress: wire.ToIP4(u.addr), Nsessions: dynamic[u], Nstaticsessions: static[u],
 		}
 		if t := c.Table4(u.fib); t != nil {
-			details.VrfID = t.Id
+			details.VrfID = t.ID
 		}
 		c.Reply(details)
 	}
@@ -116,14 +116,14 @@ func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 // natDelSession ends the session with exactly this flow; the flags are not
 // looked at.
 func natDelSession(c *Call, req *nat44_ed.Nat44DelSession) {
-	fib, ok := c.FibIndex(0, req.VrfID)
+	fib, ok := c.FIBIndex(0, req.VrfID)
 	if !ok {
 		fib = pool.None
 	}
 	retval := c.NAT.DelFlow(nat.FlowKey{
 		Src:   endpoint(req.Address, req.Port),
 		Dst:   endpoint(req.ExtHostAddress, req.ExtHostPort),
-		Fib:   fib,
+		FIB:   fib,
 		Proto: req.Protocol,
 	})
 	c.Reply(&nat44_ed.Nat44DelSessionReply{Retval: retval})

@@ -21,8 +21,8 @@ func natAddDelVrfRoute(c *Call, req *nat44_ed.Nat44EdAddDelVrfRoute) {
 // natVrfTablesDump leaves the table's own VRF out and the listed ones in host
 // byte order, as VPP does.
 func natVrfTablesDump(c *Call, _ *nat44_ed.Nat44EdVrfTablesDump) {
-	for _, t := range c.NAT.VrfTables.All {
-		ids := t.Vrfs()
+	for _, t := range c.NAT.VRFTables.All {
+		ids := t.VRFs()
 		for i, id := range ids {
 			ids[i] = id>>24 | id>>8&0xff00 | id<<8&0xff0000 | id<<24
 		}
@@ -33,8 +33,8 @@ func natVrfTablesDump(c *Call, _ *nat44_ed.Nat44EdVrfTablesDump) {
 // natVrfTablesV2Dump answers with the details of the first version, whose
 // message id VPP puts on them.
 func natVrfTablesV2Dump(c *Call, _ *nat44_ed.Nat44EdVrfTablesV2Dump) {
-	for _, t := range c.NAT.VrfTables.All {
-		ids := t.Vrfs()
-		c.Reply(&nat44_ed.Nat44EdVrfTablesDetails{TableVrfID: t.Vrf, NVrfIds: uint32(len(ids)), VrfIds: ids})
+	for _, t := range c.NAT.VRFTables.All {
+		ids := t.VRFs()
+		c.Reply(&nat44_ed.Nat44EdVrfTablesDetails{TableVrfID: t.VRF, NVrfIds: uint32(len(ids)), VrfIds: ids})
 	}
 }

@@ -42,7 +42,7 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 		v.Dst = netip.AddrPortFrom(t.Dst.Addr(), p.Dst.Port())
 	}
 	if t.Used != nil {
-		v.Session, v.NewSession = t.Used.Id, t.Fresh
+		v.Session, v.NewSession = t.Used.ID, t.Fresh
 	}
 	switch {
 	case m.Cause != "":

@@ -11,13 +11,13 @@ import (
 // Address is a member of the SNAT pool or the twice-nat pool.
 type Address struct {
 	Addr netip.Addr
-	Fib  uint32       // none: usable for every VRF
+	FIB  uint32       // none: usable for every VRF
 	swIf uint32       // interface that has the address, none if unknown
 	net  netip.Prefix // its subnet; invalid if unknown
 }
 
-// followedInterface is an interface whose first address is in a pool.
-type followedInterface struct {
+// FollowedInterface is an interface whose first address is in a pool.
+type FollowedInterface struct {
 	SwIf     uint32
 	Twice    bool
 	resolved bool
@@ -40,9 +40,9 @@ func (n *Plugin) addAddress(addr netip.Addr, vrf uint32, twice bool) int32 {
 	if slices.ContainsFunc(*list, func(a *Address) bool { return a.Addr == addr }) {
 		return vnet.RetValueExist
 	}
-	a := &Address{Addr: addr, Fib: pool.None, swIf: pool.None}
+	a := &Address{Addr: addr, FIB: pool.None, swIf: pool.None}
 	if vrf != pool.None {
-		a.Fib = n.net.FindOrCreateFIB(0, vrf)
+		a.FIB = n.net.FindOrCreateFIB(0, vrf)
 	}
 	*list = append(*list, a)
 	if !twice {
@@ -104,7 +104,7 @@ func (n *Plugin) locate(a *Address) {
 	for _, ifs := range []*pool.Pool[*Interface]{&n.InOut, &n.Output} {
 		for _, ni := range ifs.All {
 			i := n.net.Interface(ni.SwIf)
-			if ni.Outside && i != nil && i.FIB[0] == a.Fib && a.bind(i) {
+			if ni.Outside && i != nil && i.FIB[0] == a.FIB && a.bind(i) {
 				return
 			}
 		}
@@ -130,7 +130,7 @@ func (n *Plugin) bindPool(swIf uint32) {
 		return
 	}
 	for _, a := range n.Pool {
-		if a.Fib == i.FIB[0] && a.bind(i) {
+		if a.FIB == i.FIB[0] && a.bind(i) {
 			return
 		}
 	}
@@ -145,7 +145,7 @@ func (n *Plugin) Follow(swIf uint32, twice bool) int32 {
 	if n.followedAt(swIf, twice) >= 0 {
 		return vnet.RetValueExist
 	}
-	f := &followedInterface{SwIf: swIf, Twice: twice}
+	f := &FollowedInterface{SwIf: swIf, Twice: twice}
 	n.Followed = append(n.Followed, f)
 	if addr, ok := n.net.FirstAddress(swIf); ok {
 		if retval := n.addAddress(addr, pool.None, twice); retval != vnet.RetOK {
@@ -175,7 +175,7 @@ func (n *Plugin) Unfollow(swIf uint32, twice bool) int32 {
 
 // followedAt returns the position of a followed interface, -1 if there is none.
 func (n *Plugin) followedAt(swIf uint32, twice bool) int {
-	return slices.IndexFunc(n.Followed, func(f *followedInterface) bool { return f.SwIf == swIf && f.Twice == twice })
+	return slices.IndexFunc(n.Followed, func(f *FollowedInterface) bool { return f.SwIf == swIf && f.Twice == twice })
 }
 
 // AddressAdded tells NAT about a new interface address.
@@ -185,7 +185,7 @@ func (n *Plugin) AddressAdded(i *vnet.Interface, p netip.Prefix) {
 	}
 	if f := n.follower(i.Index); f == nil {
 		for _, a := range n.Pool {
-			if a.Fib == i.FIB[0] && a.Addr == p.Addr() {
+			if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
 				a.swIf, a.net = i.Index, p.Masked()
 				break
 			}
@@ -207,7 +207,7 @@ func (n *Plugin) AddressDeleted(i *vnet.Interface, p netip.Prefix) {
 	}
 	if f := n.follower(i.Index); f == nil {
 		for _, a := range n.Pool {
-			if a.Fib == i.FIB[0] && a.Addr == p.Addr() {
+			if a.FIB == i.FIB[0] && a.Addr == p.Addr() {
 				a.net = netip.Prefix{}
 				break
 			}
@@ -224,7 +224,7 @@ func (n *Plugin) AddressDeleted(i *vnet.Interface, p netip.Prefix) {
 
 // follower returns the record of a followed interface; the one for the SNAT
 // pool comes first, and hides the other.
-func (n *Plugin) follower(swIf uint32) *followedInterface {
+func (n *Plugin) follower(swIf uint32) *FollowedInterface {
 	for _, twice := range []bool{false, true} {
 		if at := n.followedAt(swIf, twice); at >= 0 {
 			return n.Followed[at]

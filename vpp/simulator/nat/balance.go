@@ -16,7 +16,7 @@ type Backend struct {
 	At          netip.AddrPort
 	Probability uint8
 	prefix      uint8 // cumulative probability, 8 bits as in VPP
-	Vrf, fib    uint32
+	VRF, fib    uint32
 }
 
 // MaxLocals is the number of locals in one message that VPP does not survive:
@@ -53,7 +53,7 @@ func (n *Plugin) AddLB(mp *Mapping, locals []Backend) int32 {
 	n.o2i[mappingKey{at: mp.External, proto: mp.Proto}] = index
 	sum := uint8(0)
 	for _, l := range locals {
-		l.fib = n.net.FindOrCreateFIB(0, l.Vrf)
+		l.fib = n.net.FindOrCreateFIB(0, l.VRF)
 		if !mp.Flags.Has(MapOut2inOnly) {
 			n.i2o[mappingKey{at: l.At, fib: 0, proto: mp.Proto}] = index
 		}
@@ -132,10 +132,10 @@ func (n *Plugin) AddLocal(external netip.AddrPort, proto uint8, l Backend) int32
 	if retval != vnet.RetOK {
 		return retval
 	}
-	if _, at := mp.findLocal(l.At, l.Vrf); at != pool.None {
+	if _, at := mp.findLocal(l.At, l.VRF); at != pool.None {
 		return vnet.RetValueExist
 	}
-	l.fib = n.net.FindOrCreateFIB(0, l.Vrf)
+	l.fib = n.net.FindOrCreateFIB(0, l.VRF)
 	if !mp.Flags.Has(MapOut2inOnly) {
 		n.i2o[mappingKey{at: l.At, fib: l.fib, proto: proto}] = index
 	}
@@ -152,7 +152,7 @@ func (n *Plugin) DelLocal(external netip.AddrPort, proto uint8, l Backend) int32
 	if retval != vnet.RetOK {
 		return retval
 	}
-	old, at := mp.findLocal(l.At, l.Vrf)
+	old, at := mp.findLocal(l.At, l.VRF)
 	if at == pool.None {
 		return vnet.RetNoSuchEntry
 	}
@@ -171,7 +171,7 @@ func (n *Plugin) DelLocal(external netip.AddrPort, proto uint8, l Backend) int32
 // findLocal returns the first backend with this endpoint and VRF.
 func (mp *Mapping) findLocal(at netip.AddrPort, vrf uint32) (*Backend, uint32) {
 	for i, l := range mp.Locals.All {
-		if l.At == at && l.Vrf == vrf {
+		if l.At == at && l.VRF == vrf {
 			return l, i
 		}
 	}

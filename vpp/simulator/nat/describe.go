@@ -17,7 +17,7 @@ func (n *Plugin) DescribeConfig() []string {
 		fmt.Sprintf("forwarding %t", n.Forwarding),
 		fmt.Sprintf("session limits %v", n.limits),
 		fmt.Sprintf("timeouts udp %d tcp-established %d tcp-transitory %d icmp %d",
-			t.Udp, t.TcpEstablished, t.TcpTransitory, t.Icmp),
+			t.UDP, t.TCPEstablished, t.TCPTransitory, t.ICMP),
 	}
 }
 

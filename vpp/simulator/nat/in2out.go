@@ -118,8 +118,8 @@ func (t *Transit) resolvable() bool {
 }
 
 // vrfTableOf returns the VRF table of a FIB, nil if there is none.
-func (n *Plugin) vrfTableOf(fib uint32) *vrfTable {
-	for _, t := range n.VrfTables.All {
+func (n *Plugin) vrfTableOf(fib uint32) *VRFTable {
+	for _, t := range n.VRFTables.All {
 		if t.fib == fib {
 			return t
 		}
@@ -169,7 +169,7 @@ func (t *Transit) dynamicSession() (*Session, bool) {
 		s.flags |= sessionHairpin
 	}
 	s.o2i = flow{
-		match: FlowKey{Src: peer, Fib: s.outsideFIB, Proto: t.Proto},
+		match: FlowKey{Src: peer, FIB: s.outsideFIB, Proto: t.Proto},
 		src:   t.Dst, dst: t.Src, fib: t.rxFIB,
 	}
 	if mp != nil {
@@ -258,8 +258,8 @@ func (t *Transit) poolAddress(fib uint32) *Address {
 	var onInterface, sameVRF, anyVRF *Address
 	for i := range n.Pool {
 		a := n.Pool[(start+i)%len(n.Pool)]
-		if a.Fib != fib {
-			if a.Fib == pool.None {
+		if a.FIB != fib {
+			if a.FIB == pool.None {
 				anyVRF = a
 			}
 			continue
@@ -318,7 +318,7 @@ func (t *Transit) in2outUnknown() bool {
 	outside := netip.AddrPortFrom(addr, 0)
 	s.i2o = flow{match: t.key(t.rxFIB), src: outside, dst: real, fib: outsideFIB}
 	s.o2i = flow{
-		match: FlowKey{Src: real, Dst: outside, Fib: outsideFIB, Proto: t.Proto},
+		match: FlowKey{Src: real, Dst: outside, FIB: outsideFIB, Proto: t.Proto},
 		src:   peer, dst: bare, fib: t.rxFIB,
 	}
 	n.addI2O(s)
@@ -334,7 +334,7 @@ func (t *Transit) in2outUnknown() bool {
 func (n *Plugin) freeAddress(peer netip.AddrPort, fib uint32, proto uint8) netip.Addr {
 	var addr netip.Addr
 	for _, a := range n.Pool {
-		if n.flows[FlowKey{Src: netip.AddrPortFrom(a.Addr, 0), Dst: peer, Fib: fib, Proto: proto}] == nil {
+		if n.flows[FlowKey{Src: netip.AddrPortFrom(a.Addr, 0), Dst: peer, FIB: fib, Proto: proto}] == nil {
 			addr = a.Addr
 		}
 	}

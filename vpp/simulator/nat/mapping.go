@@ -33,7 +33,7 @@ type Mapping struct {
 	External netip.AddrPort
 	Proto    uint8
 	pool     netip.Addr // twice-nat address of MapExact
-	Vrf, fib uint32     // 0 for load balancing and identity
+	VRF, fib uint32     // 0 for load balancing and identity
 	Tag      string
 	Affinity uint32              // seconds
 	Locals   pool.Pool[*Backend] // load balancing: backends; identity: one per VRF
@@ -51,7 +51,7 @@ type mappingKey struct {
 type Request struct {
 	Local, External netip.AddrPort
 	Proto           uint8
-	Vrf             uint32
+	VRF             uint32
 	SwIf            uint32
 	Flags           Flags
 	Pool            netip.Addr
@@ -170,7 +170,7 @@ func (n *Plugin) delMapping(r Request) int32 {
 // boundAt finds the record of an interface-bound mapping, -1 if there is none.
 func (n *Plugin) boundAt(r Request) int {
 	return slices.IndexFunc(n.Unbound, func(b *BoundMapping) bool {
-		if b.SwIf != r.SwIf || b.Vrf != r.Vrf {
+		if b.SwIf != r.SwIf || b.VRF != r.VRF {
 			return false
 		}
 		anyPort := b.Flags.Has(MapAddrOnly) && r.Flags.Has(MapAddrOnly)
@@ -209,16 +209,16 @@ func (n *Plugin) internal(at netip.AddrPort, fib uint32, proto uint8) *Mapping {
 func (n *Plugin) addStatic(r Request) int32 {
 	r = r.normal()
 	if mp, index := n.External(r.External, r.Proto); mp != nil {
-		return n.addIdentityVRF(mp, index, r.Vrf)
+		return n.addIdentityVRF(mp, index, r.VRF)
 	}
 	if n.Frozen {
 		return vnet.RetUnspecified
 	}
 	fib := n.insideFIB
-	if r.Vrf != pool.None {
-		fib = n.net.FindOrCreateFIB(0, r.Vrf)
+	if r.VRF != pool.None {
+		fib = n.net.FindOrCreateFIB(0, r.VRF)
 	} else {
-		r.Vrf = n.insideVRF
+		r.VRF = n.insideVRF
 	}
 	if !r.Flags.Has(MapOut2inOnly | MapIdentity) {
 		if n.internal(r.Local, fib, r.Proto) != nil {
@@ -230,9 +230,9 @@ func (n *Plugin) addStatic(r Request) int32 {
 		pool: r.Pool, Tag: r.Tag,
 	}
 	if r.Flags.Has(MapIdentity) {
-		mp.Locals.Put(&Backend{Vrf: r.Vrf, fib: fib})
+		mp.Locals.Put(&Backend{VRF: r.VRF, fib: fib})
 	} else {
-		mp.Vrf, mp.fib = r.Vrf, fib
+		mp.VRF, mp.fib = r.VRF, fib
 	}
 	index := n.Mappings.Put(mp)
 	if !r.Flags.Has(MapOut2inOnly) {
@@ -250,11 +250,11 @@ func (n *Plugin) addIdentityVRF(mp *Mapping, index, vrf uint32) int32 {
 		return vnet.RetValueExist
 	}
 	for _, l := range mp.Locals.All {
-		if l.Vrf == vrf {
+		if l.VRF == vrf {
 			return vnet.RetValueExist
 		}
 	}
-	l := &Backend{Vrf: vrf, fib: n.net.FindOrCreateFIB(0, vrf)}
+	l := &Backend{VRF: vrf, fib: n.net.FindOrCreateFIB(0, vrf)}
 	mp.Locals.Put(l)
 	n.i2o[mappingKey{at: mp.Local, fib: l.fib, proto: mp.Proto}] = index
 	return vnet.RetOK
@@ -270,10 +270,10 @@ func (n *Plugin) DelStatic(r Request) int32 {
 	}
 	fib := mp.fib
 	if r.Flags.Has(MapIdentity) {
-		if r.Vrf == pool.None {
-			r.Vrf = n.insideVRF
+		if r.VRF == pool.None {
+			r.VRF = n.insideVRF
 		}
-		l, ok := mp.takeVRF(r.Vrf)
+		l, ok := mp.takeVRF(r.VRF)
 		if !ok {
 			return vnet.RetNoSuchEntry
 		}
@@ -295,7 +295,7 @@ func (n *Plugin) DelStatic(r Request) int32 {
 func (mp *Mapping) takeVRF(vrf uint32) (*Backend, bool) {
 	var found *Backend
 	for i, l := range mp.Locals.All {
-		if l.Vrf == vrf {
+		if l.VRF == vrf {
 			found = l
 			mp.Locals.Remove(i)
 		}

@@ -145,7 +145,7 @@ func (t *Transit) serviceSession(found match) *Session {
 			peer = s.o2i.src
 		}
 		s.i2o = flow{
-			match: FlowKey{Src: s.Inside, Dst: peer, Fib: s.InsideFIB, Proto: t.Proto},
+			match: FlowKey{Src: s.Inside, Dst: peer, FIB: s.InsideFIB, Proto: t.Proto},
 			src:   s.Outside, dst: t.Src, fib: pool.None,
 		}
 		n.addI2O(s)
@@ -178,7 +178,7 @@ func (t *Transit) twiceNAT(s *Session, mp *Mapping) bool {
 	s.flags |= SessionTwice
 	s.o2i.src = s.ExtNAT
 	s.i2o = flow{
-		match: FlowKey{Src: s.Inside, Dst: s.ExtNAT, Fib: s.InsideFIB, Proto: s.Proto},
+		match: FlowKey{Src: s.Inside, Dst: s.ExtNAT, FIB: s.InsideFIB, Proto: s.Proto},
 		src:   s.Outside, dst: s.Ext, fib: pool.None,
 	}
 	n.addI2O(s)
@@ -215,7 +215,7 @@ func (n *Plugin) twiceAddress(s *Session) (netip.Addr, bool) {
 	var spare netip.Addr
 	for i := range n.Twice {
 		a := n.Twice[(start+i)%len(n.Twice)]
-		switch a.Fib {
+		switch a.FIB {
 		case s.InsideFIB:
 			return a.Addr, true
 		case pool.None:
@@ -243,7 +243,7 @@ func (t *Transit) out2inUnknown() bool {
 	s.Outside, s.outsideFIB = netip.AddrPortFrom(t.Dst.Addr(), uint16(t.Proto)), t.rxFIB
 	s.Inside, s.InsideFIB = netip.AddrPortFrom(mp.Local.Addr(), uint16(t.Proto)), mp.fib
 	s.i2o = flow{
-		match: FlowKey{Src: netip.AddrPortFrom(mp.Local.Addr(), 0), Dst: s.Ext, Fib: mp.fib, Proto: t.Proto},
+		match: FlowKey{Src: netip.AddrPortFrom(mp.Local.Addr(), 0), Dst: s.Ext, FIB: mp.fib, Proto: t.Proto},
 		src:   bare, dst: s.Ext, fib: pool.None,
 	}
 	s.o2i = flow{match: t.key(t.rxFIB), src: t.Src, dst: netip.AddrPortFrom(mp.Local.Addr(), 0), fib: mp.fib}

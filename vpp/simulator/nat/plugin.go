@@ -17,7 +17,7 @@ type Plugin struct {
 
 	Enabled    bool
 	Forwarding bool
-	Mss        uint16
+	MSS        uint16
 	FrameQueue uint32
 	WasEnabled bool // ever, in this incarnation
 	Timeouts   Timeouts
@@ -31,14 +31,14 @@ type Plugin struct {
 
 	Pool      []*Address // addresses for dynamic translations
 	Twice     []*Address // addresses for twice-nat
-	Followed  []*followedInterface
+	Followed  []*FollowedInterface
 	Unbound   []*BoundMapping
 	InOut     pool.Pool[*Interface]
 	Output    pool.Pool[*Interface]
 	outside   []fibCount // FIBs of outside interfaces, with reference counts
 	fibs      []fibCount // FIBs of any NAT interface, counted as VPP does
 	receive   map[receiveKey]int
-	VrfTables pool.Pool[*vrfTable]
+	VRFTables pool.Pool[*VRFTable]
 
 	Mappings pool.Pool[*Mapping]
 	o2i      map[mappingKey]uint32 // by external endpoint, FIB index 0
@@ -55,11 +55,11 @@ type Config struct {
 
 // Timeouts are session timeouts in seconds.
 type Timeouts struct {
-	Udp, TcpEstablished, TcpTransitory, Icmp uint32
+	UDP, TCPEstablished, TCPTransitory, ICMP uint32
 }
 
 // defaultTimeouts are those of a fresh enable.
-var defaultTimeouts = Timeouts{Udp: 300, TcpEstablished: 7440, TcpTransitory: 240, Icmp: 60}
+var defaultTimeouts = Timeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 
 // defaultSessions is the session limit per thread when an enable asks for 0.
 const defaultSessions = 63 * 1024
@@ -99,7 +99,7 @@ func (n *Plugin) Enable(c Config) int32 {
 	if c.Sessions == 0 {
 		c.Sessions = defaultSessions
 	}
-	n.Forwarding, n.Mss, n.Timeouts = false, 0, defaultTimeouts
+	n.Forwarding, n.MSS, n.Timeouts = false, 0, defaultTimeouts
 	n.PerThread = c.Sessions
 	n.limits = append(n.limits, c.Sessions)
 	n.insideVRF = c.InsideVRF
@@ -125,7 +125,7 @@ func (n *Plugin) Disable() int32 {
 	}
 	n.deleteAddresses()
 	n.deleteInterfaces()
-	n.VrfTables = pool.Pool[*vrfTable]{}
+	n.VRFTables = pool.Pool[*VRFTable]{}
 	n.limits = nil
 	n.dropTables()
 	n.Config = Config{}
@@ -143,7 +143,7 @@ func (n *Plugin) deleteMappings() int32 {
 	for _, mp := range all {
 		rv := n.DelStatic(Request{
 			Local: mp.Local, External: mp.External, Proto: mp.Proto,
-			Vrf: mp.Vrf, Flags: mp.Flags,
+			VRF: mp.VRF, Flags: mp.Flags,
 		})
 		if rv != vnet.RetOK {
 			retval = rv
@@ -183,7 +183,7 @@ func (n *Plugin) SetForwarding(on bool) {
 // the tables. A limit that is set while the plugin is off takes the place of
 // the one of the next enable for that FIB.
 func (n *Plugin) SetSessionLimit(limit, vrf uint32) int32 {
-	fib, ok := n.net.FibIndex(0, vrf)
+	fib, ok := n.net.FIBIndex(0, vrf)
 	if !ok {
 		return vnet.RetUnspecified
 	}
@@ -217,8 +217,8 @@ func (n *Plugin) UsesFIB(fib uint32) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(n.Pool, func(a *Address) bool { return a.Fib == fib }) ||
-		slices.ContainsFunc(n.Twice, func(a *Address) bool { return a.Fib == fib })
+	return slices.ContainsFunc(n.Pool, func(a *Address) bool { return a.FIB == fib }) ||
+		slices.ContainsFunc(n.Twice, func(a *Address) bool { return a.FIB == fib })
 }
 
 // TableGone expires the sessions of a deleted table.

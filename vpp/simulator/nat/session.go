@@ -9,11 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// sessionFlags are the properties of a session; the values are internal.
-type sessionFlags uint8
+// SessionFlags are the properties of a session; the values are internal.
+type SessionFlags uint8
 
 const (
-	SessionStatic   sessionFlags = 1 << iota // made by a static mapping
+	SessionStatic   SessionFlags = 1 << iota // made by a static mapping
 	sessionLB                                // made by a load-balancing mapping
 	sessionAffinity                          // holds an affinity entry
 	SessionTwice                             // client address translated too
@@ -24,7 +24,7 @@ const (
 // FlowKey identifies the packets of one direction of a session.
 type FlowKey struct {
 	Src, Dst netip.AddrPort
-	Fib      uint32
+	FIB      uint32
 	Proto    uint8
 }
 
@@ -37,9 +37,9 @@ type flow struct {
 
 // Session is one entry of the session table.
 type Session struct {
-	Id    uint64
+	ID    uint64
 	index uint32
-	flags sessionFlags
+	flags SessionFlags
 	Proto uint8
 
 	Inside     netip.AddrPort // of a service session: the backend
@@ -64,7 +64,7 @@ type Session struct {
 }
 
 // Has reports whether the session has the property.
-func (s *Session) Has(f sessionFlags) bool { return s.flags&f != 0 }
+func (s *Session) Has(f SessionFlags) bool { return s.flags&f != 0 }
 
 // vrfGroup holds the sessions between two FIBs. They expire together when one
 // of the FIBs is lost.
@@ -103,13 +103,13 @@ func newSessionTable() sessionTable {
 func (n *Plugin) timeout(s *Session) float64 {
 	switch {
 	case s.Proto == packet.ProtoICMP:
-		return float64(n.Timeouts.Icmp)
+		return float64(n.Timeouts.ICMP)
 	case s.Proto == packet.ProtoTCP && s.state == tcpEstablished:
-		return float64(n.Timeouts.TcpEstablished)
+		return float64(n.Timeouts.TCPEstablished)
 	case s.Proto == packet.ProtoTCP:
-		return float64(n.Timeouts.TcpTransitory)
+		return float64(n.Timeouts.TCPTransitory)
 	default:
-		return float64(n.Timeouts.Udp)
+		return float64(n.Timeouts.UDP)
 	}
 }
 
@@ -130,7 +130,7 @@ func (n *Plugin) LooksTimedOut(s *Session) bool {
 func (n *Plugin) newSession(proto uint8) *Session {
 	n.freeOldest()
 	n.serial++
-	s := &Session{Id: n.serial, Proto: proto}
+	s := &Session{ID: n.serial, Proto: proto}
 	s.index = n.Sessions.Put(s)
 	switch proto {
 	case packet.ProtoTCP:
@@ -307,7 +307,7 @@ func (n *Plugin) DelFlow(key FlowKey) int32 {
 	}
 	// The keys of mappings are in the same hash. A flow to 0.0.0.0:0 looks
 	// like one, and its value is then taken for the index of a session.
-	if index, ok := n.i2o[mappingKey{at: key.Src, fib: key.Fib, proto: key.Proto}]; ok && key.Dst == unspecified4 {
+	if index, ok := n.i2o[mappingKey{at: key.Src, fib: key.FIB, proto: key.Proto}]; ok && key.Dst == unspecified4 {
 		s, used := n.Sessions.Get(index)
 		if !used {
 			return vnet.RetUnspecified

@@ -67,12 +67,12 @@ func (t *Transit) Drop(reason string) bool {
 
 // key is the packet's key in the flow table, with the given FIB.
 func (t *Transit) key(fib uint32) FlowKey {
-	return FlowKey{Src: t.Src, Dst: t.Dst, Fib: fib, Proto: t.Proto}
+	return FlowKey{Src: t.Src, Dst: t.Dst, FIB: fib, Proto: t.Proto}
 }
 
 // reverse is the key of the opposite direction.
 func (t *Transit) reverse(fib uint32) FlowKey {
-	return FlowKey{Src: t.Dst, Dst: t.Src, Fib: fib, Proto: t.Proto}
+	return FlowKey{Src: t.Dst, Dst: t.Src, FIB: fib, Proto: t.Proto}
 }
 
 // initial reports whether a packet may open a session.

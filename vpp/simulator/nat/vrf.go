@@ -5,9 +5,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// vrfTable lists the VRFs that traffic from one VRF may be translated into.
-type vrfTable struct {
-	Vrf, fib uint32
+// VRFTable lists the VRFs that traffic from one VRF may be translated into.
+type VRFTable struct {
+	VRF, fib uint32
 	routes   pool.Pool[vrfRoute]
 }
 
@@ -16,9 +16,9 @@ type vrfRoute struct {
 }
 
 // vrfTable returns the table of a VRF and its index.
-func (n *Plugin) vrfTable(vrf uint32) (*vrfTable, uint32) {
-	for i, t := range n.VrfTables.All {
-		if t.Vrf == vrf {
+func (n *Plugin) vrfTable(vrf uint32) (*VRFTable, uint32) {
+	for i, t := range n.VRFTables.All {
+		if t.VRF == vrf {
 			return t, i
 		}
 	}
@@ -48,8 +48,8 @@ func (n *Plugin) ChangeVRFRoute(table, vrf uint32, add bool) int32 {
 	return vnet.RetOK
 }
 
-// Vrfs returns the VRFs of a table.
-func (t *vrfTable) Vrfs() []uint32 {
+// VRFs returns the VRFs of a table.
+func (t *VRFTable) VRFs() []uint32 {
 	var ids []uint32
 	for _, r := range t.routes.All {
 		ids = append(ids, r.vrf)
@@ -64,9 +64,9 @@ func (n *Plugin) ChangeVRFTable(vrf uint32, add bool) int32 {
 	case t != nil && add:
 		return vnet.RetValueExist
 	case t != nil:
-		n.VrfTables.Remove(at)
+		n.VRFTables.Remove(at)
 	case add:
-		n.VrfTables.Put(&vrfTable{Vrf: vrf, fib: n.net.FindOrCreateFIB(0, vrf)})
+		n.VRFTables.Put(&VRFTable{VRF: vrf, fib: n.net.FindOrCreateFIB(0, vrf)})
 	default:
 		return vnet.RetNoSuchEntry
 	}

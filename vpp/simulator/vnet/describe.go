@@ -20,7 +20,7 @@ func (m *Network) DescribeInterfaces() []string {
 			line += " " + p.String()
 		}
 		if i.FIB[0] != 0 {
-			line += fmt.Sprintf(" table %d", m.Tables[0][i.FIB[0]].Id)
+			line += fmt.Sprintf(" table %d", m.Tables[0][i.FIB[0]].ID)
 		}
 		if i.Tag != "" {
 			line += fmt.Sprintf(" tag %q", i.Tag)
@@ -63,7 +63,7 @@ func (m *Network) DescribeRoutes() []string {
 				if s := e.Best().Source; s == fib.SourceDefault || s == fib.SourceSpecial {
 					continue
 				}
-				lines = append(lines, fmt.Sprintf("table %d %s %s", t.Id, e.Prefix, m.describePaths(e.Best())))
+				lines = append(lines, fmt.Sprintf("table %d %s %s", t.ID, e.Prefix, m.describePaths(e.Best())))
 			}
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// FibIndex returns the index of the table with the given id.
-func (m *Network) FibIndex(fam int, tableID uint32) (uint32, bool) {
+// FIBIndex returns the index of the table with the given id.
+func (m *Network) FIBIndex(fam int, tableID uint32) (uint32, bool) {
 	for i, t := range m.Tables[fam] {
-		if t != nil && t.Id == tableID {
+		if t != nil && t.ID == tableID {
 			return uint32(i), true
 		}
 	}
@@ -28,7 +28,7 @@ func (m *Network) Table4(fib uint32) *fib.Table {
 // FindOrCreateFIB returns the index of the table with the given id, which is
 // made if there is none: that is what NAT does with every VRF it is told.
 func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
-	if i, ok := m.FibIndex(fam, tableID); ok {
+	if i, ok := m.FIBIndex(fam, tableID); ok {
 		return i
 	}
 	t := fib.NewTable(tableID, fam == 1, m.Sources)
@@ -42,8 +42,8 @@ func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 	return uint32(len(m.Tables[fam]) - 1)
 }
 
-// hop is where the FIB sends a packet.
-type hop struct {
+// Hop is where the FIB sends a packet.
+type Hop struct {
 	Kind    fib.Kind // fib.NextHop, Local, Drop, Unreach or Prohibit
 	SwIf    uint32
 	NextHop netip.Addr
@@ -55,17 +55,17 @@ const maxRecursion = 8
 
 // Forward looks up dst in a table and follows recursive paths down to an
 // interface. src takes part in the choice among equal paths.
-func (m *Network) Forward(table uint32, dst, src netip.Addr) hop {
+func (m *Network) Forward(table uint32, dst, src netip.Addr) Hop {
 	fam := Family(dst)
 	target := dst
 	for range maxRecursion {
 		if uint64(table) >= uint64(len(m.Tables[fam])) || m.Tables[fam][table] == nil {
-			return hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no such table"}
+			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no such table"}
 		}
 		e := m.Tables[fam][table].Lookup(netip.PrefixFrom(target, target.BitLen()))
 		p, ok := m.choose(e.Best().Paths, dst, src)
 		if !ok {
-			return hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no usable path for " + e.Prefix.String()}
+			return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "no usable path for " + e.Prefix.String()}
 		}
 		switch p.Kind {
 		case fib.Recursive:
@@ -77,18 +77,18 @@ func (m *Network) Forward(table uint32, dst, src netip.Addr) hop {
 		case fib.NextHop:
 			return m.onto(p.SwIf, p.NextHop)
 		default:
-			return hop{Kind: p.Kind, SwIf: p.SwIf, Reason: "route " + e.Prefix.String()}
+			return Hop{Kind: p.Kind, SwIf: p.SwIf, Reason: "route " + e.Prefix.String()}
 		}
 	}
-	return hop{Kind: fib.Drop, SwIf: pool.None, Reason: "recursion loop"}
+	return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "recursion loop"}
 }
 
 // onto is the hop over an interface, if it can send.
-func (m *Network) onto(swIf uint32, nextHop netip.Addr) hop {
+func (m *Network) onto(swIf uint32, nextHop netip.Addr) Hop {
 	if i := m.Interface(swIf); i == nil || !i.AdminUp {
-		return hop{Kind: fib.Drop, SwIf: pool.None, Reason: "interface down"}
+		return Hop{Kind: fib.Drop, SwIf: pool.None, Reason: "interface down"}
 	}
-	return hop{Kind: fib.NextHop, SwIf: swIf, NextHop: nextHop}
+	return Hop{Kind: fib.NextHop, SwIf: swIf, NextHop: nextHop}
 }
 
 // flowHash decides among equal paths; the same flow takes the same one (FNV-1a).

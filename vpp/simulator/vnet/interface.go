@@ -257,7 +257,7 @@ func (m *Network) HasAddress(i *Interface, addr netip.Addr) bool {
 // BindTable moves an interface to another table. VPP refuses while it has
 // addresses of that family.
 func (m *Network) BindTable(i *Interface, fam int, tableID uint32) int32 {
-	index, ok := m.FibIndex(fam, tableID)
+	index, ok := m.FIBIndex(fam, tableID)
 	if !ok {
 		return RetNoSuchFIB
 	}

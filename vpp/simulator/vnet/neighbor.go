@@ -14,8 +14,8 @@ type NeighborKey struct {
 	Addr netip.Addr
 }
 
-// neighbor is an ARP or ND entry.
-type neighbor struct {
+// Neighbor is an ARP or ND entry.
+type Neighbor struct {
 	MAC    [6]byte
 	Static bool
 	NoFIB  bool // without a route of its own
@@ -33,7 +33,7 @@ func (m *Network) AddNeighbor(key NeighborKey, mac [6]byte, static, noFIB bool) 
 		old.MAC, old.Static, old.Since = mac, old.Static || static, m.Now()
 		return old.stats, RetOK
 	}
-	n := &neighbor{MAC: mac, Static: static, NoFIB: noFIB, Since: m.Now(), stats: uint32(len(m.Neighbors) + 1)}
+	n := &Neighbor{MAC: mac, Static: static, NoFIB: noFIB, Since: m.Now(), stats: uint32(len(m.Neighbors) + 1)}
 	m.Neighbors[key] = n
 	if !noFIB {
 		m.adjacent(key, true)

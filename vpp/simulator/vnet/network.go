@@ -22,7 +22,7 @@ type Network struct {
 	Named      uint64            // grows whenever byName changes
 	Sources    *fib.Sources
 	Tables     [2][]*fib.Table // by address family (ip4, ip6), then by FIB index
-	Neighbors  map[NeighborKey]*neighbor
+	Neighbors  map[NeighborKey]*Neighbor
 	Features   map[FeatureKey]int // how often a feature is on an arc
 	Pending    map[uint32]Change
 	watchers   []Watcher
@@ -47,7 +47,7 @@ func NewNetwork(clock func() time.Time) *Network {
 		born:      clock(),
 		ByName:    make(map[string]uint32),
 		Sources:   fib.NewSources(),
-		Neighbors: make(map[NeighborKey]*neighbor),
+		Neighbors: make(map[NeighborKey]*Neighbor),
 		Features:  make(map[FeatureKey]int),
 		Pending:   make(map[uint32]Change),
 	}
