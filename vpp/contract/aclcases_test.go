@@ -36,7 +36,7 @@ func network(t testing.TB, text string) ip_types.Prefix {
 	return prefix
 }
 
-// denial makes the rule that drops a TCP port, as somebody else could write it.
+// denial makes the rule that drops a TCP port, as another client could write it.
 func denial(t testing.TB, src, dst string) acl_types.ACLRule {
 	t.Helper()
 	return acl_types.ACLRule{
@@ -87,7 +87,7 @@ func checkLists(t testing.TB, v *rig, index interface_types.InterfaceIndex, inpu
 	check(t, "output list", output, out)
 }
 
-// drops makes rules against everybody, one for every port.
+// drops makes rules for all clients, one for every port.
 func drops(class acl.Class, ports ...uint16) []acl.Rule {
 	var rules []acl.Rule
 	for _, port := range ports {

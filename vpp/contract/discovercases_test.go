@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/messages"
 	discovery "github.com/troupe-vpp/troupe/vpp/interfaces"
@@ -80,5 +81,33 @@ var discoverCases = []contractCase{
 				t.Errorf("interface %v", i)
 			}
 		}
+	}},
+	{"discover/repeatedly, with a change that VPP has no event for", func(t *testing.T, v *rig) {
+		uplink, a, b := loopback(t, v), loopback(t, v), loopback(t, v)
+		for index, prefix := range map[interface_types.InterfaceIndex]string{uplink: "192.168.50.1/24", a: "10.1.1.1/24", b: "10.1.2.1/24"} {
+			v.expect(t, ok, up(index))
+			v.expect(t, ok, address(t, index, prefix))
+		}
+		v.expect(t, ok, route(t, "0.0.0.0/0", via(uplink, [4]byte{192, 168, 50, 254})))
+		reader, in := discovery.Reader{Share: 1}, discovery.Input{Boot: v.boot, LocalEndpoints: []string{"10.1.1.2", "10.1.2.2"}}
+		round := func() []string {
+			set, err := reader.Discover(t.Context(), v.link, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return summary(set)
+		}
+		for range 5 {
+			round()
+		}
+		v.expect(t, ok, address(t, b, "10.1.9.1/24"))
+		v.expect(t, ok, route(t, "10.1.1.2/32", via(b, [4]byte{10, 1, 2, 7})))
+		round()
+		got := round()
+		want, err := discovery.Discover(t.Context(), v.link, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, "interfaces after two rounds", summary(want), got)
 	}},
 }

@@ -185,7 +185,7 @@ const (
 	udpHeader = 8
 )
 
-// encode makes the bytes of a packet. The checksum of UDP may be 0; nobody looks at that of TCP.
+// encode makes the bytes of a packet. The checksum of UDP may be 0; that of TCP is not checked.
 func (p packet) encode() []byte {
 	size := ipHeader + udpHeader + 8
 	if p.proto == frontend.TCP {

@@ -185,7 +185,7 @@ var heldCases = []contractCase{
 		h.print()
 	}},
 	{"held/two rows share a backend", func(t *testing.T, v *rig) {
-		// What VPP does, and nobody wants: the deletion of a backend, or of a row, ends the sessions to its address and port through all rows,
+		// An unwanted effect in VPP: the deletion of a backend, or of a row, ends the sessions to its address and port through all rows,
 		// of the other protocol too.
 		h := newHolder(t, v, 1)
 		for _, text := range []string{"10.96.0.1:80/TCP", "10.96.0.2:80/TCP", "10.96.0.3:80/UDP"} {

@@ -32,7 +32,7 @@ func (p packet) String() string {
 	return fmt.Sprintf("%s > %s/%d flags %#x", p.src, p.dst, p.proto, p.flags)
 }
 
-// traffic are interfaces of VPP without a neighbour on the link, and who sits behind them.
+// traffic are interfaces of VPP without a neighbour on the link, and the hosts behind them.
 type traffic interface {
 	// port creates an interface, not yet up.
 	port(t testing.TB) interface_types.InterfaceIndex

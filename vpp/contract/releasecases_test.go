@@ -72,7 +72,7 @@ var releaseCases = []contractCase{
 		newPod(t, v, want)
 		stolen := nat44.Op{Verb: nat44.DelRow, Key: web.Key, Row: &web}
 		v.apply(t, []nat44.Op{stolen})
-		check(t, "winner when somebody else has taken the row", "nat-low", winner(t, v, clusterIP))
+		check(t, "winner when another client has taken the row", "nat-low", winner(t, v, clusterIP))
 		delete(want.Rows, web.Key)
 		check(t, "operations", []string{"withdraw-address"}, verbs(v.settle(t, want)))
 		check(t, "winner", "", winner(t, v, clusterIP))
@@ -88,7 +88,7 @@ var releaseCases = []contractCase{
 		newPod(t, v, want)
 		want.Rows = nil
 		check(t, "operations", []string{"delete-row", "delete-row"}, verbs(v.settle(t, want)))
-		check(t, "winner where somebody else has a row", "nat-low", winner(t, v, clusterIP))
+		check(t, "winner where another client has a row", "nat-low", winner(t, v, clusterIP))
 		check(t, "winner at an address of the pool", "nat-low", winner(t, v, netip.MustParsePrefix("10.96.0.2/32")))
 	}},
 	{"release/an address of an interface stays", func(t *testing.T, v *rig) {

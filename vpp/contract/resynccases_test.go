@@ -146,7 +146,7 @@ var resyncCases = []contractCase{
 		v.expect(t, ok, noRow())
 		check(t, "operations when it is gone", []string{"add-row", "withdraw-address"}, verbs(v.settle(t, want)))
 	}},
-	{"resync/plugin enabled by somebody else with fewer sessions", func(t *testing.T, v *rig) {
+	{"resync/plugin enabled by another client with fewer sessions", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)
 		want := service(t, v)
 		have := v.read(t)

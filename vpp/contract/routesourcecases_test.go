@@ -137,7 +137,7 @@ var routeSourceCases = []contractCase{
 			}
 		}
 	}},
-	{"source/registered once, whoever asks and however often", func(t *testing.T, v *rig) {
+	{"source/registered once, whatever client asks and however often", func(t *testing.T, v *rig) {
 		register := []routes.Op{{Verb: routes.Register, Rank: routes.Firm}, {Verb: routes.Register, Rank: routes.Firm}}
 		first := routes.Apply(t.Context(), v.link, register)
 		other := newRig(t, v.Target)
@@ -332,7 +332,7 @@ var routeSourceCases = []contractCase{
 		a := &refusals{rig: newRig(t, v.Target)}
 		check(t, "nothing has changed", nil, a.settle(t, old))
 		want := routes.Want{serviceNet: firmReject}
-		check(t, "before everybody has spoken", nil, routes.Diff(a.have, want, false))
+		check(t, "before every service has been planned", nil, routes.Diff(a.have, want, false))
 		check(t, "afterwards", []string{"delete-route", "delete-route", "delete-route"}, a.settle(t, want))
 		check(t, "sources", 1, len(sourcesNamed(t, v, "troupe")))
 	}},

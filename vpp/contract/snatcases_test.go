@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// egress is a node whose pods leave with its address: pods, the host with the address of the node, and everybody else behind the uplink.
+// egress is a node whose pods leave with its address: pods, the host with the address of the node, and all other hosts behind the uplink.
 type egress struct {
 	*holder
 	host interface_types.InterfaceIndex

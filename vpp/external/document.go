@@ -13,7 +13,7 @@ const (
 	Kind       = "ExternalConfiguration"
 )
 
-// Document is one layer as people write it.
+// Document is one layer as the user writes it.
 type Document struct {
 	// APIVersion is always troupe.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -66,7 +66,7 @@ const (
 	RoleNone Role = "none"
 )
 
-// Mapping is a mapping that was found good.
+// Mapping is a valid mapping.
 type Mapping struct {
 	// Key is what is mapped; port and protocol are 0 for a whole address.
 	Key frontend.Key
@@ -80,7 +80,7 @@ type Mapping struct {
 	Field string
 }
 
-// Layer is a document that was found good. It is immutable.
+// Layer is a valid document. It is immutable.
 type Layer struct {
 	// Source names the layer: "file", "etcd:NAME", or the name that was given at the control socket.
 	Source string
@@ -94,7 +94,7 @@ type Layer struct {
 	Roles []InterfaceRole
 }
 
-// Empty reports whether nothing is wanted.
+// Empty reports whether the layer has no entries.
 func (l *Layer) Empty() bool { return l == nil || len(l.Mappings)+len(l.Addresses)+len(l.Roles) == 0 }
 
 // Size is the number of entries.

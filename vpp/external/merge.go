@@ -37,7 +37,7 @@ func DefaultPriority(source string) int {
 	}
 }
 
-// Entry is one thing that a layer wants, and what became of it among the layers.
+// Entry is one entry of a layer, and its place among the layers.
 type Entry struct {
 	// Name is unique among all entries: "203.0.113.9:443/TCP", "203.0.113.9", "address 192.168.16.1", "interface uplink0".
 	Name string
@@ -78,7 +78,7 @@ func (e *Entry) Kind() string {
 	}
 }
 
-// Merged is what all layers want together. It is immutable.
+// Merged is the union of all layers. It is immutable.
 type Merged struct {
 	// Entries are all entries of all layers, ordered by name, and those of the same name by rank: the owner first.
 	Entries []Entry

@@ -15,7 +15,7 @@ const SourceSNAT = "snat"
 
 // SNAT are the settings of dynamic SNAT: what pods send out of the cluster leaves the node with its address.
 type SNAT struct {
-	// Enabled = false wants nothing.
+	// Enabled turns SNAT on.
 	Enabled bool
 	// Interface in VPP through which pods leave; "" = the uplink.
 	Interface string
@@ -31,8 +31,8 @@ var (
 	errNoAddress = errors.New("has no IPv4 address")
 )
 
-// Document is what SNAT wants on a node, nil = nothing. hairpin is the twice-NAT address; invalid = there is none. An error says why there
-// cannot be SNAT, and nothing is wanted then: the uplink is shared with pods that talk to pods of other nodes without an overlay, whose
+// Document is the layer of SNAT on a node, nil = no entries. hairpin is the twice-NAT address; invalid = there is none. An error says why there
+// cannot be SNAT, and SNAT stays off then: the uplink is shared with pods that talk to pods of other nodes without an overlay, whose
 // addresses would be replaced as well, or something is missing.
 //
 // NAT behind an output interface translates everything that leaves there, so what is not a pod's is exempted: the node's own addresses, which

@@ -72,7 +72,7 @@ func TestSNATDocument(t *testing.T) {
 		{"interface of a pod", func(s *SNAT) { s.Interface = "pod2" }, nil, hairpin, snatDocument{}, "interface pod2 leads to pods"},
 		{"internal interface", func(s *SNAT) { s.Interface = "local0" }, nil, hairpin, snatDocument{}, "interface local0 leads nowhere"},
 		{"pods behind the uplink", nil, func(p *messages.InterfaceSet) { p.Interfaces[1].Pods = []string{"ns/p"} }, hairpin, snatDocument{}, "pods of this node are behind uplink0, for example ns/p"},
-		{"address of nobody", func(s *SNAT) { s.Address = netip.MustParseAddr("203.0.113.9") }, nil, hairpin, snatDocument{}, "203.0.113.9 is no address of interface uplink0"},
+		{"unknown address", func(s *SNAT) { s.Address = netip.MustParseAddr("203.0.113.9") }, nil, hairpin, snatDocument{}, "203.0.113.9 is no address of interface uplink0"},
 		{"hairpin address", nil, nil, netip.MustParseAddr("192.168.16.1"), snatDocument{}, "192.168.16.1 is the NAT loopback address"},
 		{
 			"configured hairpin address", func(s *SNAT) { s.Interface, s.Address = "nic1", netip.MustParseAddr("10.9.0.2") }, nil, netip.MustParseAddr("10.9.0.2"),

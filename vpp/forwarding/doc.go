@@ -1,4 +1,4 @@
-// Package forwarding asks VPP about its forwarding table: which sources there are, and whose entry counts for a prefix. It is for the rooms of vpp that share
-// addresses with others. It owns nothing and changes nothing; what an answer means is for the caller to say. Functions may be called from any goroutine,
-// and end with their context.
+// Package forwarding reads VPP's forwarding table: the sources of routes, and the source whose entry VPP uses for a prefix. Packages of vpp use it for
+// addresses that other clients of VPP may use too. It changes nothing, and its callers interpret the answers. Functions may be called from any
+// goroutine, and end with their context.
 package forwarding

@@ -14,7 +14,7 @@ import (
 )
 
 // Sources returns all sources of VPP's FIB (fib_source_dump). The error wraps what the link reports: link.ErrUnsupported where this VPP does not
-// tell.
+// have the message.
 func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	var all []fib.FibSource
 	err := c.Dump(ctx, &fib.FibSourceDump{}, func(msg api.Message) {
@@ -28,7 +28,7 @@ func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	return all, nil
 }
 
-// Winner is whose entry VPP uses for exactly one prefix.
+// Winner is the source whose entry VPP uses for exactly one prefix.
 type Winner struct {
 	// Source is the id of its source, when Err is nil.
 	Source uint8
@@ -36,8 +36,8 @@ type Winner struct {
 	Err error
 }
 
-// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and returns as many winners, in their order. The error says
-// that nothing was asked.
+// Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and returns as many winners, in their order. The error means
+// that no request was sent.
 func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
 	if len(prefixes) == 0 {
 		return nil, nil

@@ -83,7 +83,7 @@ func TestWinners(t *testing.T) {
 		}
 	}
 	if winners, err := Winners(t.Context(), table{err: link.ErrDown}, nil); winners != nil || err != nil {
-		t.Errorf("nobody has asked: %v, %v", winners, err)
+		t.Errorf("no prefixes: %v, %v", winners, err)
 	}
 }
 

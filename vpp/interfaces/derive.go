@@ -39,7 +39,7 @@ type deriver struct {
 	hasUplink bool
 }
 
-// attach adds what somebody has told: which pods are behind which interface, and so which endpoints.
+// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it.
 func (d *deriver) attach(in *Input) {
 	if len(in.Attached) == 0 {
 		return
@@ -79,8 +79,8 @@ func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	}
 }
 
-// local says whether only pods and processes of this node are behind an interface. What is not known to be so is not: whoever enters there is
-// treated as a client from elsewhere, who may do less.
+// local says whether only pods and processes of this node are behind an interface. An interface of unknown purpose is not local: its
+// clients are treated as remote, which allows less.
 func (d *deriver) local(i *RawInterface, kind messages.InterfaceKind) bool {
 	switch {
 	case kind == messages.InterfaceKind_INTERFACE_POD:
@@ -238,7 +238,7 @@ func isTap(i *RawInterface) bool {
 	return i.Device == "virtio" && (strings.HasPrefix(i.Name, "tap") || strings.HasPrefix(i.Name, "tun"))
 }
 
-// linkLocal recognises the subnets that CNIs use between VPP and the host: nobody beyond one link has, or is routed by, such an address.
+// linkLocal recognises the subnets that CNIs use between VPP and the host: a link-local address is not valid beyond its link.
 func linkLocal(i *RawInterface) bool {
 	four := slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return !p.Addr().Is4() })
 	return len(four) > 0 && !slices.ContainsFunc(four, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() })

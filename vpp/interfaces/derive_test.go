@@ -67,7 +67,7 @@ func TestUplinkWithPodsStaysUplink(t *testing.T) {
 	}
 }
 
-// TestLocal: who enters where is known to be on this node is local, and nobody else.
+// TestLocal: clients are local only on interfaces that are known to lead to this node.
 func TestLocal(t *testing.T) {
 	leads := func(index uint32, prefix string) Target {
 		return Target{Prefix: netip.MustParsePrefix(prefix), Interfaces: []uint32{index}}

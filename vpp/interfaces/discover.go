@@ -30,6 +30,24 @@ func Discover(ctx context.Context, c link.Caller, in Input) (*messages.Interface
 // Read asks VPP what Derive needs. The answers are not one moment's: an interface that goes or comes meanwhile is corrected by the next
 // round, which its event triggers.
 func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
+	raw, err := readList(ctx, c)
+	if err != nil {
+		return Raw{}, err
+	}
+	if err := readAddresses(ctx, c, addressable(raw.Interfaces)); err != nil {
+		return Raw{}, err
+	}
+	if err := readRoutes(ctx, c, &raw, in.addresses()); err != nil {
+		return Raw{}, err
+	}
+	return raw, nil
+}
+
+// anyIndex is the interface index that means "every interface" or "none"; 0 is an interface.
+const anyIndex = ^interface_types.InterfaceIndex(0)
+
+// readList reads what VPP lists for all interfaces at once, which is everything but their addresses.
+func readList(ctx context.Context, c link.Caller) (Raw, error) {
 	raw := Raw{}
 	if err := readInterfaces(ctx, c, &raw); err != nil {
 		return Raw{}, err
@@ -40,21 +58,23 @@ func Read(ctx context.Context, c link.Caller, in Input) (Raw, error) {
 	if err := readBridges(ctx, c, &raw); err != nil {
 		return Raw{}, err
 	}
-	if err := readAddresses(ctx, c, &raw); err != nil {
-		return Raw{}, err
-	}
-	if err := readRoutes(ctx, c, &raw, in.addresses()); err != nil {
-		return Raw{}, err
-	}
 	return raw, nil
 }
 
-// all is the interface index that means "every interface" or "none"; 0 is an interface.
-const all = ^interface_types.InterfaceIndex(0)
+// addressable returns the interfaces that can have addresses, which are all but local0.
+func addressable(interfaces []RawInterface) []*RawInterface {
+	var some []*RawInterface
+	for k := range interfaces {
+		if !isLocal0(&interfaces[k]) {
+			some = append(some, &interfaces[k])
+		}
+	}
+	return some
+}
 
 // readInterfaces lists the interfaces.
 func readInterfaces(ctx context.Context, c link.Caller, raw *Raw) error {
-	return c.Dump(ctx, &interfaceapi.SwInterfaceDump{SwIfIndex: all}, func(msg api.Message) {
+	return c.Dump(ctx, &interfaceapi.SwInterfaceDump{SwIfIndex: anyIndex}, func(msg api.Message) {
 		m := msg.(*interfaceapi.SwInterfaceDetails)
 		raw.Interfaces = append(raw.Interfaces, RawInterface{
 			Index:   uint32(m.SwIfIndex),
@@ -70,7 +90,7 @@ func readInterfaces(ctx context.Context, c link.Caller, raw *Raw) error {
 // readLenders finds out which interfaces use the addresses of another one.
 func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 	lenders := map[uint32]uint32{}
-	err := optional(c.Dump(ctx, &ip.IPUnnumberedDump{SwIfIndex: all}, func(msg api.Message) {
+	err := optional(c.Dump(ctx, &ip.IPUnnumberedDump{SwIfIndex: anyIndex}, func(msg api.Message) {
 		m := msg.(*ip.IPUnnumberedDetails)
 		lenders[uint32(m.SwIfIndex)] = uint32(m.IPSwIfIndex)
 	}))
@@ -84,8 +104,8 @@ func readLenders(ctx context.Context, c link.Caller, raw *Raw) error {
 // readBridges finds the virtual interfaces of bridge domains: a loopback that is one is not internal.
 func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	virtual := map[uint32]bool{}
-	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: all}, func(msg api.Message) {
-		if m := msg.(*l2.BridgeDomainDetails); m.BviSwIfIndex != all {
+	err := optional(c.Dump(ctx, &l2.BridgeDomainDump{BdID: ^uint32(0), SwIfIndex: anyIndex}, func(msg api.Message) {
+		if m := msg.(*l2.BridgeDomainDetails); m.BviSwIfIndex != anyIndex {
 			virtual[uint32(m.BviSwIfIndex)] = true
 		}
 	}))
@@ -96,7 +116,7 @@ func readBridges(ctx context.Context, c link.Caller, raw *Raw) error {
 	return err
 }
 
-// optional forgives a VPP that does not have a message.
+// optional drops the error of a VPP that does not have a message.
 func optional(err error) error {
 	if errors.Is(err, link.ErrUnsupported) {
 		return nil
@@ -108,20 +128,16 @@ func optional(err error) error {
 // long on a node with hundreds of pods.
 const readers = 16
 
-// readAddresses reads the addresses of every interface but local0, IPv4 and then IPv6.
-func readAddresses(ctx context.Context, c link.Caller, raw *Raw) error {
+// readAddresses reads the addresses of interfaces, IPv4 and then IPv6.
+func readAddresses(ctx context.Context, c link.Caller, interfaces []*RawInterface) error {
 	if _, serial := c.(link.Serial); serial {
-		return readAddressesInTurn(ctx, c, raw)
+		return readAddressesInTurn(ctx, c, interfaces)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	slots := make(chan struct{}, readers)
 	var group sync.WaitGroup
-	for k := range raw.Interfaces {
-		i := &raw.Interfaces[k]
-		if isLocal0(i) {
-			continue
-		}
+	for _, i := range interfaces {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
@@ -138,12 +154,8 @@ func readAddresses(ctx context.Context, c link.Caller, raw *Raw) error {
 }
 
 // readAddressesInTurn is readAddresses on the goroutine of the caller.
-func readAddressesInTurn(ctx context.Context, c link.Caller, raw *Raw) error {
-	for k := range raw.Interfaces {
-		i := &raw.Interfaces[k]
-		if isLocal0(i) {
-			continue
-		}
+func readAddressesInTurn(ctx context.Context, c link.Caller, interfaces []*RawInterface) error {
+	for _, i := range interfaces {
 		if err := addressesOf(ctx, c, i); err != nil {
 			return err
 		}

@@ -1,9 +1,9 @@
-// Package interfaces finds out what the interfaces of VPP are for, without owning the CNI that made them.
+// Package interfaces derives the purpose of VPP's interfaces from what VPP reports, whatever CNI created them.
 //
-// Nothing is counted or remembered: Read asks VPP (interfaces, addresses, bridge domains, and one route lookup for every address of
+// Read and Derive remember nothing: Read asks VPP (interfaces, addresses, bridge domains, and one route lookup for every address of
 // a pod or local endpoint and for the default routes), Derive turns the answers and the node's pods into a complete
 // messages.InterfaceSet. The same input always gives the same set, in whatever order VPP or Kubernetes list things, so a caller may
-// run Discover as often as it likes and compare.
+// run Discover at any time and compare.
 //
 // # Roles
 //
@@ -11,7 +11,13 @@
 // works on layer 3 when it has an address, borrows one (unnumbered), is the virtual interface of a bridge domain, or is where a
 // route leads that was looked up. A backend is a frontend behind which an endpoint may sit: the uplink, tunnels and bridge virtual
 // interfaces, because endpoints of other nodes are reached through them, and every interface that a local endpoint's address leads to. Pods
-// of which somebody has told that they are behind an interface (Input.Attached) count as being there, whatever the routes say yet.
+// that the CNI has reported behind an interface (Input.Attached) count as being there, even while the routes do not lead to it yet.
+//
+// # Cost
+//
+// With n interfaces and a addresses to look up, Read sends 3 dumps of lists, 2n dumps of addresses and a+2 route lookups, plus the next hops of recursive
+// routes; each dump is followed by a control_ping. VPP 25.10 has no dump of all addresses. A Reader repeats a discovery with a number of requests that
+// does not depend on n and a while nothing changes.
 //
 // # Use
 //

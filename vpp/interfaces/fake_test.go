@@ -29,8 +29,8 @@ type fakeVPP struct {
 	routes     []fakeRoute
 	// broken fails every request of that name with an unknown outcome; missing makes it unsupported.
 	broken, missing string
-	// lookups counts route lookups, batches the calls of Do.
-	lookups, batches int
+	// lookups counts route lookups, batches the calls of Do, dumps those of Dump.
+	lookups, batches, dumps int
 }
 
 // fakeRoute is one route of the model.
@@ -108,6 +108,7 @@ func (v *fakeVPP) Dump(ctx context.Context, req api.Message, each func(api.Messa
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.dumps++
 	for _, i := range v.interfaces {
 		switch m := req.(type) {
 		case *interfaceapi.SwInterfaceDump:
@@ -130,7 +131,7 @@ func (v *fakeVPP) Dump(ctx context.Context, req api.Message, each func(api.Messa
 	}
 	switch req.(type) {
 	case *l2.BridgeDomainDump:
-		each(&l2.BridgeDomainDetails{BdID: 9, BviSwIfIndex: all})
+		each(&l2.BridgeDomainDetails{BdID: 9, BviSwIfIndex: anyIndex})
 		for k, index := range v.bridges {
 			each(&l2.BridgeDomainDetails{BdID: uint32(k), BviSwIfIndex: interface_types.InterfaceIndex(index)})
 		}

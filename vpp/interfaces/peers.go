@@ -12,11 +12,11 @@ import (
 type Peer struct {
 	// Node is its name.
 	Node string
-	// Network is one of its pod networks; invalid = it has told none.
+	// Network is one of its pod networks; invalid = it has none.
 	Network netip.Prefix
 }
 
-// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node that has told none is there with an invalid one.
+// Peers are the IPv4 pod networks of all nodes but this one, ordered. A node without a pod network is listed with an invalid one.
 func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	var all []Peer
 	for name, node := range nodes {

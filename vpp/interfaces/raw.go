@@ -17,13 +17,13 @@ type Input struct {
 	// NodeAddresses are the addresses of this node in Kubernetes. Where VPP routes one to an interface the processes of the node are
 	// behind it. Anything that is not an address is skipped.
 	NodeAddresses []string
-	// Attached are the pods behind interfaces that somebody has told us of, by the name of the interface; whatever VPP's routes say.
+	// Attached are the pods that the CNI has reported behind an interface, by the name of the interface. They override VPP's routes.
 	Attached map[string][]string
-	// Detached are the names of interfaces that were so, and are not any more.
+	// Detached are the names of interfaces whose pods were reported and have been withdrawn.
 	Detached map[string]bool
 	// Peers are the pod networks of other nodes whose routes are looked up, ordered.
 	Peers []Peer
-	// Complete says that Kubernetes has told all of this.
+	// Complete says that all of this has been received from Kubernetes.
 	Complete bool
 	// Boot is the incarnation of VPP that is read (messages.LinkState.Boot).
 	Boot string
@@ -68,6 +68,11 @@ type Target struct {
 // leads says whether the target is a route that tells something about its address: a default route leads everywhere.
 func (t Target) leads() bool {
 	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
+}
+
+// equal compares two targets.
+func (t Target) equal(other Target) bool {
+	return t.Prefix == other.Prefix && slices.Equal(t.Interfaces, other.Interfaces)
 }
 
 // addresses returns every address that has to be looked up, in a fixed order.

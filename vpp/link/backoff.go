@@ -2,26 +2,17 @@ package link
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
-// backoff gives the pauses between attempts: doubling from min to max, each shortened by a random part of up to a half, so that the
-// agents of a cluster do not move in step.
-type backoff struct {
-	min, max time.Duration
-	current  time.Duration
-}
-
-// next returns the next pause.
-func (b *backoff) next() time.Duration {
-	b.current = min(max(2*b.current, b.min), b.max)
-	return b.current - rand.N(b.current/2+1)
-}
-
-// reset begins again with min.
-func (b *backoff) reset() {
-	b.current = 0
+// newBackoff returns pauses that double from least to most, each shortened by a random part of up to a half, so that the agents of a cluster do not
+// connect in step. The library randomizes in both directions, so it gets the middle of each range.
+func newBackoff(least, most time.Duration) *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: least * 3 / 4, MaxInterval: most * 3 / 4, Multiplier: 2, RandomizationFactor: 1.0 / 3,
+	}
 }
 
 // sleep waits, at most until ctx is done.

@@ -7,8 +7,7 @@ import (
 )
 
 // Caller sends requests to VPP. Link implements it; planners and appliers of the other packages take it as a parameter, so that a
-// test can hand them something smaller. Every method may be called from any goroutine,
-// unless it is Serial.
+// test can pass a smaller implementation. Every method may be called from any goroutine, unless the Caller is Serial.
 type Caller interface {
 	// Do sends the requests in order, pipelined, and returns one Result per request, in order. Requests of concurrent calls may be
 	// sent between them. The error is not nil only if nothing was sent at all: ErrDown, or the error of ctx; the results say
@@ -23,8 +22,7 @@ type Caller interface {
 	Dump(ctx context.Context, req api.Message, each func(api.Message)) error
 }
 
-// Serial is implemented by a Caller that exactly one goroutine at a time may use, and not any one: a caller must not spread its requests over
-// goroutines then.
+// Serial is implemented by a Caller that belongs to one goroutine: its user must not spread requests over several.
 type Serial interface {
 	Caller
 	// Serial does nothing; it marks the type.

@@ -6,7 +6,7 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// Config says how to reach VPP and how patient to be. The zero value of every field means its default.
+// Config says how to reach VPP and which timeouts to use. The zero value of every field means its default.
 type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
 	Socket string

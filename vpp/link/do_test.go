@@ -184,7 +184,7 @@ func TestConcurrentCallers(t *testing.T) {
 	})
 }
 
-// TestSimultaneousFirstUse: callers who use a request for the first time in a session at the same moment agree on its answer.
+// TestSimultaneousFirstUse: callers that use a request for the first time in a session at the same moment agree on its answer.
 func TestSimultaneousFirstUse(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		vpp.mu.Lock()
@@ -255,7 +255,7 @@ func TestCancelledCallSendsNothingMore(t *testing.T) {
 			t.Errorf("%v does not say why", results[0].Err)
 		}
 		wake()
-		// The late replies belong to nobody and must not reach the next call.
+		// The late replies belong to no call and must not reach the next call.
 		next, err := l.Do(t.Context(), []api.Message{add(1), add(11), add(11)})
 		if err != nil {
 			t.Fatal(err)

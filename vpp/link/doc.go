@@ -1,10 +1,9 @@
-// Package link is the connection to VPP: it keeps one alive for ever, sends binary API requests through it in order, and keeps away from
-// VPP what would crash it.
+// Package link is the connection to VPP: it reconnects for ever, sends binary API requests in order, and refuses messages that would crash VPP.
 //
 // # Use
 //
-// New makes a Link, one goroutine of the actor "link" calls Run, and everybody in vpp/ who wants something from VPP takes a Caller, which
-// Link implements, and calls it from goroutines of their own: Do and Dump wait for VPP. Run reports every change of the connection
+// New makes a Link, and one goroutine of the actor "link" calls Run. The other packages of vpp/ take a Caller, which Link implements, and call it from
+// their own goroutines, because Do and Dump wait for VPP. Run reports every change of the connection
 // as a messages.LinkState. A call belongs to the session it began with; when the session ends, the call returns, and a new session never
 // sees a request or a reply of an old one.
 //
@@ -12,7 +11,7 @@
 //
 // A session has one stream of requests. The requests of one Do are sent in their order, those of concurrent calls take turns in runs of
 // 64. VPP executes and answers in order, so a Dump that begins after a Do has returned sees what the Do did, also where the caller
-// stopped waiting for it: the fence that a successor of a dead renderer needs is the stream itself, or the end of the session.
+// stopped waiting for it: the stream itself, or the end of the session, is the barrier that a restarted renderer needs.
 //
 // # What is known after a failure
 //
@@ -34,14 +33,14 @@
 // reports and of the identity of its socket file, which VPP makes anew when it starts. The binary API itself has nothing better:
 // show_vpe_system_time is the time of day, and the time of the start (/sys/boottime) is in the stats segment only. Weaknesses: behind a
 // transport without a socket file (Config.Adapter) only the process id is left, which is always 1 for a VPP that is alone in its
-// container, unless Config.Stamp is given; and whoever moves another file over the socket of a running VPP makes it look
-// restarted, which costs one comparison of everything. Nothing may be skipped because Boot is the same: after every new session, read
+// container, unless Config.Stamp is given; and moving another file over the socket of a running VPP makes it look
+// restarted, which costs one full comparison. Nothing may be skipped because Boot is the same: after every new session, read
 // back.
 //
 // # Why not GoVPP's core.AsyncConnect
 //
 // The package uses GoVPP's bindings, codec and socket client (adapter.VppAPI), and not its core.Connection, because that one (v0.13.0)
-//   - drops replies and details when a consumer lags for 100 ms behind a full channel of 100: a dump without some of its rows is a wrong
+//   - drops replies and details when a consumer is 100 ms behind a full channel of 100: a dump without some of its rows is a wrong
 //     resync, a lost control_ping_reply a dump without end. Here the callback only decodes and hands over, and never waits;
 //   - waits for ever by default (DefaultReplyTimeout is 0), and requests in flight get no answer at all when the connection breaks;
 //   - does not notice the end of the stream: the reader goroutine just ends. So here silence is probed, also while requests wait;
@@ -51,7 +50,7 @@
 //   - keeps event subscriptions by number over a reconnect, when the numbers have changed, and does not subscribe again;
 //   - matches the replies of a stream to its requests by position alone, so that one late reply shifts all that follow.
 //
-// What remains of the socket client's own traps: Disconnect panics when called twice or after a failed Connect (contained), a write has
+// The socket client has defects of its own: Disconnect panics when called twice or after a failed Connect (contained), a write has
 // no deadline (so the bytes in flight are bounded below the size of the socket's buffer, Config.WindowBytes), the decoder reads
 // past the end of a short frame into an older one (cut off), and a frame's own count of elements is believed by the generated code,
 // which only matters with a peer that is not VPP.

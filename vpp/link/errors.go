@@ -18,8 +18,8 @@ var (
 	// ErrNotSent means that a request never left this process, because the session ended or the caller stopped waiting before its
 	// turn came.
 	ErrNotSent = errors.New("not sent")
-	// ErrRefused means that the guard (Check) keeps the message away from VPP. Sending it again is pointless.
-	ErrRefused = errors.New("refused by guard")
+	// ErrRefused means that the guard (Check) does not let the message reach VPP. It is ErrUnsafe too.
+	ErrRefused = Classified("refused by guard", ErrUnsafe)
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered.
@@ -31,6 +31,36 @@ var (
 	// ErrRunning is returned by a second Run of the same Link.
 	ErrRunning = errors.New("link is already running")
 )
+
+// Classes of errors. A class tells a caller how to recover without knowing the details: the errors of the renderers wrap at most one class (see
+// Classified), so that the caller needs none of their names. An error of no class concerns the one request and
+// is worth another attempt later.
+var (
+	// ErrStale means that VPP holds something else than the caller believes about the object of the request: read that object again before the
+	// next attempt.
+	ErrStale = errors.New("stale view of an object in VPP")
+	// ErrDisabled means that the feature as a whole is not in the state that the caller believes, for example because its plugin was disabled: read
+	// everything that belongs to the feature again.
+	ErrDisabled = errors.New("feature disabled in VPP")
+	// ErrUnsafe means that the request must not be sent. The same request ends the same way every time, so there is nothing to retry.
+	ErrUnsafe = errors.New("unsafe for VPP")
+)
+
+// Classified returns an error with the given text that errors.Is finds to be class as well; the text of the class is not repeated. It is meant for
+// package-level errors.
+func Classified(text string, class error) error { return &classified{text: text, class: class} }
+
+// classified is an error of a class.
+type classified struct {
+	text  string
+	class error
+}
+
+// Error returns the text alone.
+func (e *classified) Error() string { return e.text }
+
+// Unwrap returns the class.
+func (e *classified) Unwrap() error { return e.class }
 
 // RetvalError is a reply with a return value that says "failed" (vnet/error.h): VPP has seen the request and did not do it, or did
 // it in part where the message is documented so.

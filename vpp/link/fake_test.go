@@ -28,7 +28,7 @@ type fakeVPP struct {
 	// pid and offset change with every start: the process, and where its message numbers begin.
 	pid    uint32
 	offset uint16
-	// stopped means that nobody listens.
+	// stopped means that the socket is closed.
 	stopped bool
 	// missing names messages (without CRC) that this VPP does not have.
 	missing map[string]bool
@@ -103,7 +103,7 @@ func (v *fakeVPP) setFault(f func(c *fakeConn, req api.Message, frames [][]byte)
 	v.fault = f
 }
 
-// event sends an interface event to everybody who wants them.
+// event sends an interface event to every subscriber.
 func (v *fakeVPP) event() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -253,7 +253,7 @@ type fakeConn struct {
 	waiting     int
 }
 
-// Connect fails when nobody listens.
+// Connect fails when the socket is closed.
 func (c *fakeConn) Connect() error {
 	c.vpp.mu.Lock()
 	defer c.vpp.mu.Unlock()

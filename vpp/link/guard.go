@@ -28,7 +28,7 @@ const (
 	none = ^uint32(0)
 )
 
-// Check refuses messages that crash VPP or corrupt its state although they are well-formed, whoever wants to send them. The error
+// Check refuses messages that crash VPP or corrupt its state although they are well-formed. The error
 // wraps ErrRefused and names the message and the field. Every message of Do and Dump passes it.
 //
 // It sees one message at a time, so what depends on the state of VPP is left to the owner of that state: vpp/nat44 never removes the
@@ -106,7 +106,7 @@ func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 }
 
 // checkSession guards the deletion of a session: sessions and mappings have their keys in one hash, and a flow to 0.0.0.0:0 is the key of a
-// mapping, whose value VPP then takes for the index of a session. Some other session would die.
+// mapping, whose value VPP then takes for the index of a session. VPP would delete an unrelated session.
 func checkSession(m *nat44_ed.Nat44DelSession) string {
 	if m.ExtHostAddress == [4]byte{} && m.ExtHostPort == 0 {
 		return "ext_host_address and ext_host_port are 0, which is the key of a mapping"

@@ -21,8 +21,8 @@ type identity struct {
 	version string
 }
 
-// open connects a new session and asks VPP who it is. The whole takes at most Config.ConnectTimeout, apart from a transport whose
-// Connect does not keep to it, which is left behind.
+// open connects a new session and asks VPP for its identity. This takes at most Config.ConnectTimeout; a transport whose
+// Connect takes longer is abandoned.
 func (l *Link) open(ctx context.Context) (*session, identity, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (l *Link) open(ctx context.Context) (*session, identity, error) {
 	return s, id, nil
 }
 
-// connect opens the transport. GoVPP's Connect cannot be interrupted: one that is still at it when ctx ends is left to itself and
+// connect opens the transport. GoVPP's Connect cannot be interrupted: one that still connects when ctx ends is abandoned and
 // closed as soon as it is connected.
 func connect(ctx context.Context, s *session) error {
 	result := make(chan error, 1)
@@ -100,7 +100,7 @@ func (s *session) subscribe(ctx context.Context) {
 	event := &interfaces.SwInterfaceEvent{}
 	id, err := s.lookup(event)
 	if err != nil {
-		s.log.Warn("no interface events", "err", err)
+		s.log.Warn("cannot subscribe to interface events, polling only", "err", err)
 		return
 	}
 	in := newIncoming(event, id)
@@ -114,7 +114,7 @@ func (s *session) subscribe(ctx context.Context) {
 	}
 	// INVALID_REGISTRATION is VPP's way to say that this client has subscribed already.
 	if err != nil && !errors.Is(err, api.INVALID_REGISTRATION) {
-		s.log.Warn("no interface events", "err", err)
+		s.log.Warn("cannot subscribe to interface events, polling only", "err", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
@@ -75,7 +76,7 @@ func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 		return ErrRunning
 	}
 	defer l.running.Store(false)
-	r := runner{link: l, report: on, pause: backoff{min: l.cfg.BackoffMin, max: l.cfg.BackoffMax}}
+	r := runner{link: l, report: on, pause: newBackoff(l.cfg.BackoffMin, l.cfg.BackoffMax)}
 	r.down("not connected yet")
 	for ctx.Err() == nil {
 		if wait := r.once(ctx); wait > 0 {
@@ -90,7 +91,7 @@ func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 type runner struct {
 	link   *Link
 	report func(*messages.LinkState)
-	pause  backoff
+	pause  *backoff.ExponentialBackOff
 	// sessions counts the connections so far.
 	sessions uint64
 	// reason is what was reported last, "" for a session that is up and before the first report.
@@ -104,20 +105,20 @@ func (r *runner) once(ctx context.Context) time.Duration {
 	case ctx.Err() != nil && err != nil:
 		return 0
 	case errors.Is(err, fs.ErrNotExist):
-		// VPP has never run here, or is being started: not a failure, look again soon.
+		// VPP is not started yet, which is not a failure.
 		r.down(fmt.Sprintf("waiting for VPP: %v", err))
-		r.pause.reset()
+		r.pause.Reset()
 		return r.link.cfg.PollInterval
 	case err != nil:
 		r.down(err.Error())
-		return r.pause.next()
+		return r.pause.NextBackOff()
 	}
 	began := time.Now()
 	r.serve(ctx, s, id)
 	if time.Since(began) > r.link.cfg.BackoffMax {
-		r.pause.reset()
+		r.pause.Reset()
 	}
-	return r.pause.next()
+	return r.pause.NextBackOff()
 }
 
 // serve lets a session be used until it is over.

@@ -18,7 +18,8 @@ type Runner interface {
 	Run(ctx context.Context, on func(*messages.LinkState)) error
 }
 
-// Meter is a Runner that counts what is asked of VPP through it, for whoever wants to know what something has cost. It changes nothing.
+// Meter is a Runner that counts the requests that pass through it, so that commands and tests can report the cost of an operation. It changes no
+// request.
 type Meter struct {
 	Runner
 	writes, rowReads, rowChecks, refused, boots atomic.Uint64
@@ -29,11 +30,11 @@ type Meter struct {
 type Usage struct {
 	// Writes counts requests that change the configuration of VPP, successful or not. Freeing sessions is none.
 	Writes uint64
-	// RowReads counts how often the rows of services were read for a reason, RowChecks how often by the clock (Routine).
+	// RowReads counts reads of the service rows that an event caused, RowChecks those of a timer (Routine).
 	RowReads, RowChecks uint64
 	// Refused counts requests that change something and that VPP answered with a return code other than 0.
 	Refused uint64
-	// Boots counts how often another VPP was met than before, which knows nothing of what the last one held; the first one counts.
+	// Boots counts the incarnations of VPP that were connected, the first one included. A new incarnation has lost all state.
 	Boots uint64
 }
 

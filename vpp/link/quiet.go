@@ -12,8 +12,7 @@ import (
 	"go.fd.io/govpp/adapter/statsclient"
 )
 
-// Quiet sends what GoVPP's transports write with logrus into log, one level lower than they say: whatever matters comes back as an
-// error as well, and the rest is noise. GoVPP keeps its loggers in unguarded package variables, so call it once, before the first
+// Quiet passes the log lines of GoVPP's transports from logrus to log, one level lower: every failure that matters is returned as an error as well. GoVPP keeps its loggers in unguarded package variables, so call it once, before the first
 // session.
 func Quiet(log *slog.Logger) {
 	socketclient.SetLogger(quietLogger(log, "govpp/socketclient"))
@@ -33,7 +32,7 @@ func quietLogger(log *slog.Logger, component string) *logrus.Logger {
 	return logger
 }
 
-// noFormat spares the work of formatting what goes nowhere.
+// noFormat avoids formatting lines that logrus does not write.
 type noFormat struct{}
 
 // Format returns nothing.

@@ -16,7 +16,7 @@ func (s *session) receive(id uint16, data []byte) {
 	case m.err != nil:
 		s.fail(m.err)
 	case m.stray != "":
-		s.log.Warn("unexpected frame from VPP, ignored; further ones are only counted", "message", id, "why", m.stray)
+		s.log.Warn("ignoring an unexpected frame from VPP, counting further ones silently", "message", id, "why", m.stray)
 	case m.in != nil:
 		s.accept(m, data)
 	}
@@ -40,7 +40,7 @@ type match struct {
 	// in and context identify it; in is nil when there is nothing to deliver.
 	in      *incoming
 	context uint32
-	// wanted says that somebody waits for the content.
+	// wanted says that a caller waits for the content.
 	wanted bool
 	// stray says, for the first frame of the session that belongs to nothing, why.
 	stray string
@@ -87,7 +87,7 @@ func (s *session) stray(why string) match {
 	return match{stray: why}
 }
 
-// deliver enters a decoded message into the call that waits for it; msg is nil when nobody wants to see it.
+// deliver enters a decoded message into the call that waits for it; msg is nil when the caller has stopped waiting.
 func (s *session) deliver(context uint32, in *incoming, msg api.Message, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,7 @@ import "context"
 // routineKey is the key of the mark of Routine.
 type routineKey struct{}
 
-// Routine marks everything that is asked with ctx as asked on the off chance, by the clock and for no reason that anybody has given. A Meter
-// counts it apart from what an event has cost.
+// Routine marks the requests made with ctx as periodic: a timer caused them, and no event. A Meter counts them apart from what events cost.
 func Routine(ctx context.Context) context.Context { return context.WithValue(ctx, routineKey{}, true) }
 
 // IsRoutine reports whether ctx has the mark of Routine.

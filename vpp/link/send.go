@@ -122,8 +122,8 @@ func (s *session) sendProbe() {
 	s.write(context, append([]byte(nil), s.pingFrame...), s.ping.name)
 }
 
-// write hands one message to the transport. A failed write ends the session: whether VPP got the message is not known, and whatever
-// follows would be out of step.
+// write hands one message to the transport. A failed write ends the session: whether VPP got the message is not known, and later
+// replies could not be matched.
 func (s *session) write(context uint32, data []byte, what string) bool {
 	if err := s.api.SendMsg(context, data); err != nil {
 		s.fail(fmt.Errorf("send %s: %w", what, err))

@@ -12,8 +12,8 @@ import (
 )
 
 // session is one connection to one VPP from handshake to loss. Three goroutines work on it: the sender (send.go) alone writes to the
-// transport, the transport's reader calls receive (receive.go), and the goroutine of Run watches the clock (watch.go). Callers
-// submit jobs and wait. mu is never held across I/O or a call of somebody else's code.
+// transport, the transport's reader calls receive (receive.go), and the goroutine of Run supervises timeouts (watch.go). Callers
+// submit jobs and wait. mu is never held across I/O or a callback.
 type session struct {
 	cfg      *Config
 	log      *slog.Logger
@@ -78,15 +78,15 @@ func (s *session) reason() error {
 	return s.cause
 }
 
-// close ends the session and the transport. It waits at most Config.CloseTimeout: GoVPP's Disconnect writes a farewell, and a write
-// that a hung VPP does not take cannot be interrupted from outside. Goroutines left behind end when VPP goes away.
+// close ends the session and the transport. It waits at most Config.CloseTimeout: GoVPP's Disconnect writes sockclnt_delete,
+// and a write that a hung VPP does not read cannot be interrupted. The goroutines that stay behind end when VPP goes away.
 func (s *session) close(cause error) {
 	s.fail(cause)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		if err := disconnect(s.api); err != nil {
-			s.log.Debug("closing the transport failed", "err", err)
+			s.log.Debug("cannot close the transport to VPP", "err", err)
 		}
 		s.senders.Wait()
 	}()
@@ -95,7 +95,7 @@ func (s *session) close(cause error) {
 	select {
 	case <-closed:
 	case <-patience.C:
-		s.log.Warn("transport to VPP does not close, left behind", "after", s.cfg.CloseTimeout)
+		s.log.Warn("transport to VPP does not close, abandoning it", "after", s.cfg.CloseTimeout)
 	}
 }
 

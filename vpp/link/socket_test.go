@@ -211,7 +211,7 @@ func TestSocketThatIsNoSocket(t *testing.T) {
 	await(t, states, "down with the reason", func(s *messages.LinkState) bool { return strings.Contains(s.GetReason(), "not a socket") })
 }
 
-// TestHungVPPNeverBlocksAWrite fills the window with the largest mappings there are while nobody reads the socket: GoVPP's writes have
+// TestHungVPPNeverBlocksAWrite fills the window with the largest mappings there are while VPP does not read the socket: GoVPP's writes have
 // no deadline, so one that blocks would hold the transport for as long as VPP hangs.
 func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 	large := add(1)

@@ -10,8 +10,8 @@ import (
 // errClosed is the cause of a session that was ended by the end of Run.
 var errClosed = errors.New("link closed")
 
-// watch guards a session until it is over: it probes silence, gives up a VPP that does not answer in time and passes hints about
-// interfaces on. It returns when the session has failed or ctx is done, in which case it ends the session itself.
+// watch supervises a session until it is over: it sends a probe after a silence, ends the session when VPP does not answer in time and
+// forwards interface events. It returns when the session has failed or ctx is done, in which case it ends the session itself.
 func (s *session) watch(ctx context.Context, hint func()) {
 	due := time.Now()
 	alarm := time.NewTimer(0)
@@ -34,11 +34,11 @@ func (s *session) watch(ctx context.Context, hint func()) {
 }
 
 // check looks at the clock: it fails the session when the oldest request is over its time, asks for a probe after a silence, and
-// returns when to look again. late is how much later than planned it was called.
+// returns when to look again. late is how much later than planned check was called.
 func (s *session) check(now time.Time, late time.Duration) time.Time {
 	s.mu.Lock()
 	if late > s.cfg.ProbeInterval/2 {
-		// This process stood still, so the silence may be its own: replies wait in the socket. Give the reader a chance first.
+		// This process was suspended, so replies may wait in the socket: the reader gets the time that was lost.
 		s.moved, s.heard = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late))
 	}
 	next := now.Add(s.cfg.ProbeInterval)

@@ -5,7 +5,7 @@ import "time"
 // Config says when to do what. A field that is zero means its default. Percentages are of the limit of one worker and refer to the worker
 // with the most sessions.
 type Config struct {
-	// Min is the limit that is wanted in any case; a plugin that somebody enabled with fewer gets its limit raised. 0 = none.
+	// Min is the lowest limit. The limit of a plugin that was enabled with fewer is raised. 0 = none.
 	Min uint32
 	// Max is the highest limit that is ever set, if it is above Min; otherwise the limit is never raised above Min. Every session takes about
 	// 350 bytes of VPP's main heap.
@@ -17,7 +17,7 @@ type Config struct {
 	// SurveyEvery is the longest time between two surveys, SurveyFresh the age up to which one is good enough to act on. Defaults 60 s and
 	// 10 s.
 	SurveyEvery, SurveyFresh time.Duration
-	// Retry is how long something that VPP refused, or that brought nothing, is left alone. Default 30 s.
+	// Retry is the pause after an action that VPP refused or that had no effect. Default 30 s.
 	Retry time.Duration
 	// Batch is the largest number of deletions in one slice, Dumps that of dumps. Defaults 1000 and 8.
 	Batch, Dumps int

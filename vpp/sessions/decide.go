@@ -105,7 +105,7 @@ func (s *situation) wantsSurvey() bool {
 	case !s.h.Survey.Known || age >= s.cfg.SurveyEvery:
 		return true
 	case s.exact && s.busiest > s.limit && age > 0:
-		return true // somebody else has set the limit
+		return true // another client has set the limit
 	default:
 		return s.pressed() && age >= s.cfg.SurveyFresh
 	}

@@ -10,7 +10,7 @@
 //
 // # Ownership
 //
-// The session limit of a running VPP belongs to whoever uses this package. The renderer (vpp/nat44) only says how many sessions the plugin is
+// The session limit of a running VPP belongs to the user of this package, the actor "sessions". The renderer (vpp/nat44) only says how many sessions the plugin is
 // enabled with; it never changes the limit afterwards. The limit is never lowered.
 //
 // # What it costs VPP
@@ -19,6 +19,6 @@
 // dump of the sessions of one user visits every session too. So Decide asks for a survey seldom, Free makes a few dumps at a time, and
 // deletions are limited per slice. Slices must not follow each other at once.
 //
-// Functions that talk to VPP take a link.Caller, block until VPP has answered or ctx ends, and may be called from any goroutine. There are no
-// goroutines behind them, but for a Reader whose VPP does not answer.
+// Functions that talk to VPP take a link.Caller, block until VPP has answered or ctx ends, and may be called from any goroutine. They leave no goroutine
+// behind, except a Reader whose VPP does not answer.
 package sessions

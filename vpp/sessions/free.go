@@ -30,7 +30,7 @@ type Slice struct {
 
 // Freed is what one slice did.
 type Freed struct {
-	// Deleted counts sessions that VPP deleted, Gone those that were not there any more, Errors those that VPP did not want to delete.
+	// Deleted counts sessions that VPP deleted, Gone those that were not there any more, Errors those that VPP refused to delete.
 	Deleted, Gone, Errors int
 	// Left are the users that this round has not come to; the next slice begins with them.
 	Left []User
@@ -59,7 +59,7 @@ func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 			return f
 		}
 		s.Deletions -= len(requests)
-		if f.delete(ctx, c, requests); !more || f.Errors > 0 { // who is not done comes again, unless VPP does not want it
+		if f.delete(ctx, c, requests); !more || f.Errors > 0 { // unfinished users stay in Left, unless VPP refuses deletions
 			f.Left = f.Left[1:]
 		}
 	}

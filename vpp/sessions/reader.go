@@ -72,7 +72,7 @@ func (r *Reader) start() (<-chan look, bool) {
 	r.over = over
 	go func() {
 		usage, err := readSegment(r.socket)
-		close(over) // before the result: who has it may look again
+		close(over) // before the result: its receiver may start the next look
 		done <- look{usage, err}
 	}()
 	return done, true
@@ -91,7 +91,7 @@ func readSegment(socket string) (usage Usage, err error) {
 // busyRetries is how often a look is repeated during which VPP changed its directory, which happens whenever an interface comes or goes.
 const busyRetries = 5
 
-// readEntries reads the two entries. Whatever is wrong with the memory becomes an error: GoVPP follows the pointers in it.
+// readEntries reads the two entries. Damaged memory becomes an error: GoVPP follows the pointers in it.
 func readEntries(client adapter.StatsAPI) (usage Usage, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

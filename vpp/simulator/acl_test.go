@@ -9,12 +9,16 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // aclRuleOf makes a rule for one destination port; 0 means any protocol.
 func aclRuleOf(action acl_types.ACLAction, src, dst string, proto uint8, port uint16) acl_types.ACLRule {
 	r := acl_types.ACLRule{
-		IsPermit: action, SrcPrefix: toPrefix(netip.MustParsePrefix(src)), DstPrefix: toPrefix(netip.MustParsePrefix(dst)),
+		IsPermit: action, SrcPrefix: wire.ToPrefix(netip.MustParsePrefix(src)), DstPrefix: wire.ToPrefix(netip.MustParsePrefix(dst)),
 		Proto: ip_types.IPProto(proto), SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeFirst: port, DstportOrIcmpcodeLast: port,
 	}
 	if port == 0 {
@@ -36,7 +40,7 @@ var everything = aclRuleOf(permit, "0.0.0.0/0", "0.0.0.0/0", 0, 0)
 // newACL makes an ACL and returns its index.
 func (r *rig) newACL(rules ...acl_types.ACLRule) uint32 {
 	r.t.Helper()
-	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: none, Tag: "test", R: rules})
+	reply := invoke[acl.ACLAddReplaceReply](r.t, r.conn, &acl.ACLAddReplace{ACLIndex: pool.None, Tag: "test", R: rules})
 	if reply.Retval != 0 {
 		r.t.Fatalf("retval %d", reply.Retval)
 	}
@@ -209,7 +213,7 @@ func TestACLsEndWithTheInterface(t *testing.T) {
 		!strings.Contains(state, "permit+reflect 0.0.0.0/0 > 0.0.0.0/0") {
 		t.Errorf("state:\n%s", state)
 	}
-	if code := r.call(&acl.ACLDel{ACLIndex: list}); code != retACLInUseInbound {
+	if code := r.call(&acl.ACLDel{ACLIndex: list}); code != vnet.RetACLInUseInbound {
 		t.Errorf("retval %d", code)
 	}
 	if err := r.DeleteInterface("p1"); err != nil {
@@ -238,7 +242,7 @@ func TestWithoutACLPlugin(t *testing.T) {
 	if err := connect(t, v).Invoke(timeout(t), &acl.ACLDel{}, &acl.ACLDelReply{}); err == nil {
 		t.Error("a VPP without the plugin answers")
 	}
-	if code := retval[acl.MacipACLDelReply](t, connect(t, listen(t, Options{})), &acl.MacipACLDel{}); code != retUnimplemented {
+	if code := retval[acl.MacipACLDelReply](t, connect(t, listen(t, Options{})), &acl.MacipACLDel{}); code != vnet.RetUnimplemented {
 		t.Errorf("MAC lists: retval %d", code)
 	}
 }
@@ -247,7 +251,7 @@ func TestWithoutACLPlugin(t *testing.T) {
 func TestACLCounters(t *testing.T) {
 	r := bareRig(t, Options{})
 	r.ResetCounters()
-	dump[acl.ACLDetails](t, r.conn, &acl.ACLDump{ACLIndex: none})
+	dump[acl.ACLDetails](t, r.conn, &acl.ACLDump{ACLIndex: pool.None})
 	dump[acl.ACLInterfaceListDetails](t, r.conn, &acl.ACLInterfaceListDump{SwIfIndex: noIf})
 	if c := r.Counters(); c.Mutating() != 0 || c.Dumps() != 2 {
 		t.Errorf("%d changes, %d dumps", c.Mutating(), c.Dumps())

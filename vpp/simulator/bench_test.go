@@ -14,6 +14,8 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 	"go.fd.io/govpp/codec"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // benchRow returns the load-balancing row number i with 5 backends.
@@ -40,12 +42,12 @@ func BenchmarkLBAddPipelined(b *testing.B) {
 		b.Fatal(err)
 	}
 	r := bufio.NewReaderSize(conn, 64<<10)
-	hello, _ := codec.EncodeMsg(&memclnt.SockclntCreate{Name: "bench"}, idSockclntCreate)
+	hello, _ := codec.EncodeMsg(&memclnt.SockclntCreate{Name: "bench"}, wire.IDSockclntCreate)
 	if _, err := conn.Write(frameOf(hello)); err != nil {
 		b.Fatal(err)
 	}
-	frames := &frameReader{r: r, max: 1 << 20}
-	payload, err := frames.next()
+	frames := wire.NewFrameReader(r, 1<<20)
+	payload, err := frames.Next()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -54,7 +56,7 @@ func BenchmarkLBAddPipelined(b *testing.B) {
 		b.Fatal(err)
 	}
 	encode := func(msg api.Message) []byte {
-		payload, err := codec.EncodeMsg(msg, v.inc.ids.idOf[msg.GetMessageName()])
+		payload, err := codec.EncodeMsg(msg, v.inc.ids.Of(msg.GetMessageName()))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -67,7 +69,7 @@ func BenchmarkLBAddPipelined(b *testing.B) {
 	}
 	reset := append(encode(enable(false, 0)), encode(enable(true, 0))...)
 	replies := func(n int) {
-		size := frameHeaderSize + 10
+		size := wire.FrameHeaderSize + 10
 		if _, err := io.CopyN(io.Discard, r, int64(n*size)); err != nil {
 			b.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func TestInvokeTimesOutOnLostReplies(t *testing.T) {
 	}
 }
 
-// TestSlowReader: a client that does not read blocks nobody else.
+// TestSlowReader: a client that does not read does not block the others.
 func TestSlowReader(t *testing.T) {
 	r := newRig(t)
 	for i := range byte(200) {

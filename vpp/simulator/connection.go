@@ -36,7 +36,7 @@ func (v *VPP) Dial(first Packet) (*Connection, error) {
 func (c *Connection) Opened() Verdict { return c.opened }
 
 // Exchange sends one more packet and its answer over the connection. The error
-// tells which of the two got lost, or reached somebody else.
+// says which of the two was lost or reached another endpoint.
 func (c *Connection) Exchange() error {
 	return c.ExchangeFlags(ACK)
 }

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // Counters tells what the API clients of a simulated VPP have asked for.
@@ -61,23 +64,23 @@ func (c *Counters) reset() {
 }
 
 // count notes a request.
-func (c *Counters) count(m *message) {
-	c.requests[m.name]++
+func (c *Counters) count(name string, kind handlers.Class) {
+	c.requests[name]++
 	switch {
-	case m.class == classWrite:
+	case kind == handlers.ClassWrite:
 		c.mutating++
-	case strings.HasSuffix(m.name, "_dump") || strings.HasSuffix(m.name, "_interface_get"):
+	case strings.HasSuffix(name, "_dump") || strings.HasSuffix(name, "_interface_get"):
 		c.dumps++
 	}
 }
 
 // result notes the answer to a request.
-func (c *Counters) result(m *message, reply api.Message) {
-	if m.reply == nil {
+func (c *Counters) result(m *wire.Message, reply api.Message) {
+	if m.Reply == nil {
 		return
 	}
-	if retval, ok := retvalOf(reply); ok && retval != 0 {
-		c.failed[m.name]++
+	if retval, ok := wire.RetvalOf(reply); ok && retval != 0 {
+		c.failed[m.Name]++
 	}
 }
 

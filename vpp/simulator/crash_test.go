@@ -122,14 +122,15 @@ func TestRestart(t *testing.T) {
 	if r.PID() == pid || r.Incarnation() != 2 {
 		t.Errorf("pid %d, incarnation %d", r.PID(), r.Incarnation())
 	}
-	for name, id := range r.inc.ids.idOf {
+	for _, name := range r.catalog.Names {
+		id := r.inc.ids.Of(name)
 		if strings.HasPrefix(name, "sockclnt_create") {
-			if ids.idOf[name] != id {
+			if ids.Of(name) != id {
 				t.Errorf("fixed id of %s changed", name)
 			}
 			continue
 		}
-		if _, same := ids.byID[id]; same {
+		if ids.Message(id) != nil {
 			t.Fatalf("id %d of %s meant something before the restart", id, name)
 		}
 	}

@@ -10,11 +10,11 @@
 // packet oracle (VPP.Send, VPP.Reply) pushes packets through the same state
 // and answers "where does this packet go, and translated how?".
 //
-// # Who may call it
+// # Use
 //
-// Anybody who needs a VPP and has none: the tests of the other rooms under
-// vpp, the demo, the simulator command, and without its socket the simulation
-// of the whole agent (vpp/virtual). It knows nothing about Kubernetes,
+// It takes the place of VPP in the tests of the other packages of vpp, in the
+// demo and the simulator command, and without its socket in the simulation of
+// the whole agent (vpp/virtual). It knows nothing about Kubernetes,
 // actors or the agent. Clients talk to it with GoVPP (or anything else that
 // speaks the protocol) over the socket; tests and demos build a topology and
 // look inside through the Go API of VPP. All exported methods are safe for
@@ -32,14 +32,18 @@
 //
 // # Layout
 //
-// transport.go, frame.go, handshake.go and dispatch.go move frames;
-// messages.go and measure.go know the wire format; api_*.go hold one message
-// family each and register their handlers in a table, which is where a new
-// family is added; the model is in interfaces.go, fib.go, fibsource.go,
-// neighbors.go, nat44*.go, affinity.go, sessions.go and acl.go; path_*.go are
-// the graph nodes of the packet oracle. stats.go and statsegment.go serve the
-// statistics socket. Of CNAT there is only what kills VPP (cnat.go). faults.go
-// disturbs the API, foreign.go is another client of the same VPP.
+// Arrows point down only:
+//
+//	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
+//	handlers    requests of the binary API, executed on the model
+//	model       one incarnation: network and plugins, and the graph that a packet takes
+//	nat, acl    plugins
+//	vnet        interfaces, addresses, neighbours, feature arcs, return codes
+//	fib         forwarding tables and sources of routes
+//	wire        frames, message table, encoding; stats: the statistics segment
+//	packet      packets and verdicts; pool: VPP's allocator
+//
+// Of CNAT there is only what kills VPP (handlers/cnat.go).
 //
 // # Shutdown
 //

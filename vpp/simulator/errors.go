@@ -1,6 +1,10 @@
 package simulator
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
 
 var (
 	// ErrClosed is returned by operations on a simulator after Close.
@@ -15,13 +19,9 @@ var (
 
 	// ErrNoInterface is returned by the topology API for a name or index that
 	// does not exist.
-	ErrNoInterface = errors.New("no such interface")
+	ErrNoInterface = vnet.ErrNoInterface
 
 	// ErrUnknownMessage is returned by Exec for a message that the simulated
 	// VPP does not have in its message table.
 	ErrUnknownMessage = errors.New("unknown message")
-
-	// ErrFrameTooBig is returned by the frame decoder when the length field of
-	// a frame header exceeds the limit.
-	ErrFrameTooBig = errors.New("frame too big")
 )

@@ -8,6 +8,8 @@ import (
 
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 func TestFaultRetval(t *testing.T) {
@@ -15,7 +17,7 @@ func TestFaultRetval(t *testing.T) {
 	svc, a, b := at(vip, 80), at(backendA, 8080), at(backendB, 8080)
 	remove := r.Inject(Fault{Message: "nat44_add_del_lb_static_mapping", Skip: 1, Times: 2, Retval: -99})
 	defer remove()
-	for i, want := range []int32{0, -99, -99, retValueExist} {
+	for i, want := range []int32{0, -99, -99, vnet.RetValueExist} {
 		if got := r.call(lb(svc, selfTwice, 10, a, b)); got != want {
 			t.Errorf("add %d: retval %d, want %d", i, got, want)
 		}
@@ -51,7 +53,7 @@ func TestFaultSwallowAndLose(t *testing.T) {
 			payload := w.expect("nat44_ed_plugin_enable_disable_reply", 2)
 			var reply nat44_ed.Nat44EdPluginEnableDisableReply
 			decode(t, payload, &reply)
-			want := map[string]int32{"swallow": retAlreadyEnabled, "lose": 0}[name]
+			want := map[string]int32{"swallow": vnet.RetAlreadyEnabled, "lose": 0}[name]
 			if reply.Retval != want {
 				t.Errorf("retval %d, want %d", reply.Retval, want)
 			}
@@ -139,10 +141,10 @@ func TestFreezeMappings(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := lb(at(vip, 80), selfTwice, 10, at(backendA, 8080), at(backendB, 8080))
-	if code := r.call(row); code != retUnspecified {
+	if code := r.call(row); code != vnet.RetUnspecified {
 		t.Errorf("lb: retval %d", code)
 	}
-	if code := r.call(simple(true, 0, "a")); code != retUnspecified {
+	if code := r.call(simple(true, 0, "a")); code != vnet.RetUnspecified {
 		t.Errorf("simple: retval %d", code)
 	}
 	if err := r.FreezeMappings(false); err != nil {
@@ -158,7 +160,7 @@ func TestForeignRows(t *testing.T) {
 		Backends: []Backend{{Addr: at(backendA, 8080), Weight: 1}, {Addr: at(backendB, 8080), Weight: 1}},
 	}
 	r.ResetCounters()
-	for i, want := range []int32{0, retValueExist} {
+	for i, want := range []int32{0, vnet.RetValueExist} {
 		if code, err := r.ForeignAdd(row); code != want || err != nil {
 			t.Errorf("add %d: %d, %v", i, code, err)
 		}
@@ -176,7 +178,7 @@ func TestForeignRows(t *testing.T) {
 	}
 	r.ok(identity(true, 0, 5))
 	r.ok(simple(true, 0, "a"))
-	for i, want := range []int32{0, retNoSuchEntry} {
+	for i, want := range []int32{0, vnet.RetNoSuchEntry} {
 		if code, err := r.ForeignRemove(at(vip, 80), ProtoTCP); code != want || err != nil {
 			t.Errorf("remove %d: %d, %v", i, code, err)
 		}

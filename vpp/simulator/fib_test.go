@@ -11,7 +11,11 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
-	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // prefix parses an API prefix.
@@ -49,14 +53,14 @@ func TestRouteLookup(t *testing.T) {
 		{"192.168.50.77/32", 0, 0, "192.168.50.77/32", fib_types.FIB_API_PATH_TYPE_NORMAL, uplink},
 		{"192.168.50.78/32", 0, 0, "192.168.50.1/24", fib_types.FIB_API_PATH_TYPE_NORMAL, uplink},
 		{"192.168.50.1/32", 0, 0, "192.168.50.1/32", fib_types.FIB_API_PATH_TYPE_LOCAL, uplink},
-		{"192.168.50.255/32", 0, 0, "192.168.50.255/32", fib_types.FIB_API_PATH_TYPE_DROP, none},
+		{"192.168.50.255/32", 0, 0, "192.168.50.255/32", fib_types.FIB_API_PATH_TYPE_DROP, pool.None},
 		{"192.168.50.0/24", 1, 0, "192.168.50.1/24", fib_types.FIB_API_PATH_TYPE_NORMAL, uplink},
-		{"192.168.50.78/32", 1, retNoSuchEntry, "", 0, 0},
-		{"10.97.1.1/32", 0, 0, "10.96.0.0/12", fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, none},
+		{"192.168.50.78/32", 1, vnet.RetNoSuchEntry, "", 0, 0},
+		{"10.97.1.1/32", 0, 0, "10.96.0.0/12", fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, pool.None},
 		{"8.8.8.8/32", 0, 0, "0.0.0.0/0", fib_types.FIB_API_PATH_TYPE_NORMAL, uplink},
 		{"0.0.0.0/0", 1, 0, "0.0.0.0/0", fib_types.FIB_API_PATH_TYPE_NORMAL, uplink},
-		{"224.0.0.1/32", 0, 0, "224.0.0.0/4", fib_types.FIB_API_PATH_TYPE_DROP, none},
-		{"::/0", 1, 0, "::/0", fib_types.FIB_API_PATH_TYPE_DROP, none},
+		{"224.0.0.1/32", 0, 0, "224.0.0.0/4", fib_types.FIB_API_PATH_TYPE_DROP, pool.None},
+		{"::/0", 1, 0, "::/0", fib_types.FIB_API_PATH_TYPE_DROP, pool.None},
 	}
 	for _, tt := range tests {
 		got := r.lookup(tt.dst, tt.exact)
@@ -73,10 +77,10 @@ func TestRouteLookup(t *testing.T) {
 		}
 	}
 	v2 := invoke[ip.IPRouteLookupV2Reply](t, r.conn, &ip.IPRouteLookupV2{Prefix: prefix(t, "10.1.2.2/32")})
-	if v2.Route.Src != uint8(sourceAPI) || v2.Route.StatsIndex == 0 {
+	if v2.Route.Src != uint8(fib.SourceAPI) || v2.Route.StatsIndex == 0 {
 		t.Errorf("v2 %+v", v2.Route)
 	}
-	if got := retval[ip.IPRouteLookupReply](t, r.conn, &ip.IPRouteLookup{TableID: 9}); got != retNoSuchFIB {
+	if got := retval[ip.IPRouteLookupReply](t, r.conn, &ip.IPRouteLookup{TableID: 9}); got != vnet.RetNoSuchFIB {
 		t.Errorf("unknown table: %d", got)
 	}
 }
@@ -86,7 +90,7 @@ func TestRouteReturnCodes(t *testing.T) {
 	path := func(swIf, table uint32, nextHop string) fib_types.FibPath {
 		p := fib_types.FibPath{SwIfIndex: swIf, TableID: table}
 		if nextHop != "" {
-			p.Nh.Address = toAddress(netip.MustParseAddr(nextHop)).Un
+			p.Nh.Address = wire.ToAddress(netip.MustParseAddr(nextHop)).Un
 		}
 		return p
 	}
@@ -97,16 +101,16 @@ func TestRouteReturnCodes(t *testing.T) {
 	p2, p3 := uint32(r.index("p2")), uint32(r.index("p3"))
 	for i, s := range []step{
 		{add("10.5.0.0/16", 0, false, path(p2, 0, "")), 0},
-		{add("10.5.0.0/16", 9, false, path(p2, 0, "")), retNoSuchFIB},
-		{add("10.5.0.0/16", 0, false), retNoPathsInRoute},
-		{add("10.5.0.0/16", 0, true), retNoPathsInRoute},
-		{add("10.5.0.0/16", 0, false, path(99, 0, "")), retNoMatchingInterface},
-		{add("10.5.0.0/16", 0, false, path(none, 9, "10.1.2.2")), retNoSuchFIB},
+		{add("10.5.0.0/16", 9, false, path(p2, 0, "")), vnet.RetNoSuchFIB},
+		{add("10.5.0.0/16", 0, false), vnet.RetNoPathsInRoute},
+		{add("10.5.0.0/16", 0, true), vnet.RetNoPathsInRoute},
+		{add("10.5.0.0/16", 0, false, path(99, 0, "")), vnet.RetNoMatchingInterface},
+		{add("10.5.0.0/16", 0, false, path(pool.None, 9, "10.1.2.2")), vnet.RetNoSuchFIB},
 		{add("10.5.0.0/16", 0, true, path(p3, 0, "10.1.3.2")), 0},
-		{add("10.5.0.0/16", 0, false, fib_types.FibPath{Type: fib_types.FIB_API_PATH_TYPE_DVR}), retUnimplemented},
+		{add("10.5.0.0/16", 0, false, fib_types.FibPath{Type: fib_types.FIB_API_PATH_TYPE_DVR}), vnet.RetUnimplemented},
 		{del(add("10.5.0.0/16", 0, true, path(p2, 0, ""))), 0},
 		{del(add("10.6.0.0/16", 0, false)), 0},
-		{&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: ip_types.Prefix{Len: 64}, Paths: []fib_types.FibPath{path(p2, 0, "")}}}, retInvalidPrefixLength},
+		{&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: ip_types.Prefix{Len: 64}, Paths: []fib_types.FibPath{path(p2, 0, "")}}}, vnet.RetInvalidPrefixLength},
 	} {
 		if got := r.call(s.req); got != s.want {
 			t.Errorf("step %d: retval %d, want %d", i, got, s.want)
@@ -267,7 +271,7 @@ func TestTableLifetime(t *testing.T) {
 func TestRouteDump(t *testing.T) {
 	r := bareRig(t, Options{})
 	all := dump[ip.IPRouteV2Details](t, r.conn, &ip.IPRouteV2Dump{})
-	own := dump[ip.IPRouteV2Details](t, r.conn, &ip.IPRouteV2Dump{Src: uint8(sourceAPI)})
+	own := dump[ip.IPRouteV2Details](t, r.conn, &ip.IPRouteV2Dump{Src: uint8(fib.SourceAPI)})
 	old := dump[ip.IPRouteDetails](t, r.conn, &ip.IPRouteDump{})
 	if len(own) != 4 || len(all) != len(old) || len(all) != 12 {
 		t.Errorf("%d routes, %d of the API, %d in the old dump", len(all), len(own), len(old))
@@ -275,41 +279,4 @@ func TestRouteDump(t *testing.T) {
 	if none := dump[ip.IPRouteV2Details](t, r.conn, &ip.IPRouteV2Dump{Table: ip.IPTable{TableID: 9}}); len(none) != 0 {
 		t.Errorf("unknown table has %d routes", len(none))
 	}
-}
-
-// TestLookupIsLongestMatch compares the table with a linear search.
-func TestLookupIsLongestMatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		table := newFibTable(0, false, newFibSources())
-		var prefixes []netip.Prefix
-		addr := func(label string) netip.Addr {
-			return netip.AddrFrom4([4]byte{10, rapid.Uint8Range(0, 3).Draw(t, label), 0, rapid.Uint8Range(0, 7).Draw(t, label)})
-		}
-		for range rapid.IntRange(0, 20).Draw(t, "routes") {
-			p := netip.PrefixFrom(addr("route"), rapid.IntRange(0, 32).Draw(t, "bits")).Masked()
-			if rapid.Bool().Draw(t, "del") {
-				table.remove(p, sourceAPI)
-				kept := prefixes[:0]
-				for _, q := range prefixes {
-					if q != p {
-						kept = append(kept, q)
-					}
-				}
-				prefixes = kept
-				continue
-			}
-			table.set(p, sourceAPI, []fibPath{{kind: pathDrop}})
-			prefixes = append(prefixes, p)
-		}
-		dst := addr("dst")
-		best := netip.MustParsePrefix("0.0.0.0/0")
-		for _, p := range prefixes {
-			if p.Contains(dst) && p.Bits() > best.Bits() {
-				best = p
-			}
-		}
-		if got := table.lookup(netip.PrefixFrom(dst, 32)).prefix.Masked(); got != best {
-			t.Fatalf("%s: %s, want %s among %v", dst, got, best, prefixes)
-		}
-	})
 }

@@ -2,14 +2,15 @@ package simulator
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
-	"pgregory.net/rapid"
+
+	fibmodel "github.com/troupe-vpp/troupe/vpp/simulator/fib"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // sourcedRoute makes the message that adds a route of a source with one path
@@ -21,7 +22,7 @@ func sourcedRoute(t testing.TB, source uint8, text string, kind fib_types.FibPat
 		t.Fatal(err)
 	}
 	return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
-		Src: source, Prefix: prefix, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: none, Type: kind, Weight: 1}},
+		Src: source, Prefix: prefix, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: pool.None, Type: kind, Weight: 1}},
 	}}
 }
 
@@ -39,9 +40,9 @@ func TestSources(t *testing.T) {
 			t.Errorf("source %d is %+v", i, d.Src)
 		}
 	}
-	for id, name := range map[fibSource]string{
-		sourceSpecial: "special", sourceInterface: "interface", sourceAPI: "API", sourceAdjacency: "adjacency", sourceDefault: "default-route",
-		sourceNAT: "nat-low",
+	for id, name := range map[fibmodel.Source]string{
+		fibmodel.SourceSpecial: "special", fibmodel.SourceInterface: "interface", fibmodel.SourceAPI: "API", fibmodel.SourceAdjacency: "adjacency", fibmodel.SourceDefault: "default-route",
+		fibmodel.SourceNAT: "nat-low",
 	} {
 		if got := builtin[id].Src.Name; got != name {
 			t.Errorf("source %d is %q, want %q", id, got, name)
@@ -58,42 +59,9 @@ func TestSources(t *testing.T) {
 	if err := r.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.with(func(m *model) error {
-		if m.sources.known(fibSource(first)) {
-			t.Error("a source has survived a restart")
-		}
-		return nil
-	})
-}
-
-func TestSourcesRunOut(t *testing.T) {
-	s := newFibSources()
-	last := fibSource(0)
-	for id := s.add("many", 1); id != 0; id = s.add("many", 1) {
-		last = id
+	if fresh, err := r.Exec(&fib.FibSourceDump{}); err != nil || len(fresh) != len(builtin) {
+		t.Errorf("%d sources after a restart, %v, want %d", len(fresh), err, len(builtin))
 	}
-	if last != lastSource || s.add("another", 2) != 0 || !s.known(last) || s.known(255) {
-		t.Errorf("the last id is %d", last)
-	}
-}
-
-// TestSourcesAreOrdered: priorities decide, then who was there first; no two
-// sources are alike.
-func TestSourcesAreOrdered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := newFibSources()
-		for range rapid.IntRange(0, 20).Draw(t, "sources") {
-			s.add("x", rapid.SampledFrom([]uint8{0, 0x80, 0xd0, 0xff}).Draw(t, "priority"))
-		}
-		order := slices.Clone(s.all)
-		slices.SortFunc(order, func(a, b sourceReg) int { return s.compare(a.id, b.id) })
-		for i := 1; i < len(order); i++ {
-			a, b := order[i-1], order[i]
-			if s.compare(a.id, b.id) == 0 || a.class > b.class || a.class == b.class && a.id > b.id {
-				t.Fatalf("%+v before %+v", a, b)
-			}
-		}
-	})
 }
 
 // TestBestSourceForwards: of all that is said about a prefix the best counts,
@@ -139,8 +107,8 @@ func TestBestSourceForwards(t *testing.T) {
 	send(Delivered)
 }
 
-// TestRouteOfNoSource: VPP reads memory that is not its own; whatever comes of
-// that, nobody should do it.
+// TestRouteOfNoSource: VPP reads beyond its table, so the simulated one
+// always dies.
 func TestRouteOfNoSource(t *testing.T) {
 	r := bareRig(t, Options{})
 	remove := sourcedRoute(t, 99, "10.96.0.0/16", fib_types.FIB_API_PATH_TYPE_DROP)

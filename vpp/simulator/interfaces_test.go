@@ -17,6 +17,10 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/tapv2"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // withPrefix parses an interface address.
@@ -47,62 +51,62 @@ func TestInterfaceReturnCodes(t *testing.T) {
 	tests := map[string][]step{
 		"loopbacks": {
 			{specified(7), 0},
-			{specified(7), retInvalidRegistration},
+			{specified(7), vnet.RetInvalidRegistration},
 			{&interfaces.CreateLoopback{}, 0},
 			{&interfaces.DeleteLoopback{SwIfIndex: 1}, 0},
-			{&interfaces.DeleteLoopback{SwIfIndex: 1}, retInvalidSwIfIndex},
-			{&interfaces.DeleteLoopback{SwIfIndex: 0}, retInvalidSwIfIndex},
+			{&interfaces.DeleteLoopback{SwIfIndex: 1}, vnet.RetInvalidSwIfIndex},
+			{&interfaces.DeleteLoopback{SwIfIndex: 0}, vnet.RetInvalidSwIfIndex},
 			{specified(7), 0},
 		},
-		"flags": {{specified(0), 0}, {up(1), 0}, {up(1), 0}, {up(9), retInvalidSwIfIndex}},
+		"flags": {{specified(0), 0}, {up(1), 0}, {up(1), 0}, {up(9), vnet.RetInvalidSwIfIndex}},
 		"addresses": {
 			{specified(0), 0},
 			{specified(1), 0},
 			{addr(1, "10.0.0.1/24", true), 0},
-			{addr(1, "10.0.0.1/24", true), retAddressInUse},
+			{addr(1, "10.0.0.1/24", true), vnet.RetAddressInUse},
 			{addr(1, "10.0.0.2/24", true), 0},
-			{addr(1, "10.0.0.3/25", true), retAddressInUse},
-			{addr(2, "10.0.0.3/24", true), retAddressInUse},
+			{addr(1, "10.0.0.3/25", true), vnet.RetAddressInUse},
+			{addr(2, "10.0.0.3/24", true), vnet.RetAddressInUse},
 			{addr(2, "10.0.1.3/24", true), 0},
-			{addr(2, "10.0.1.4/24", false), retAddressNotFound},
+			{addr(2, "10.0.1.4/24", false), vnet.RetAddressNotFound},
 			{addr(2, "10.0.1.3/24", false), 0},
 			{addr(1, "fd00::1/64", true), 0},
-			{addr(1, "fd00::1/64", true), retDuplicateIfAddress},
-			{addr(9, "10.9.0.1/24", true), retInvalidSwIfIndex},
+			{addr(1, "fd00::1/64", true), vnet.RetDuplicateIfAddress},
+			{addr(9, "10.9.0.1/24", true), vnet.RetInvalidSwIfIndex},
 			{&interfaces.SwInterfaceAddDelAddress{SwIfIndex: 1, DelAll: true}, 0},
-			{addr(1, "10.0.0.1/24", false), retAddressNotFound},
-			{&interfaces.SwInterfaceAddDelAddress{SwIfIndex: 1, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Len: 33}}, retInvalidValue},
+			{addr(1, "10.0.0.1/24", false), vnet.RetAddressNotFound},
+			{&interfaces.SwInterfaceAddDelAddress{SwIfIndex: 1, IsAdd: true, Prefix: ip_types.AddressWithPrefix{Len: 33}}, vnet.RetInvalidValue},
 		},
 		"tables": {
 			{specified(0), 0},
-			{table(1, 5), retNoSuchFIB},
+			{table(1, 5), vnet.RetNoSuchFIB},
 			{&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 5, Name: "five"}}, 0},
 			{table(1, 5), 0},
 			{addr(1, "10.0.0.1/24", true), 0},
-			{table(1, 0), retAddressFoundForInterface},
-			{table(9, 0), retInvalidSwIfIndex},
+			{table(1, 0), vnet.RetAddressFoundForInterface},
+			{table(9, 0), vnet.RetInvalidSwIfIndex},
 		},
 		"tags": {
 			{specified(0), 0},
 			{&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: 1, Tag: "x"}, 0},
-			{&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: 1}, retInvalidValue},
+			{&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: 1}, vnet.RetInvalidValue},
 			{&interfaces.SwInterfaceTagAddDel{SwIfIndex: 1}, 0},
-			{&interfaces.SwInterfaceTagAddDel{SwIfIndex: 9}, retInvalidSwIfIndex},
+			{&interfaces.SwInterfaceTagAddDel{SwIfIndex: 9}, vnet.RetInvalidSwIfIndex},
 		},
 		"unnumbered": {
 			{specified(0), 0},
 			{specified(1), 0},
 			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 1, UnnumberedSwIfIndex: 2}, 0},
-			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 9, UnnumberedSwIfIndex: 2}, retInvalidSwIfIndex2},
-			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 1, UnnumberedSwIfIndex: 9}, retInvalidSwIfIndex},
+			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 9, UnnumberedSwIfIndex: 2}, vnet.RetInvalidSwIfIndex2},
+			{&interfaces.SwInterfaceSetUnnumbered{IsAdd: true, SwIfIndex: 1, UnnumberedSwIfIndex: 9}, vnet.RetInvalidSwIfIndex},
 			{&interfaces.SwInterfaceSetUnnumbered{UnnumberedSwIfIndex: 2}, 0},
 		},
 		"unknown interface": {
-			{&interfaces.SwInterfaceGetTable{SwIfIndex: 9}, retInvalidSwIfIndex},
-			{&interfaces.SwInterfaceGetMacAddress{SwIfIndex: 9}, retInvalidSwIfIndex},
+			{&interfaces.SwInterfaceGetTable{SwIfIndex: 9}, vnet.RetInvalidSwIfIndex},
+			{&interfaces.SwInterfaceGetMacAddress{SwIfIndex: 9}, vnet.RetInvalidSwIfIndex},
 			{&interfaces.SwInterfaceGetMacAddress{SwIfIndex: 0}, 0},
 		},
-		"known by name only": {{&interfaces.SwInterfaceSetPromisc{SwIfIndex: 0}, retUnimplemented}},
+		"known by name only": {{&interfaces.SwInterfaceSetPromisc{SwIfIndex: 0}, vnet.RetUnimplemented}},
 	}
 	for name, steps := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -190,10 +194,10 @@ func TestAddressesTablesNeighbors(t *testing.T) {
 	}
 	entry := ip_neighbor.IPNeighbor{SwIfIndex: 99}
 	for _, s := range []step{
-		{&ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: entry}, retInvalidSwIfIndex},
-		{&ip_neighbor.IPNeighborAddDel{Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1}}, retNoSuchEntry},
-		{&ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1, IPAddress: toAddress(clientPod), MacAddress: [6]byte{1}}}, -2},
-		{&ip_neighbor.IPNeighborAddDel{Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1, IPAddress: toAddress(clientPod)}}, 0},
+		{&ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: entry}, vnet.RetInvalidSwIfIndex},
+		{&ip_neighbor.IPNeighborAddDel{Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1}}, vnet.RetNoSuchEntry},
+		{&ip_neighbor.IPNeighborAddDel{IsAdd: true, Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1, IPAddress: wire.ToAddress(clientPod), MacAddress: [6]byte{1}}}, -2},
+		{&ip_neighbor.IPNeighborAddDel{Neighbor: ip_neighbor.IPNeighbor{SwIfIndex: 1, IPAddress: wire.ToAddress(clientPod)}}, 0},
 	} {
 		if got := r.call(s.req); got != s.want {
 			t.Errorf("%+v: retval %d, want %d", s.req, got, s.want)
@@ -238,7 +242,7 @@ func TestInterfaceEvents(t *testing.T) {
 	for i, s := range []struct {
 		on   uint32
 		want int32
-	}{{0, retInvalidRegistration}, {1, 0}, {1, retInvalidRegistration}, {0, 0}, {1, 0}} {
+	}{{0, vnet.RetInvalidRegistration}, {1, 0}, {1, vnet.RetInvalidRegistration}, {0, 0}, {1, 0}} {
 		if got := want(s.on); got != s.want {
 			t.Errorf("step %d: retval %d, want %d", i, got, s.want)
 		}
@@ -276,9 +280,12 @@ func TestSubscriptionEndsWithTheClient(t *testing.T) {
 	until(t, "subscription ends", func() bool {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		return len(v.inc.model.subscribers) == 0
+		return len(v.inc.model.Subscribers) == 0
 	})
 }
+
+// outputPage is how many output interfaces VPP sends at once.
+const outputPage = 16
 
 func TestOutputInterfacePages(t *testing.T) {
 	v := listen(t, Options{})
@@ -315,14 +322,14 @@ func TestOutputInterfacePages(t *testing.T) {
 		}
 	}
 	n, reply := get(0)
-	if n != outputPage || reply.Retval != retEagain || reply.Cursor != outputPage {
+	if n != outputPage || reply.Retval != vnet.RetEagain || reply.Cursor != outputPage {
 		t.Errorf("first page: %d details, %+v", n, reply)
 	}
 	n, reply = get(reply.Cursor)
-	if n != 3 || reply.Retval != 0 || reply.Cursor != none {
+	if n != 3 || reply.Retval != 0 || reply.Cursor != pool.None {
 		t.Errorf("second page: %d details, %+v", n, reply)
 	}
-	if _, reply = get(1000); reply.Retval != retInvalidValue {
+	if _, reply = get(1000); reply.Retval != vnet.RetInvalidValue {
 		t.Errorf("beyond the end: %+v", reply)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/core"
 	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 func TestMain(m *testing.M) {
@@ -83,7 +85,7 @@ func retval[R any, P interface {
 }](t testing.TB, conn api.Connection, req api.Message,
 ) int32 {
 	t.Helper()
-	code, _ := retvalOf(invoke[R, P](t, conn, req))
+	code, _ := wire.RetvalOf(invoke[R, P](t, conn, req))
 	return code
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 // broken asserts that a connection does not work any more because its session
@@ -200,8 +202,8 @@ func TestDisableWithIdentityInTwoVRFs(t *testing.T) {
 	r := newRig(t)
 	r.ok(identity(true, 0, 4))
 	r.ok(identity(true, 0, 5))
-	if code := r.call(enable(false, 0)); code != retBug {
-		t.Errorf("retval %d, want %d", code, retBug)
+	if code := r.call(enable(false, 0)); code != vnet.RetBug {
+		t.Errorf("retval %d, want %d", code, vnet.RetBug)
 	}
 	r.ok(enable(true, 0))
 }
@@ -329,7 +331,7 @@ func TestRemovingTheLastRolesExpiresSessions(t *testing.T) {
 	}
 }
 
-// TestReceiveEntries: who puts external addresses into the FIB, and who does
+// TestReceiveEntries: what puts external addresses into the FIB, and what does
 // not take them back.
 func TestReceiveEntries(t *testing.T) {
 	r := newRig(t)

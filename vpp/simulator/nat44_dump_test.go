@@ -14,6 +14,9 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 	"go.fd.io/govpp/binapi/vlib"
 	"go.fd.io/govpp/binapi/vpe"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
 func TestStaticAndIdentityDumps(t *testing.T) {
@@ -24,7 +27,7 @@ func TestStaticAndIdentityDumps(t *testing.T) {
 	r.ok(row)
 	r.ok(&nat44_ed.Nat44AddDelStaticMappingV2{
 		IsAdd: true, Flags: nat_types.NAT_IS_ADDR_ONLY, ExternalIPAddress: [4]byte{10, 96, 1, 1},
-		LocalIPAddress: backendB.As4(), LocalPort: 5, ExternalPort: 6, Protocol: 7, ExternalSwIfIndex: noIf, VrfID: none,
+		LocalIPAddress: backendB.As4(), LocalPort: 5, ExternalPort: 6, Protocol: 7, ExternalSwIfIndex: noIf, VrfID: pool.None,
 	})
 	bound := &nat44_ed.Nat44AddDelStaticMappingV2{
 		IsAdd: true, Flags: o2i | twiceNAT, LocalIPAddress: backendA.As4(), LocalPort: 80, ExternalPort: 8000,
@@ -168,8 +171,8 @@ func TestSessionMessages(t *testing.T) {
 		want  int32
 	}{
 		{at(clientPod, 4000), ProtoTCP, 0},
-		{at(clientPod, 4000), ProtoTCP, retNoSuchEntry},
-		{at(backendA, 4000), ProtoTCP, retNoSuchEntry}, // twice-nat: not the client
+		{at(clientPod, 4000), ProtoTCP, vnet.RetNoSuchEntry},
+		{at(backendA, 4000), ProtoTCP, vnet.RetNoSuchEntry}, // twice-nat: not the client
 		{masked, ProtoTCP, 0},
 		{at(clientPod, 4000), ProtoUDP, 0},
 	} {
@@ -187,7 +190,7 @@ func TestDelSessionHitsAMappingKey(t *testing.T) {
 	r := newRig(t)
 	r.ok(simple(true, 0, "a"))
 	zero := &nat44_ed.Nat44DelSession{Address: backendA.As4(), Port: 8080, Protocol: ProtoTCP}
-	if got := r.call(zero); got != retUnspecified {
+	if got := r.call(zero); got != vnet.RetUnspecified {
 		t.Errorf("no session: retval %d", got)
 	}
 	r.dial(tcp(clientPod, 1, at(simpleVIP, 80)))
@@ -252,7 +255,7 @@ func TestSmallMessages(t *testing.T) {
 	if got := r.call(&nat44_ed.NatSetWorkers{WorkerMask: 3}); got != 0 {
 		t.Errorf("workers: %d", got)
 	}
-	if got := r.call(&nat44_ed.NatSetWorkers{WorkerMask: 4}); got != retInvalidWorker {
+	if got := r.call(&nat44_ed.NatSetWorkers{WorkerMask: 4}); got != vnet.RetInvalidWorker {
 		t.Errorf("third of two workers: %d", got)
 	}
 	if got := dump[nat44_ed.NatWorkerDetails](t, r.conn, &nat44_ed.NatWorkerDump{}); len(got) != 2 || got[1].Name != "vpp_wk_1" {

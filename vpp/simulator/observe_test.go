@@ -25,11 +25,11 @@ func TestObserve(t *testing.T) {
 	}})
 	r.enableNAT()
 	dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
-	if _, err := r.Exec(&nat44_ed.Nat44LbStaticMappingDump{}); err != nil { // of nobody's connection
+	if _, err := r.Exec(&nat44_ed.Nat44LbStaticMappingDump{}); err != nil { // without a connection
 		t.Error(err)
 	}
 	r.Inject(Fault{Message: "nat44_forwarding_enable_disable", Disconnect: true})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // nobody tells the caller that its answer will not come
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the caller does not learn that its answer will not come
 	defer cancel()
 	if err := r.conn.Invoke(ctx, &nat44_ed.Nat44ForwardingEnableDisable{}, &nat44_ed.Nat44ForwardingEnableDisableReply{}); err == nil {
 		t.Error("there was an answer")

@@ -11,7 +11,7 @@ import (
 // with an empty topology: one interface (local0), no plugin enabled.
 type Options struct {
 	// Logger receives one line per life-cycle event (start, crash, client
-	// gone). Nil discards everything.
+	// gone). Nil discards them.
 	Logger *slog.Logger
 
 	// Clock tells the time of the data path: session expiry, affinity, LRU.

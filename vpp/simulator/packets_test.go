@@ -12,6 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
 // Flags of service rows.
@@ -148,7 +150,7 @@ func route(prefix string, typ fib_types.FibPathType) *ip.IPRouteAddDel {
 		panic(err)
 	}
 	return &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{
-		Prefix: p, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: none, Type: typ}},
+		Prefix: p, NPaths: 1, Paths: []fib_types.FibPath{{SwIfIndex: pool.None, Type: typ}},
 	}}
 }
 
@@ -206,7 +208,7 @@ func TestRolesOfInterfaces(t *testing.T) {
 	t.Run("inside-only client is sent to 0.0.0.0 with a pool", func(t *testing.T) {
 		r := setup(t, map[string]nat_types.NatConfigFlags{"p1": in, "p2": both})
 		r.ok(address(true, 0, 1, 1))
-		if v := r.Send(tcp(clientPod, 1, svc)); v.Action != Dropped || v.Dst != unspecified4 {
+		if v := r.Send(tcp(clientPod, 1, svc)); v.Action != Dropped || v.Dst != parse("0.0.0.0:0") {
 			t.Error(v)
 		}
 	})
@@ -247,7 +249,7 @@ func TestHairpinWithoutTwiceNAT(t *testing.T) {
 	r := newRig(t)
 	svc, a := at(vip, 80), at(backendA, 8080)
 	r.ok(&nat44_ed.Nat44AddDelAddressRange{
-		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: none, Flags: nat_types.NAT_IS_TWICE_NAT,
+		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: pool.None, Flags: nat_types.NAT_IS_TWICE_NAT,
 	})
 	r.ok(lb(svc, selfTwice, 10, a, a))
 	if v := r.Send(tcp(backendA, 1, svc)); v.Action != Dropped || v.Reason != "out of ports" || r.SessionCount() != 0 {

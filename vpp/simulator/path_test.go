@@ -11,6 +11,10 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // natless returns a rig with NAT enabled, forwarding off, p1 inside and the
@@ -166,20 +170,6 @@ func TestVRFRoutes(t *testing.T) {
 	}
 }
 
-// TestOutsideInterfaceChangesTable: the FIBs of outside interfaces follow.
-func TestOutsideInterfaceChangesTable(t *testing.T) {
-	r := bareRig(t, Options{})
-	r.ok(enable(true, 0))
-	loop := invoke[interfaces.CreateLoopbackReply](t, r.conn, &interfaces.CreateLoopback{}).SwIfIndex
-	r.ok(&nat44_ed.Nat44InterfaceAddDelFeature{IsAdd: true, Flags: nat_types.NAT_IS_OUTSIDE, SwIfIndex: loop})
-	r.ok(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 5}})
-	r.ok(&interfaces.SwInterfaceSetTable{SwIfIndex: loop, VrfID: 5})
-	fib, _ := r.inc.model.fibIndex(0, 5)
-	if got := r.inc.model.nat.outside; len(got) != 1 || got[0] != (fibCount{fib: fib, refs: 1}) {
-		t.Errorf("outside FIBs %+v", got)
-	}
-}
-
 // TestPoolAddressOfTheRightInterface: an output interface prefers the pool
 // address that it has itself.
 func TestPoolAddressOfTheRightInterface(t *testing.T) {
@@ -225,15 +215,15 @@ func TestFeatures(t *testing.T) {
 		{change(true, "ip4-output", "cnat-output-ip4"), 0, false},
 		{change(true, "ip6-unicast", "cnat-input-ip6"), 0, false},
 		{change(true, "ip6-output", "cnat-output-ip6"), 0, false},
-		{change(true, "ip4-unicast", "nonsense"), retInvalidValue, false},
-		{change(true, "nonsense", "cnat-input-ip4"), retInvalidValue, false},
-		{&feature.FeatureEnableDisable{SwIfIndex: 99}, retInvalidSwIfIndex, false},
+		{change(true, "ip4-unicast", "nonsense"), vnet.RetInvalidValue, false},
+		{change(true, "nonsense", "cnat-input-ip4"), vnet.RetInvalidValue, false},
+		{&feature.FeatureEnableDisable{SwIfIndex: 99}, vnet.RetInvalidSwIfIndex, false},
 	} {
 		if got := r.call(s.req); got != s.want || enabled() != s.on {
 			t.Errorf("step %d: retval %d, want %d; enabled %t", i, got, s.want, !s.on)
 		}
 	}
-	if got := invoke[feature.FeatureIsEnabledReply](t, r.conn, &feature.FeatureIsEnabled{SwIfIndex: 99}); got.Retval != retInvalidSwIfIndex {
+	if got := invoke[feature.FeatureIsEnabledReply](t, r.conn, &feature.FeatureIsEnabled{SwIfIndex: 99}); got.Retval != vnet.RetInvalidSwIfIndex {
 		t.Errorf("unknown interface: %+v", got)
 	}
 }
@@ -241,7 +231,7 @@ func TestFeatures(t *testing.T) {
 func TestCNATHasNoStateYet(t *testing.T) {
 	r := bareRig(t, Options{})
 	update := &cnat.CnatTranslationUpdate{Translation: cnat.CnatTranslation{NPaths: 1, Paths: make([]cnat.CnatEndpointTuple, 1)}}
-	if got := r.call(update); got != retUnimplemented {
+	if got := r.call(update); got != vnet.RetUnimplemented {
 		t.Errorf("retval %d", got)
 	}
 	if got := dump[cnat.CnatTranslationDetails](t, r.conn, &cnat.CnatTranslationDump{}); len(got) != 0 {
@@ -269,7 +259,7 @@ func TestNeighborsFollowTheSubnet(t *testing.T) {
 	if err := r.AddNeighbor("host-up", far, true); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.lookup("192.168.70.9/32", 1).Retval; got != retNoSuchEntry {
+	if got := r.lookup("192.168.70.9/32", 1).Retval; got != vnet.RetNoSuchEntry {
 		t.Errorf("neighbour outside of every subnet has a route: %d", got)
 	}
 	subnet := netip.MustParsePrefix("192.168.70.1/24")
@@ -292,18 +282,18 @@ func TestNeighborsFollowTheSubnet(t *testing.T) {
 	if err := r.DelAddress("host-up", more); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.lookup("192.168.70.9/32", 1).Retval; got != retNoSuchEntry {
+	if got := r.lookup("192.168.70.9/32", 1).Retval; got != vnet.RetNoSuchEntry {
 		t.Errorf("neighbour's route survives the subnet: %d", got)
 	}
 }
 
 func TestRecursiveRoutesOverTheAPI(t *testing.T) {
 	r := bareRig(t, Options{})
-	path := fib_types.FibPath{SwIfIndex: none}
-	path.Nh.Address = toAddress(backendB).Un
+	path := fib_types.FibPath{SwIfIndex: pool.None}
+	path.Nh.Address = wire.ToAddress(backendB).Un
 	r.ok(&ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{Prefix: prefix(t, "172.30.0.0/16"), Paths: []fib_types.FibPath{path}}})
 	got := r.lookup("172.30.1.1/32", 0).Route.Paths[0]
-	if got.SwIfIndex != none || got.Type != fib_types.FIB_API_PATH_TYPE_NORMAL || got.Nh.Address != path.Nh.Address {
+	if got.SwIfIndex != pool.None || got.Type != fib_types.FIB_API_PATH_TYPE_NORMAL || got.Nh.Address != path.Nh.Address {
 		t.Errorf("recursive path %+v", got)
 	}
 	if v := r.Send(udp(clientPod, 1, parse("172.30.1.1:9"))); v.Out != "p3" {
@@ -311,7 +301,7 @@ func TestRecursiveRoutesOverTheAPI(t *testing.T) {
 	}
 	r.ok(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: 5}})
 	r.ok(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{
-		TableID: 5, Prefix: prefix(t, "0.0.0.0/0"), Paths: []fib_types.FibPath{{SwIfIndex: none, TableID: 0}},
+		TableID: 5, Prefix: prefix(t, "0.0.0.0/0"), Paths: []fib_types.FibPath{{SwIfIndex: pool.None, TableID: 0}},
 	}})
 	if _, err := r.AddInterfaceSpec(InterfaceSpec{Name: "red", TableID: 5, Up: true}); err != nil {
 		t.Fatal(err)
@@ -319,9 +309,9 @@ func TestRecursiveRoutesOverTheAPI(t *testing.T) {
 	if v := r.Send(Packet{In: "red", Src: parse("10.50.0.2:1"), Dst: at(backendA, 9), Proto: ProtoUDP}); v.Out != "p2" {
 		t.Errorf("lookup in another table: %s", v)
 	}
-	local := fib_types.FibPath{SwIfIndex: none, Type: fib_types.FIB_API_PATH_TYPE_LOCAL}
+	local := fib_types.FibPath{SwIfIndex: pool.None, Type: fib_types.FIB_API_PATH_TYPE_LOCAL}
 	six := fib_types.FibPath{SwIfIndex: uint32(r.index("p2")), Proto: fib_types.FIB_API_PATH_NH_PROTO_IP6}
-	six.Nh.Address = toAddress(netip.MustParseAddr("fd00::1")).Un
+	six.Nh.Address = wire.ToAddress(netip.MustParseAddr("fd00::1")).Un
 	r.ok(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: prefix(t, "fd01::/64"), Paths: []fib_types.FibPath{six}}})
 	if got := r.lookup("fd01::5/128", 0).Route.Paths[0]; got.SwIfIndex != six.SwIfIndex || got.Nh.Address != six.Nh.Address {
 		t.Errorf("ip6 path %+v", got)

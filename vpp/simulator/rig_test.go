@@ -10,6 +10,10 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // Addresses of the rig: a client pod, two backend pods, a host outside, and
@@ -44,7 +48,7 @@ func (c *fakeClock) Now() time.Time { return c.now }
 // advance moves the clock of a rig.
 func (r *rig) advance(d time.Duration) {
 	r.t.Helper()
-	if err := r.with(func(*model) error { r.clock.now = r.clock.now.Add(d); return nil }); err != nil {
+	if err := r.with(func(*model.Model) error { r.clock.now = r.clock.now.Add(d); return nil }); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -99,7 +103,7 @@ func (r *rig) enableNAT() {
 	r.ok(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true})
 	r.ok(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
 	r.ok(&nat44_ed.Nat44AddDelAddressRange{
-		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: none,
+		FirstIPAddress: twiceIP.As4(), LastIPAddress: twiceIP.As4(), VrfID: pool.None,
 		IsAdd: true, Flags: nat_types.NAT_IS_TWICE_NAT,
 	})
 }
@@ -122,12 +126,12 @@ func (r *rig) role(name string, role nat_types.NatConfigFlags) {
 // call sends a request over the socket and returns the return code.
 func (r *rig) call(req api.Message) int32 {
 	r.t.Helper()
-	m := r.catalog.byName[req.GetMessageName()]
-	reply := retvalReply(m.reply, 0)
+	m := r.catalog.Named(req.GetMessageName())
+	reply := wire.RetvalReply(m.Reply, 0)
 	if err := r.conn.Invoke(timeout(r.t), req, reply); err != nil {
-		r.t.Fatalf("%s: %v", m.name, err)
+		r.t.Fatalf("%s: %v", m.Name, err)
 	}
-	code, _ := retvalOf(reply)
+	code, _ := wire.RetvalOf(reply)
 	return code
 }
 

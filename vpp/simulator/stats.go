@@ -7,6 +7,9 @@ import (
 	"os"
 	"slices"
 	"syscall"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"github.com/troupe-vpp/troupe/vpp/simulator/stats"
 )
 
 // Names of the statistics that the simulated VPP keeps.
@@ -23,10 +26,10 @@ const (
 // (update-interval in the section statseg of startup.conf).
 const heartbeatInterval = 10
 
-// statServer hands the statistics of one incarnation to whoever connects.
+// statServer hands the statistics of one incarnation to its clients.
 type statServer struct {
 	listener *net.UnixListener
-	segment  *statSegment
+	segment  *stats.Segment
 	gone     chan struct{} // closed when the incarnation ends
 	names    uint64        // version of the interface names in the directory
 }
@@ -72,13 +75,13 @@ func (v *VPP) bindStats(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("listen on %s: %w", path, err)
 	}
-	segment, err := newStatSegment()
+	segment, err := stats.NewSegment()
 	if err != nil {
 		return err
 	}
 	ln, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
-		segment.close()
+		segment.Close()
 		return fmt.Errorf("listen on %s: %w", path, err)
 	}
 	ln.SetUnlinkOnClose(false)
@@ -86,7 +89,7 @@ func (v *VPP) bindStats(path string) error {
 	defer v.mu.Unlock()
 	if v.closed || v.inc == nil {
 		_ = ln.Close()
-		segment.close()
+		segment.Close()
 		return ErrDown
 	}
 	s := &statServer{listener: ln, segment: segment, gone: make(chan struct{})}
@@ -97,13 +100,13 @@ func (v *VPP) bindStats(path string) error {
 }
 
 // acceptStats hands out the segment until the listener is closed. As VPP it
-// serves one client at a time, and nobody while it hangs.
+// serves one client at a time, and none while it hangs.
 func (v *VPP) acceptStats(s *statServer) {
 	for {
 		conn, err := s.listener.AcceptUnix()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) && v.ctx.Err() == nil {
-				v.log.Error("accept of a statistics client failed", "err", err)
+				v.log.Error("cannot accept a statistics client", "err", err)
 			}
 			return
 		}
@@ -139,8 +142,8 @@ func (v *VPP) handOut(conn *net.UnixConn, s *statServer) {
 		return
 	}
 	v.updateStats(v.inc.model)
-	if _, _, err := conn.WriteMsgUnix(nil, syscall.UnixRights(int(s.segment.file.Fd())), nil); err != nil {
-		v.log.Debug("statistics client gone", "err", err)
+	if _, _, err := conn.WriteMsgUnix(nil, syscall.UnixRights(int(s.segment.File.Fd())), nil); err != nil {
+		v.log.Debug("statistics client disconnected", "err", err)
 	}
 }
 
@@ -151,16 +154,16 @@ func (v *VPP) closeStats() {
 	}
 	_ = v.stats.listener.Close()
 	close(v.stats.gone)
-	v.stats.segment.close()
+	v.stats.segment.Close()
 	v.stats = nil
 }
 
 // updateStats brings the statistics up to date. mu is held.
-func (v *VPP) updateStats(m *model) {
+func (v *VPP) updateStats(m *model.Model) {
 	if v.stats == nil {
 		return
 	}
-	if v.stats.names != m.named {
+	if v.stats.names != m.Named {
 		v.publishStats(m)
 		return
 	}
@@ -168,42 +171,30 @@ func (v *VPP) updateStats(m *model) {
 }
 
 // publishStats writes a directory that fits the present interfaces. mu is held.
-func (v *VPP) publishStats(m *model) {
-	entries := []statEntry{
-		{name: statHeartbeat, kind: statScalar},
-		{name: statLastClear, kind: statScalar},
-		{name: statBootTime, kind: statScalar},
-		{name: statNames, kind: statStrings, strings: m.nameVector()},
+func (v *VPP) publishStats(m *model.Model) {
+	entries := []stats.Entry{
+		{Name: statHeartbeat, Kind: stats.Scalar},
+		{Name: statLastClear, Kind: stats.Scalar},
+		{Name: statBootTime, Kind: stats.Scalar},
+		{Name: statNames, Kind: stats.Strings, Strings: m.NameVector()},
 	}
 	if !slices.Contains(v.opts.WithoutPlugins, "nat44_ed") {
 		entries = append(entries,
-			statEntry{name: statSessions, kind: statSimple, threads: 1 + m.workers},
-			statEntry{name: statMaxSessions, kind: statScalar},
+			stats.Entry{Name: statSessions, Kind: stats.Counter, Threads: 1 + m.Workers},
+			stats.Entry{Name: statMaxSessions, Kind: stats.Scalar},
 		)
 	}
-	v.stats.names = m.named
-	v.stats.segment.publish(entries)
+	v.stats.names = m.Named
+	v.stats.segment.Publish(entries)
 	v.storeStats(m)
 }
 
 // storeStats writes the present values. The sessions are those of the first
 // worker where there are workers. mu is held.
-func (v *VPP) storeStats(m *model) {
+func (v *VPP) storeStats(m *model.Model) {
 	segment := v.stats.segment
-	segment.set(statHeartbeat, 0, uint64(m.now()/heartbeatInterval))
-	segment.set(statBootTime, 0, uint64(v.inc.boot.Unix()))
-	segment.set(statSessions, min(m.workers, 1), uint64(m.nat.sessions.len()))
-	segment.set(statMaxSessions, 0, uint64(m.nat.perThread))
-}
-
-// nameVector lists the names of the interfaces by index; "" = free.
-func (m *model) nameVector() []string {
-	var names []string
-	for _, i := range m.interfaces.all {
-		for uint32(len(names)) <= i.index {
-			names = append(names, "")
-		}
-		names[i.index] = i.name
-	}
-	return names
+	segment.Set(statHeartbeat, 0, uint64(m.Now()/heartbeatInterval))
+	segment.Set(statBootTime, 0, uint64(v.inc.boot.Unix()))
+	segment.Set(statSessions, min(m.Workers, 1), uint64(m.NAT.Sessions.Len()))
+	segment.Set(statMaxSessions, 0, uint64(m.NAT.PerThread))
 }

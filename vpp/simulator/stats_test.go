@@ -80,11 +80,11 @@ func TestStatsFollowTheSessions(t *testing.T) {
 		}
 		r.dial(tcp(clientPod, 4000+n, svc))
 	}
-	if got := stat(t, client, statMaxSessions); got != adapter.ScalarStat(defaultSessions) {
+	if got := stat(t, client, statMaxSessions); got != adapter.ScalarStat(63*1024) {
 		t.Errorf("enabled with %v", got)
 	}
 	r.ok(&nat44_ed.Nat44SetSessionLimit{SessionLimit: 7})
-	if got := stat(t, client, statMaxSessions); got != adapter.ScalarStat(defaultSessions) {
+	if got := stat(t, client, statMaxSessions); got != adapter.ScalarStat(63*1024) {
 		t.Errorf("a limit that is set later is not shown by VPP, here it is: %v", got)
 	}
 	row := lb(svc, selfTwice, 10, at(backendA, 8080), at(backendB, 8080))
@@ -99,7 +99,7 @@ func TestStatsFollowTheSessions(t *testing.T) {
 	}
 }
 
-// TestStatsDirectoryChangesWithInterfaces: whoever has read entries before
+// TestStatsDirectoryChangesWithInterfaces: a client that has read entries before
 // learns that they are stale, and reads them anew.
 func TestStatsDirectoryChangesWithInterfaces(t *testing.T) {
 	r := newRig(t)

@@ -3,6 +3,12 @@ package simulator
 import (
 	"fmt"
 	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // InterfaceKind is the kind of an interface made by the topology API.
@@ -46,30 +52,30 @@ func (v *VPP) AddInterface(name string, addrs []netip.Prefix, up bool) (uint32, 
 
 // AddInterfaceSpec creates an interface and returns its sw_if_index.
 func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
-	index := none
-	err := v.with(func(m *model) error {
-		if _, taken := m.byName[spec.Name]; taken {
+	index := pool.None
+	err := v.with(func(m *model.Model) error {
+		if _, taken := m.ByName[spec.Name]; taken {
 			return fmt.Errorf("add interface %s: name is taken", spec.Name)
 		}
-		devType := map[InterfaceKind]string{KindAfPacket: devAfPacket, KindTap: devTap, KindLoopback: devLoopback}[spec.Kind]
-		i := &swInterface{
-			name: spec.Name, devType: devType, tag: clip(spec.Tag),
-			hostName: spec.HostName, hostNamespace: spec.HostNamespace,
+		devType := map[InterfaceKind]string{KindAfPacket: vnet.DevAfPacket, KindTap: vnet.DevTap, KindLoopback: vnet.DevLoopback}[spec.Kind]
+		i := &vnet.Interface{
+			Name: spec.Name, DevType: devType, Tag: wire.Clip(spec.Tag),
+			HostName: spec.HostName, HostNamespace: spec.HostNamespace,
 		}
-		i.fib[0], i.fib[1] = m.findOrCreateFIB(0, spec.TableID), m.findOrCreateFIB(1, spec.TableID)
-		index = m.addInterface(i)
-		i.mac = [6]byte{0x02, 0xfe, 0, 0, byte(index >> 8), byte(index)}
+		i.FIB[0], i.FIB[1] = m.FindOrCreateFIB(0, spec.TableID), m.FindOrCreateFIB(1, spec.TableID)
+		index = m.AddInterface(i)
+		i.MAC = [6]byte{0x02, 0xfe, 0, 0, byte(index >> 8), byte(index)}
 		for _, p := range spec.Addresses {
-			if retval := m.addAddress(i, p); retval != retOK {
-				m.deleteInterface(i)
+			if retval := m.AddAddress(i, p); retval != vnet.RetOK {
+				m.DeleteInterface(i)
 				return fmt.Errorf("add interface %s: address %s: retval %d", spec.Name, p, retval)
 			}
 		}
-		m.setAdmin(i, spec.Up)
+		m.SetAdmin(i, spec.Up)
 		return nil
 	})
 	if err != nil {
-		return none, err
+		return pool.None, err
 	}
 	return index, nil
 }
@@ -77,41 +83,31 @@ func (v *VPP) AddInterfaceSpec(spec InterfaceSpec) (uint32, error) {
 // DeleteInterface removes an interface of any kind, as a CNI does with the
 // interface of a pod that is gone.
 func (v *VPP) DeleteInterface(name string) error {
-	return v.onInterface(name, func(m *model, i *swInterface) error {
-		for _, fam := range m.tables {
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
+		for _, fam := range m.Tables {
 			for _, t := range fam {
 				if t != nil {
-					t.dropAttached(i.index)
+					t.DropAttached(i.Index)
 				}
 			}
 		}
-		m.deleteInterface(i)
+		m.DeleteInterface(i)
 		return nil
 	})
 }
 
-// dropAttached removes the API routes that lead only through an interface.
-func (t *fibTable) dropAttached(swIf uint32) {
-	for _, e := range t.sorted() {
-		paths := t.paths(e.prefix, sourceAPI)
-		if len(paths) == 1 && paths[0].swIf == swIf {
-			t.remove(e.prefix, sourceAPI)
-		}
-	}
-}
-
 // SetInterface changes the admin state of an interface.
 func (v *VPP) SetInterface(name string, up bool) error {
-	return v.onInterface(name, func(m *model, i *swInterface) error {
-		m.setAdmin(i, up)
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
+		m.SetAdmin(i, up)
 		return nil
 	})
 }
 
 // AddAddress adds an address to an interface.
 func (v *VPP) AddAddress(name string, p netip.Prefix) error {
-	return v.onInterface(name, func(m *model, i *swInterface) error {
-		if retval := m.addAddress(i, p); retval != retOK {
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
+		if retval := m.AddAddress(i, p); retval != vnet.RetOK {
 			return fmt.Errorf("add address %s to %s: retval %d", p, name, retval)
 		}
 		return nil
@@ -120,8 +116,8 @@ func (v *VPP) AddAddress(name string, p netip.Prefix) error {
 
 // DelAddress removes an address from an interface.
 func (v *VPP) DelAddress(name string, p netip.Prefix) error {
-	return v.onInterface(name, func(m *model, i *swInterface) error {
-		if retval := m.delAddress(i, p); retval != retOK {
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
+		if retval := m.DelAddress(i, p); retval != vnet.RetOK {
 			return fmt.Errorf("delete address %s of %s: retval %d", p, name, retval)
 		}
 		return nil
@@ -129,13 +125,13 @@ func (v *VPP) DelAddress(name string, p netip.Prefix) error {
 }
 
 // onInterface runs fn on the interface with the given name.
-func (v *VPP) onInterface(name string, fn func(*model, *swInterface) error) error {
-	return v.with(func(m *model) error {
-		index, ok := m.byName[name]
+func (v *VPP) onInterface(name string, fn func(*model.Model, *vnet.Interface) error) error {
+	return v.with(func(m *model.Model) error {
+		index, ok := m.ByName[name]
 		if !ok {
 			return fmt.Errorf("%s: %w", name, ErrNoInterface)
 		}
-		return fn(m, m.iface(index))
+		return fn(m, m.Interface(index))
 	})
 }
 
@@ -172,49 +168,49 @@ type Route struct {
 
 // AddRoute installs or replaces a route.
 func (v *VPP) AddRoute(r Route) error {
-	return v.with(func(m *model) error { return m.addRoute(r) })
+	return v.with(func(m *model.Model) error { return addRoute(m, r) })
 }
 
 // addRoute installs a route of the topology API.
-func (m *model) addRoute(r Route) error {
-	fam := family(r.Prefix.Addr())
-	fib := m.findOrCreateFIB(fam, r.TableID)
-	p := fibPath{swIf: none, weight: 1, fib: fib, nextHop: r.NextHop}
+func addRoute(m *model.Model, r Route) error {
+	fam := vnet.Family(r.Prefix.Addr())
+	table := m.FindOrCreateFIB(fam, r.TableID)
+	p := fib.Path{SwIf: pool.None, Weight: 1, FIB: table, NextHop: r.NextHop}
 	switch r.Action {
 	case RouteDrop:
-		p.kind = pathDrop
+		p.Kind = fib.Drop
 	case RouteReject:
-		p.kind = pathUnreach
+		p.Kind = fib.Unreach
 	case RouteLocal:
-		p.kind = pathLocal
+		p.Kind = fib.Local
 	default:
-		p.kind = pathRecursive
+		p.Kind = fib.Recursive
 		if r.Interface != "" {
-			index, ok := m.byName[r.Interface]
+			index, ok := m.ByName[r.Interface]
 			if !ok {
 				return fmt.Errorf("add route %s: %s: %w", r.Prefix, r.Interface, ErrNoInterface)
 			}
-			p.swIf, p.fib, p.kind = index, 0, pathAttached
+			p.SwIf, p.FIB, p.Kind = index, 0, fib.Attached
 			if r.NextHop.IsValid() {
-				p.kind = pathNextHop
+				p.Kind = fib.NextHop
 			}
 		} else if !r.NextHop.IsValid() {
 			return fmt.Errorf("add route %s: neither interface nor next hop", r.Prefix)
 		}
 	}
-	m.tables[fam][fib].set(r.Prefix, sourceAPI, []fibPath{p})
+	m.Tables[fam][table].Set(r.Prefix, fib.SourceAPI, []fib.Path{p})
 	return nil
 }
 
 // DelRoute removes a route that AddRoute or the binary API installed.
 func (v *VPP) DelRoute(tableID uint32, prefix netip.Prefix) error {
-	return v.with(func(m *model) error {
-		fam := family(prefix.Addr())
-		fib, ok := m.fibIndex(fam, tableID)
+	return v.with(func(m *model.Model) error {
+		fam := vnet.Family(prefix.Addr())
+		table, ok := m.FIBIndex(fam, tableID)
 		if !ok {
 			return fmt.Errorf("delete route %s: no table %d", prefix, tableID)
 		}
-		m.tables[fam][fib].remove(prefix, sourceAPI)
+		m.Tables[fam][table].Remove(prefix, fib.SourceAPI)
 		return nil
 	})
 }
@@ -234,24 +230,24 @@ func (v *VPP) DefaultRoute(uplink string, nextHop netip.Addr) error {
 func (v *VPP) AddPod(name string, addr netip.Addr) (uint32, error) {
 	index, err := v.AddInterfaceSpec(InterfaceSpec{Name: name, Kind: KindTap, Up: true, HostName: "eth0", HostNamespace: name})
 	if err != nil {
-		return none, err
+		return pool.None, err
 	}
-	err = v.with(func(m *model) error {
+	err = v.with(func(m *model.Model) error {
 		mac := [6]byte{0x02, 0xfe, 0, 1, byte(index >> 8), byte(index)}
-		m.addNeighbor(neighborKey{swIf: index, addr: addr}, mac, true, false)
-		return m.addRoute(Route{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Interface: name, NextHop: addr})
+		m.AddNeighbor(vnet.NeighborKey{SwIf: index, Addr: addr}, mac, true, false)
+		return addRoute(m, Route{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Interface: name, NextHop: addr})
 	})
 	if err != nil {
-		return none, fmt.Errorf("add pod %s: %w", name, err)
+		return pool.None, fmt.Errorf("add pod %s: %w", name, err)
 	}
 	return index, nil
 }
 
 // AddNeighbor makes an address a resolved neighbour on an interface.
 func (v *VPP) AddNeighbor(name string, addr netip.Addr, static bool) error {
-	return v.onInterface(name, func(m *model, i *swInterface) error {
+	return v.onInterface(name, func(m *model.Model, i *vnet.Interface) error {
 		mac := [6]byte{0x02, 0xfe, 0, 2, addr.As16()[14], addr.As16()[15]}
-		if _, retval := m.addNeighbor(neighborKey{swIf: i.index, addr: addr}, mac, static, false); retval != retOK {
+		if _, retval := m.AddNeighbor(vnet.NeighborKey{SwIf: i.Index, Addr: addr}, mac, static, false); retval != vnet.RetOK {
 			return fmt.Errorf("add neighbor %s on %s: retval %d", addr, name, retval)
 		}
 		return nil

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
 // maxBacklog bounds the replies that a client leaves unread, in bytes. VPP
@@ -44,7 +47,7 @@ func (v *VPP) accept(ln *net.UnixListener) {
 			if errors.Is(err, net.ErrClosed) || v.ctx.Err() != nil {
 				return
 			}
-			v.log.Error("accept failed", "err", err)
+			v.log.Error("cannot accept a client", "err", err)
 			return
 		}
 		if !v.admit(conn, ln) {
@@ -78,12 +81,12 @@ func (v *VPP) admit(conn *net.UnixConn, ln *net.UnixListener) bool {
 
 // readLoop executes the requests of one connection until it breaks.
 func (c *client) readLoop() {
-	frames := newFrameReader(c.conn, c.vpp.opts.MaxFrame)
+	frames := wire.NewFrameReader(c.conn, c.vpp.opts.MaxFrame)
 	for {
-		payload, err := frames.next()
+		payload, err := frames.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-				c.vpp.log.Debug("client connection broken", "client", c.index, "err", err)
+				c.vpp.log.Debug("connection of a client broke", "client", c.index, "err", err)
 			}
 			break
 		}
@@ -100,7 +103,7 @@ func (v *VPP) forget(c *client) {
 	defer v.mu.Unlock()
 	if v.clients[c.index] == c {
 		delete(v.clients, c.index)
-		c.inc.model.unsubscribe(c.index)
+		c.inc.model.Unsubscribe(c.index)
 	}
 	c.shut()
 }
@@ -130,7 +133,7 @@ func (c *client) signal() {
 
 // send queues a message. It reports false when the client is going away.
 func (c *client) send(msg api.Message, context uint32) bool {
-	m := c.vpp.catalog.byName[msg.GetMessageName()]
+	m := c.vpp.catalog.Named(msg.GetMessageName())
 	if m == nil {
 		return false
 	}
@@ -139,14 +142,14 @@ func (c *client) send(msg api.Message, context uint32) bool {
 	if c.closing {
 		return false
 	}
-	out, err := m.appendFrame(c.out, msg, c.inc.ids.idOf[m.name], context)
+	out, err := m.AppendFrame(c.out, msg, c.inc.ids.Of(m.Name), context)
 	if err != nil {
-		c.vpp.log.Error("reply lost", "err", err)
+		c.vpp.log.Error("cannot encode a reply, dropping it", "err", err)
 		return true
 	}
 	c.out = out
 	if len(c.out) > maxBacklog {
-		c.vpp.log.Error("client does not read its replies", "client", c.index)
+		c.vpp.log.Error("closing the connection of a client that does not read its replies", "client", c.index)
 		c.out = nil
 		c.closing = true
 		close(c.gone)
@@ -159,10 +162,10 @@ func (c *client) send(msg api.Message, context uint32) bool {
 // sendHalf queues the first half of a message and closes the connection
 // behind it.
 func (c *client) sendHalf(msg api.Message, context uint32) {
-	if m := c.vpp.catalog.byName[msg.GetMessageName()]; m != nil {
+	if m := c.vpp.catalog.Named(msg.GetMessageName()); m != nil {
 		c.mu.Lock()
 		before := len(c.out)
-		if out, err := m.appendFrame(c.out, msg, c.inc.ids.idOf[m.name], context); err == nil && !c.closing {
+		if out, err := m.AppendFrame(c.out, msg, c.inc.ids.Of(m.Name), context); err == nil && !c.closing {
 			c.out = out[:before+(len(out)-before)/2]
 		}
 		c.mu.Unlock()
@@ -204,7 +207,7 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 		v.mu.Unlock()
 		return true
 	}
-	fault := v.takeFault(m.name)
+	fault := v.takeFault(m.Name)
 	if fault.Delay > 0 {
 		v.mu.Unlock()
 		if !c.pause(fault.Delay) || !v.enter(c) {
@@ -212,7 +215,7 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 		}
 	}
 	defer v.mu.Unlock()
-	req, ok := m.decode(payload)
+	req, ok := m.Decode(payload)
 	if !ok {
 		v.counters.dropped++
 		return true
@@ -223,15 +226,15 @@ func (v *VPP) serve(c *client, payload []byte) bool {
 // requestOf finds the request that a payload claims to be, nil for garbage.
 // VPP looks at nothing but the id; a client that closes with the id of the
 // reply instead of the request is understood too.
-func (v *VPP) requestOf(c *client, payload []byte) *message {
+func (v *VPP) requestOf(c *client, payload []byte) *wire.Message {
 	if len(payload) < 2 {
 		return nil
 	}
-	m := c.inc.ids.byID[binary.BigEndian.Uint16(payload)]
-	if m != nil && m.name == "sockclnt_delete_reply" {
-		m = v.catalog.byName["sockclnt_delete"]
+	m := c.inc.ids.Message(binary.BigEndian.Uint16(payload))
+	if m != nil && m.Name == "sockclnt_delete_reply" {
+		m = v.catalog.Named("sockclnt_delete")
 	}
-	if m == nil || m.handle == nil || len(payload) < m.body {
+	if m == nil || !m.Request || len(payload) < m.Body {
 		return nil
 	}
 	return m
@@ -273,13 +276,14 @@ func (c *client) pause(d time.Duration) bool {
 
 // execute runs one decoded request with the model locked and reports whether
 // the connection stays open.
-func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fault Fault) bool {
+func (v *VPP) execute(c *client, m *wire.Message, req api.Message, payload []byte, fault Fault) bool {
 	target := c
-	if m.body == 10 {
-		// Replies go to the client that the request names, whoever sent it.
+	if m.Body == 10 {
+		// Replies go to the client that the request names, not to its sender.
 		target = v.clients[binary.BigEndian.Uint32(payload[2:6])]
 	}
-	v.counters.count(m)
+	class := v.handlers[m.Name].Class
+	v.counters.count(m.Name, class)
 	if fault.before(v, c) {
 		return !fault.Disconnect && v.inc == c.inc
 	}
@@ -288,12 +292,11 @@ func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fa
 		return true
 	}
 	context := uint32(0)
-	if m.context > 0 {
-		context = binary.BigEndian.Uint32(payload[m.context:])
+	if m.Context > 0 {
+		context = binary.BigEndian.Uint32(payload[m.Context:])
 	}
-	call := &call{model: c.inc.model, vpp: v, client: target, context: context}
-	call.sink = func(reply api.Message) {
-		v.updateStats(c.inc.model) // whoever has the reply finds what it says in the statistics
+	call := handlers.NewCall(c.inc.model, c.inc.pid, target.index, func(reply api.Message) {
+		v.updateStats(c.inc.model) // a client that has the reply must find its effect in the statistics
 		v.counters.result(m, reply)
 		switch {
 		case fault.Swallow:
@@ -302,15 +305,15 @@ func (v *VPP) execute(c *client, m *message, req api.Message, payload []byte, fa
 		default:
 			target.send(reply, context)
 		}
-	}
-	if fault.Retval != 0 && m.reply != nil {
-		call.reply(retvalReply(m.reply, fault.Retval))
+	})
+	if fault.Retval != 0 && m.Reply != nil {
+		call.Reply(wire.RetvalReply(m.Reply, fault.Retval))
 	} else {
-		m.handle(call, req)
+		v.handlers.Handle(call, m, req)
 	}
 	if v.opts.Observe != nil {
-		v.opts.Observe(req, m.class == classWrite)
+		v.opts.Observe(req, class == handlers.ClassWrite)
 	}
-	v.afterwards(call.model)
+	v.afterwards(c.inc.model)
 	return v.inc == c.inc
 }

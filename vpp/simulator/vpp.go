@@ -9,14 +9,19 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/handlers"
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// VPP is a simulated VPP process together with whoever restarts it. It
-// survives its own crashes: an incarnation is one life of the process.
+// VPP is a simulated VPP process together with its supervisor. It survives its
+// own crashes: an incarnation is one run of the process.
 type VPP struct {
-	opts    Options
-	log     *slog.Logger
-	catalog *catalog
+	opts     Options
+	log      *slog.Logger
+	catalog  *wire.Catalog
+	handlers handlers.Registry
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -42,24 +47,26 @@ type VPP struct {
 	faults []*armedFault
 }
 
-// incarnation is one life of the VPP process: what a crash destroys.
+// incarnation is one run of the VPP process: the state that a crash destroys.
 type incarnation struct {
 	number uint64
 	pid    uint32
 	boot   time.Time
-	ids    *idTable
-	model  *model
+	ids    *wire.Numbering
+	model  *model.Model
 }
 
 // New starts a simulated VPP. It has no API socket until Listen.
 func New(opts Options) *VPP {
 	opts = opts.withDefaults()
 	v := &VPP{
-		opts:    opts,
-		log:     opts.Logger,
-		catalog: newCatalog(opts.WithoutPlugins),
-		clients: make(map[uint32]*client),
+		opts:     opts,
+		log:      opts.Logger,
+		handlers: handlers.New(),
+		clients:  make(map[uint32]*client),
 	}
+	v.registerMemclnt(v.handlers)
+	v.catalog = wire.NewCatalog(opts.WithoutPlugins, v.handlers.Has)
 	v.counters.reset()
 	v.ctx, v.cancel = context.WithCancel(context.Background())
 	v.lifecycle.Lock()
@@ -82,8 +89,8 @@ func (v *VPP) boot() {
 		number: n,
 		pid:    uint32(4000 + 17*n),
 		boot:   time.Now(),
-		ids:    v.catalog.number(n),
-		model:  newModel(v.opts),
+		ids:    v.catalog.Number(n),
+		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Seed),
 	}
 	v.mu.Unlock()
 	v.log.Info("simulated vpp started", "incarnation", n)
@@ -221,7 +228,7 @@ func (v *VPP) restartLater() {
 	case <-timer.C:
 	}
 	if err := v.start(false); err != nil && v.ctx.Err() == nil {
-		v.log.Error("simulated vpp does not come back", "err", err)
+		v.log.Error("cannot restart the simulated vpp", "err", err)
 	}
 }
 
@@ -268,7 +275,7 @@ func (v *VPP) Alive() bool {
 	return v.inc != nil
 }
 
-// Incarnation returns the number of the current life of VPP, counted from 1,
+// Incarnation returns the number of the current incarnation of VPP, counted from 1,
 // or 0 while it is down.
 func (v *VPP) Incarnation() uint64 {
 	v.mu.Lock()
@@ -292,7 +299,7 @@ func (v *VPP) PID() uint32 {
 
 // with runs fn on the model of the running VPP. If fn killed VPP, the crash
 // happens before with returns.
-func (v *VPP) with(fn func(*model) error) error {
+func (v *VPP) with(fn func(*model.Model) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
@@ -307,11 +314,11 @@ func (v *VPP) with(fn func(*model) error) error {
 	return err
 }
 
-// afterwards does what has to happen after every change of the model: publish
-// its events, or bury it. mu is held.
-func (v *VPP) afterwards(m *model) {
-	if m.cause != "" {
-		v.crash(m.cause)
+// afterwards follows every change of the model: it publishes the events, or
+// ends the incarnation if the change killed VPP. mu is held.
+func (v *VPP) afterwards(m *model.Model) {
+	if m.Cause != "" {
+		v.crash(m.Cause)
 		return
 	}
 	v.updateStats(m)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.fd.io/govpp/api"
@@ -16,10 +17,12 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/codec"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// wire is a client that speaks the protocol byte by byte.
-type wire struct {
+// rawClient is a client that speaks the protocol byte by byte.
+type rawClient struct {
 	t     *testing.T
 	conn  net.Conn
 	r     *bufio.Reader
@@ -28,7 +31,7 @@ type wire struct {
 }
 
 // dialWire connects and shakes hands.
-func dialWire(t *testing.T, v *VPP) *wire {
+func dialWire(t *testing.T, v *VPP) *rawClient {
 	t.Helper()
 	conn, err := net.Dial("unix", v.Socket())
 	if err != nil {
@@ -38,12 +41,12 @@ func dialWire(t *testing.T, v *VPP) *wire {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, conn: conn, r: bufio.NewReader(conn), ids: map[string]uint16{"sockclnt_create": idSockclntCreate}}
+	w := &rawClient{t: t, conn: conn, r: bufio.NewReader(conn), ids: map[string]uint16{"sockclnt_create": wire.IDSockclntCreate}}
 	hello := w.frame(&memclnt.SockclntCreate{Name: "wire"}, 0)
-	binary.BigEndian.PutUint32(hello[frameHeaderSize+2:], 123)
+	binary.BigEndian.PutUint32(hello[wire.FrameHeaderSize+2:], 123)
 	w.write(hello)
 	payload := w.read()
-	if id := binary.BigEndian.Uint16(payload); id != idSockclntCreateReply {
+	if id := binary.BigEndian.Uint16(payload); id != wire.IDSockclntCreateReply {
 		t.Fatalf("handshake answered with id %d", id)
 	}
 	if ctx := binary.BigEndian.Uint32(payload[6:]); ctx != 123 {
@@ -63,9 +66,9 @@ func dialWire(t *testing.T, v *VPP) *wire {
 	return w
 }
 
-// frame encodes a request with garbage in the parts of the header that nobody
+// frame encodes a request with garbage in the parts of the header that no receiver
 // reads.
-func (w *wire) frame(msg api.Message, context uint32) []byte {
+func (w *rawClient) frame(msg api.Message, context uint32) []byte {
 	w.t.Helper()
 	payload, err := codec.EncodeMsg(msg, w.ids[msg.GetMessageName()])
 	if err != nil {
@@ -85,7 +88,7 @@ func frameOf(payload []byte) []byte {
 	return append(frame, payload...)
 }
 
-func (w *wire) write(b []byte) {
+func (w *rawClient) write(b []byte) {
 	w.t.Helper()
 	if _, err := w.conn.Write(b); err != nil {
 		w.t.Fatal(err)
@@ -93,7 +96,7 @@ func (w *wire) write(b []byte) {
 }
 
 // read returns the payload of the next frame.
-func (w *wire) read() []byte {
+func (w *rawClient) read() []byte {
 	w.t.Helper()
 	payload, err := w.tryRead()
 	if err != nil {
@@ -102,8 +105,8 @@ func (w *wire) read() []byte {
 	return payload
 }
 
-func (w *wire) tryRead() ([]byte, error) {
-	var header [frameHeaderSize]byte
+func (w *rawClient) tryRead() ([]byte, error) {
+	var header [wire.FrameHeaderSize]byte
 	if _, err := io.ReadFull(w.r, header[:]); err != nil {
 		return nil, err
 	}
@@ -113,7 +116,7 @@ func (w *wire) tryRead() ([]byte, error) {
 }
 
 // expect reads one message and checks what it is.
-func (w *wire) expect(name string, context uint32) []byte {
+func (w *rawClient) expect(name string, context uint32) []byte {
 	w.t.Helper()
 	payload := w.read()
 	if id := binary.BigEndian.Uint16(payload); id != w.ids[name] {
@@ -135,7 +138,7 @@ func TestTableListsEverything(t *testing.T) {
 			t.Errorf("%s is not in the table", name)
 		}
 	}
-	if w.ids["sockclnt_create_reply"] != idSockclntCreateReply {
+	if w.ids["sockclnt_create_reply"] != wire.IDSockclntCreateReply {
 		t.Errorf("sockclnt_create_reply has id %d", w.ids["sockclnt_create_reply"])
 	}
 }
@@ -181,21 +184,21 @@ func TestGarbageIsIgnored(t *testing.T) {
 	hostile := append([]byte(nil), lb...)
 	binary.BigEndian.PutUint32(hostile[len(hostile)-4:], 1<<32-1) // local_num
 	foreign := w.frame(&memclnt.ControlPing{}, 2)
-	binary.BigEndian.PutUint32(foreign[frameHeaderSize+2:], 0x80001234)
+	binary.BigEndian.PutUint32(foreign[wire.FrameHeaderSize+2:], 0x80001234)
 	route := w.frame(&ip.IPRouteAddDel{IsAdd: true}, 4)
 	route[len(route)-1] = 200 // n_paths
 	for name, frame := range map[string][]byte{
 		"empty payload":          frameOf(nil),
 		"half an id":             frameOf([]byte{1}),
 		"unknown id":             frameOf([]byte{0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"id only":                frameOf(w.frame(&memclnt.ControlPing{}, 3)[frameHeaderSize : frameHeaderSize+2]),
-		"reply instead":          frameOf([]byte{0, idSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
-		"short for its fields":   frameOf(lb[frameHeaderSize : len(lb)-1]),
+		"id only":                frameOf(w.frame(&memclnt.ControlPing{}, 3)[wire.FrameHeaderSize : wire.FrameHeaderSize+2]),
+		"reply instead":          frameOf([]byte{0, wire.IDSockclntCreateReply, 0, 0, 0, 0, 0, 0, 0, 0}),
+		"short for its fields":   frameOf(lb[wire.FrameHeaderSize : len(lb)-1]),
 		"short for its count":    hostile,
 		"short for its paths":    route,
 		"unknown client index":   foreign,
 		"an event as request":    frameOf(binary.BigEndian.AppendUint16(nil, w.ids["sw_interface_event"])),
-		"handshake without name": frameOf([]byte{0, idSockclntCreate, 0, 0, 0, 0}),
+		"handshake without name": frameOf([]byte{0, wire.IDSockclntCreate, 0, 0, 0, 0}),
 	} {
 		before := v.Counters().Dropped()
 		w.write(frame)
@@ -209,7 +212,7 @@ func TestGarbageIsIgnored(t *testing.T) {
 
 func TestLongerThanNeededIsFine(t *testing.T) {
 	w := dialWire(t, listen(t, Options{}))
-	payload := append(w.frame(&memclnt.ControlPing{}, 5)[frameHeaderSize:], "trailing"...)
+	payload := append(w.frame(&memclnt.ControlPing{}, 5)[wire.FrameHeaderSize:], "trailing"...)
 	w.write(frameOf(payload))
 	w.expect("control_ping_reply", 5)
 }
@@ -291,9 +294,9 @@ func FuzzFrames(f *testing.F) {
 	v := New(Options{})
 	f.Cleanup(func() { _ = v.Close() })
 	for _, name := range []string{"control_ping", "nat44_add_del_lb_static_mapping", "ip_route_add_del", "sw_interface_dump", "cli_inband"} {
-		m := v.catalog.byName[name]
-		msg, _ := m.decode(make([]byte, 4096))
-		payload, err := codec.EncodeMsg(msg, v.inc.ids.idOf[name])
+		m := v.catalog.Named(name)
+		msg, _ := m.Decode(make([]byte, 4096))
+		payload, err := codec.EncodeMsg(msg, v.inc.ids.Of(name))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -307,9 +310,9 @@ func FuzzFrames(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		frames := newFrameReader(&chunks{data: stream}, 1<<16)
+		frames := wire.NewFrameReader(iotest.OneByteReader(bytes.NewReader(stream)), 1<<16)
 		for {
-			payload, err := frames.next()
+			payload, err := frames.Next()
 			if err != nil {
 				break
 			}
@@ -317,54 +320,35 @@ func FuzzFrames(f *testing.F) {
 				continue
 			}
 			// Ids depend on the incarnation; the fuzzer gets a stable numbering.
-			name := v.catalog.names[int(binary.BigEndian.Uint16(payload))%len(v.catalog.names)]
-			m := v.catalog.byName[name]
-			if m.handle == nil {
+			name := v.catalog.Names[int(binary.BigEndian.Uint16(payload))%len(v.catalog.Names)]
+			m := v.catalog.Named(name)
+			if !m.Request {
 				continue
 			}
-			if req, ok := m.decode(payload); ok {
+			if req, ok := m.Decode(payload); ok {
 				sameAgain(t, m, req)
 				if _, err := v.Exec(req); err != nil && !errors.Is(err, ErrDown) {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}
 		}
-		if cap(frames.buf) > len(stream)+2*frameStep {
-			t.Errorf("%d bytes of buffer for a stream of %d", cap(frames.buf), len(stream))
-		}
 	})
 }
 
 // sameAgain writes and reads a message: nothing of what was understood gets lost.
-func sameAgain(t *testing.T, m *message, req api.Message) {
+func sameAgain(t *testing.T, m *wire.Message, req api.Message) {
 	t.Helper()
 	first, err := codec.EncodeMsg(req, 1)
 	if err != nil {
-		t.Fatalf("%s cannot be written: %v", m.name, err)
+		t.Fatalf("%s cannot be written: %v", m.Name, err)
 	}
-	again, ok := m.decode(first)
+	again, ok := m.Decode(first)
 	if !ok {
-		t.Fatalf("%s is too short for itself: %x", m.name, first)
+		t.Fatalf("%s is too short for itself: %x", m.Name, first)
 	}
 	if second, err := codec.EncodeMsg(again, 1); err != nil || !bytes.Equal(first, second) {
-		t.Fatalf("%s changes by being read and written: %v\n%x\n%x", m.name, err, first, second)
+		t.Fatalf("%s changes by being read and written: %v\n%x\n%x", m.Name, err, first, second)
 	}
-}
-
-// chunks is a reader that returns its data in uneven pieces.
-type chunks struct {
-	data []byte
-	n    int
-}
-
-func (c *chunks) Read(p []byte) (int, error) {
-	if len(c.data) == 0 {
-		return 0, io.EOF
-	}
-	c.n = c.n%7 + 1
-	n := copy(p, c.data[:min(c.n, len(c.data))])
-	c.data = c.data[n:]
-	return n, nil
 }
 
 // decode decodes a payload that must be well-formed.

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Reader looks into VPP past the connection: it needs no session, costs no time and is not counted. It is for judges, not for actors.
+// Reader looks into VPP past the connection: it needs no session, costs no time and is not counted. It is for the checks of a simulation, not for actors.
 type Reader struct{ stream *Stream }
 
 // Reader returns a look at the present VPP.

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
-// Row is a load-balancing row in VPP, as its dump tells, without knowledge of who made it.
+// Row is a load-balancing row as VPP's dump returns it, whatever client added it.
 type Row struct {
 	// At is the frontend.
 	At netip.AddrPort
@@ -26,7 +26,7 @@ type RowChange struct {
 	At netip.AddrPort
 	// Backend is the one that was added or removed; invalid when it was the whole row.
 	Backend netip.AddrPort
-	// Added tells an addition from a removal.
+	// Added is false for a removal.
 	Added bool
 }
 

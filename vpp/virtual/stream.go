@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// errInjected is why an answer does not come.
+// errInjected is the cause of an answer that an injected fault suppresses.
 var errInjected = errors.New("injected: broken")
 
 // Properties of the simulated connection.
@@ -25,7 +25,7 @@ const (
 	roundTrip    = 20 * time.Microsecond // VPP 25.10 takes 15 to 30
 )
 
-// Time is who lets functions wait in virtual time; runtime.Sim of package actors/runtime is one.
+// Time lets functions wait in virtual time; runtime.Sim of package actors/runtime implements it.
 type Time interface {
 	// Now is the virtual time.
 	Now() time.Time
@@ -35,8 +35,8 @@ type Time interface {
 	Sleep(d time.Duration, over func() bool)
 }
 
-// Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It keeps
-// the promises of link.Caller, above all those about what is known when a connection ends. It belongs to the goroutine of the simulation.
+// Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It has
+// the semantics of link.Caller, also about the outcome of requests when a connection ends. It belongs to the goroutine of the simulation.
 type Stream struct {
 	// VPP is at the other end.
 	VPP *simulator.VPP
@@ -55,11 +55,11 @@ type Stream struct {
 	since   time.Time // of the last Connect that began a session
 	reason  string
 	boots   int
-	version int // of what Run has to tell
+	version int // of the state that Run reports
 
 	next, serving uint64 // tickets of the stream
 	hung          bool
-	late          []api.Message // sent to a VPP that hangs; it will execute them when it goes on
+	late          []api.Message // sent while VPP hangs; VPP executes them when it goes on
 	changed       func(RowChange)
 }
 
@@ -68,8 +68,8 @@ var _ link.Serial = (*Stream)(nil)
 // Serial satisfies link.Serial: only a function that may park can wait for VPP.
 func (*Stream) Serial() {}
 
-// New connects to a VPP of its own, which gets its topology with every start. changed, which may be nil, is told every change of a row
-// that VPP has made for the troupe, right after it.
+// New connects to a VPP of its own, which gets its topology with every start. changed, which may be nil, is called after every change of a row that a
+// request of this stream made.
 func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Stream {
 	d := &Stream{time: time, changed: changed}
 	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
@@ -77,7 +77,7 @@ func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Str
 	return d
 }
 
-// Run tells every change of the connection until ctx ends, as link.Link does.
+// Run reports every change of the connection until ctx ends, as link.Link does.
 func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	for told := -1; ; {
 		d.time.Park(func() bool { return ctx.Err() != nil || d.version != told })
@@ -95,7 +95,7 @@ func (d *Stream) Since() time.Time { return d.since }
 // Boots is how often VPP has crashed.
 func (d *Stream) Boots() int { return d.boots }
 
-// Boot names the VPP that is connected, as it is told to the actors; "" = none is.
+// Boot is the boot identity of the connected VPP; "" = there is none.
 func (d *Stream) Boot() string {
 	if !d.up {
 		return ""
@@ -137,7 +137,7 @@ func (d *Stream) Hang() { d.hung = true }
 func (d *Stream) Resume() {
 	d.hung = false
 	for _, req := range d.late {
-		_, _ = d.execute(req) // nobody waits for the answer any more
+		_, _ = d.execute(req) // the caller has stopped waiting
 	}
 	d.late = nil
 }

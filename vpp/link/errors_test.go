@@ -1,0 +1,50 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"go.fd.io/govpp/binapi/nat44_ed"
+)
+
+func TestClassifiedErrors(t *testing.T) {
+	classes := []error{ErrStale, ErrDisabled, ErrUnsafe}
+	for _, class := range classes {
+		own := Classified("row exists", class)
+		err := fmt.Errorf("add row 10.96.0.1:80: %w", own)
+		if err.Error() != "add row 10.96.0.1:80: row exists" {
+			t.Errorf("text of %v: %q", class, err)
+		}
+		if !errors.Is(err, own) {
+			t.Errorf("%v does not wrap its own error", err)
+		}
+		for _, other := range classes {
+			if errors.Is(err, other) != (other == class) {
+				t.Errorf("an error of class %q is of class %q: %t", class, other, errors.Is(err, other))
+			}
+		}
+	}
+	if errors.Is(Classified("row exists", ErrStale), Classified("row exists", ErrStale)) {
+		t.Error("two errors with the same text are one")
+	}
+}
+
+// TestGuardIsUnsafe: what the guard refuses is not to be retried.
+func TestGuardIsUnsafe(t *testing.T) {
+	err := Check(&nat44_ed.Nat44AddDelLbStaticMapping{IsAdd: true})
+	if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrUnsafe) {
+		t.Errorf("guard refuses with %v", err)
+	}
+}
+
+// TestErrorsOfTheLinkHaveNoClass: a lost connection says nothing about objects of VPP.
+func TestErrorsOfTheLinkHaveNoClass(t *testing.T) {
+	for _, err := range []error{ErrDown, ErrUnknown, ErrNotSent, ErrUnsupported, ErrTooLarge, ErrProtocol, ErrTimeout, &RetvalError{Message: "m", Retval: -1}} {
+		for _, class := range []error{ErrStale, ErrDisabled, ErrUnsafe} {
+			if errors.Is(err, class) {
+				t.Errorf("%v is of class %v", err, class)
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package acl
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
+
+// Action is what a rule of an access list does.
+type Action uint8
+
+// What a rule can do.
+const (
+	Deny Action = iota
+	Permit
+	Reflect // permit, and remember the flow in both directions
+)
+
+// Rule is one rule of an access list: of one address family.
+type Rule struct {
+	Action           Action
+	Src, Dst         netip.Prefix
+	Proto            uint8     // 0 = any, and ports do not matter then
+	SrcPort, DstPort [2]uint16 // first and last; type and code of ICMP
+	Flags, Mask      packet.TCPFlags
+}
+
+// List is one ACL.
+type List struct {
+	Tag   string
+	Rules []Rule
+}
+
+// Lists are the ACLs of one interface.
+type Lists struct {
+	In, Out []uint32
+}
+
+// flow is a flow that a reflecting rule let pass through an interface, in
+// either direction: low is the smaller endpoint.
+type flow struct {
+	swIf      uint32
+	low, high netip.AddrPort
+	proto     uint8
+}
+
+// Plugin is the state of the ACL plugin. Flows have no lifetime: they end with a
+// change of the lists of their interface.
+type Plugin struct {
+	All   pool.Pool[*List]
+	lists map[uint32]*Lists
+	flows map[flow]bool
+}
+
+// NewPlugin returns the plugin without access lists.
+func NewPlugin() *Plugin {
+	return &Plugin{lists: make(map[uint32]*Lists), flows: make(map[flow]bool)}
+}
+
+// Of returns the lists of an interface, empty ones if it has none.
+func (a *Plugin) Of(swIf uint32) *Lists {
+	if l := a.lists[swIf]; l != nil {
+		return l
+	}
+	return &Lists{}
+}
+
+// AddReplace stores an ACL under a new index (none) or in place.
+func (a *Plugin) AddReplace(index uint32, l *List) (uint32, int32) {
+	if index == pool.None {
+		return a.All.Put(l), vnet.RetOK
+	}
+	old, ok := a.All.Get(index)
+	if !ok {
+		return index, vnet.RetNoSuchEntry
+	}
+	*old = *l
+	return index, vnet.RetOK
+}
+
+// Del removes an ACL that no interface uses.
+func (a *Plugin) Del(index uint32) int32 {
+	if _, ok := a.All.Get(index); !ok {
+		return vnet.RetNoSuchEntry
+	}
+	for _, l := range a.lists {
+		if slices.Contains(l.In, index) {
+			return vnet.RetACLInUseInbound
+		}
+	}
+	for _, l := range a.lists {
+		if slices.Contains(l.Out, index) {
+			return vnet.RetACLInUseOutbound
+		}
+	}
+	a.All.Remove(index)
+	return vnet.RetOK
+}
+
+// set replaces the input or the output list of an interface. It forgets the
+// flows of the interface if the lists have other members afterwards.
+func (a *Plugin) set(swIf uint32, input bool, list []uint32) int32 {
+	for i, index := range list {
+		if _, ok := a.All.Get(index); !ok {
+			return vnet.RetNoSuchEntry
+		}
+		if slices.Contains(list[:i], index) {
+			return vnet.RetEntryAlreadyExists
+		}
+	}
+	l := *a.Of(swIf)
+	member := &l.Out
+	if input {
+		member = &l.In
+	}
+	if !sameMembers(*member, list) {
+		a.forget(swIf)
+	}
+	*member = slices.Clone(list)
+	a.lists[swIf] = &l
+	if len(l.In)+len(l.Out) == 0 {
+		delete(a.lists, swIf)
+	}
+	return vnet.RetOK
+}
+
+// SetBoth is acl_interface_set_acl_list: the output list first. What the input
+// list is refused for is lost on the way, VPP answers 1.
+func (a *Plugin) SetBoth(swIf uint32, in, out []uint32) int32 {
+	for _, index := range slices.Concat(in, out) {
+		if _, ok := a.All.Get(index); !ok {
+			return vnet.RetNoSuchEntry
+		}
+	}
+	if a.set(swIf, false, out) != vnet.RetOK || a.set(swIf, true, in) != vnet.RetOK {
+		return 1
+	}
+	return vnet.RetOK
+}
+
+// AddDel appends an ACL to a list, or takes it out.
+func (a *Plugin) AddDel(swIf uint32, input, add bool, index uint32) int32 {
+	list, inUse := a.Of(swIf).Out, vnet.RetACLInUseOutbound
+	if input {
+		list, inUse = a.Of(swIf).In, vnet.RetACLInUseInbound
+	}
+	at := slices.Index(list, index)
+	switch {
+	case add && at >= 0:
+		return inUse
+	case add:
+		return a.set(swIf, input, append(slices.Clone(list), index))
+	case at < 0:
+		return vnet.RetNoSuchEntry
+	default:
+		return a.set(swIf, input, slices.Delete(slices.Clone(list), at, at+1))
+	}
+}
+
+// InterfaceGone takes the lists from an interface that is deleted.
+func (a *Plugin) InterfaceGone(swIf uint32) {
+	delete(a.lists, swIf)
+	a.forget(swIf)
+}
+
+// forget ends the flows of an interface.
+func (a *Plugin) forget(swIf uint32) {
+	for f := range a.flows {
+		if f.swIf == swIf {
+			delete(a.flows, f)
+		}
+	}
+}
+
+// sameMembers compares lists without regard to their order.
+func sameMembers(a, b []uint32) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// Permits asks the ACLs of a list about a packet. The first rule that matches
+// decides, and none is a denial; an empty list is not asked at all.
+func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
+	if len(list) == 0 {
+		return true
+	}
+	flow := flowOf(swIf, p)
+	if a.flows[flow] {
+		return true
+	}
+	for _, index := range list {
+		l, _ := a.All.Get(index)
+		for _, r := range l.Rules {
+			if r.matches(p) {
+				if r.Action == Reflect {
+					a.flows[flow] = true
+				}
+				return r.Action != Deny
+			}
+		}
+	}
+	return false
+}
+
+// matches reports whether a rule is about the packet. Ports count only with a
+// protocol, and are 0 for protocols whose ports VPP does not read.
+func (r *Rule) matches(p *packet.Packet) bool {
+	if !r.Src.Contains(p.Src.Addr()) || !r.Dst.Contains(p.Dst.Addr()) {
+		return false
+	}
+	if r.Proto == 0 {
+		return true
+	}
+	src, dst := portsOf(p)
+	within := func(port uint16, of [2]uint16) bool { return of[0] <= port && port <= of[1] }
+	return r.Proto == p.Proto && within(src, r.SrcPort) && within(dst, r.DstPort) &&
+		(p.Proto != packet.ProtoTCP || p.Flags&r.Mask == r.Flags)
+}
+
+// portsOf returns what VPP compares with the ports of a rule.
+func portsOf(p *packet.Packet) (src, dst uint16) {
+	switch p.Proto {
+	case packet.ProtoTCP, packet.ProtoUDP:
+		return p.Src.Port(), p.Dst.Port()
+	case packet.ProtoICMP:
+		if p.EchoReply {
+			return 0, 0
+		}
+		return 8, 0
+	default:
+		return 0, 0
+	}
+}
+
+// flowOf returns the flow of the packet on an interface.
+func flowOf(swIf uint32, p *packet.Packet) flow {
+	low, high := p.Src, p.Dst
+	if high.Compare(low) < 0 {
+		low, high = high, low
+	}
+	return flow{swIf: swIf, low: low, high: high, proto: p.Proto}
+}
+
+// AddressAdded is of no interest to access lists.
+func (a *Plugin) AddressAdded(*vnet.Interface, netip.Prefix) {}
+
+// AddressDeleted is of no interest to access lists.
+func (a *Plugin) AddressDeleted(*vnet.Interface, netip.Prefix) {}
+
+// TableBound is of no interest to access lists.
+func (a *Plugin) TableBound(_, _, _ uint32) {}

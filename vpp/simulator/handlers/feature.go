@@ -1,0 +1,57 @@
+package handlers
+
+import (
+	"slices"
+
+	"go.fd.io/govpp/binapi/feature"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
+
+// registerFeature registers the messages of the feature API.
+func registerFeature(r Registry) {
+	write(r, featureEnableDisable)
+	Read(r, featureIsEnabled)
+}
+
+// featureEnableDisable puts a node on an arc. It is not idempotent: enabling
+// twice puts the node there twice.
+func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
+	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
+	retval := vnet.RetOK
+	switch {
+	case c.Interface(key.SwIf) == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case !knownFeature(req.ArcName, req.FeatureName):
+		retval = vnet.RetInvalidValue
+	default:
+		c.SetFeature(key.SwIf, key.Arc, key.Node, req.Enable)
+	}
+	c.Reply(&feature.FeatureEnableDisableReply{Retval: retval})
+}
+
+func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
+	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
+	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node)}
+	if c.Interface(key.SwIf) == nil {
+		reply.Retval = vnet.RetInvalidSwIfIndex
+	}
+	c.Reply(reply)
+}
+
+// knownFeature reports whether a node may be on an arc. The model knows the
+// nodes of the plugins that it has.
+func knownFeature(arc, node string) bool {
+	switch arc {
+	case nat.ArcInput:
+		return slices.Contains([]string{"cnat-input-ip4", nat.NodeIn2out, nat.NodeOut2in, nat.NodeClassify}, node)
+	case nat.ArcOutput:
+		return slices.Contains([]string{"cnat-output-ip4", nat.NodeOutput}, node)
+	case "ip6-unicast":
+		return node == "cnat-input-ip6"
+	case "ip6-output":
+		return node == "cnat-output-ip6"
+	}
+	return false
+}

@@ -1,0 +1,20 @@
+package handlers
+
+import "go.fd.io/govpp/binapi/fib"
+
+// registerFIB registers the messages of the FIB API.
+func registerFIB(r Registry) {
+	Read(r, fibSourceDump)
+	write(r, fibSourceAdd)
+}
+
+func fibSourceAdd(c *Call, req *fib.FibSourceAdd) {
+	id := c.Sources.Add(req.Src.Name, req.Src.Priority)
+	c.Reply(&fib.FibSourceAddReply{ID: uint8(id)})
+}
+
+func fibSourceDump(c *Call, _ *fib.FibSourceDump) {
+	for _, s := range c.Sources.All {
+		c.Reply(&fib.FibSourceDetails{Src: fib.FibSource{Priority: s.Class, ID: uint8(s.ID), Name: s.Name}})
+	}
+}

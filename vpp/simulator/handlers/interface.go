@@ -1,0 +1,235 @@
+package handlers
+
+import (
+	"go.fd.io/govpp/binapi/af_packet"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+	"go.fd.io/govpp/binapi/tapv2"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
+)
+
+// registerInterface registers the messages of the interface, tapv2 and
+// af_packet APIs.
+func registerInterface(r Registry) {
+	write(r, createLoopback)
+	write(r, createLoopbackInstance)
+	write(r, deleteLoopback)
+	write(r, swInterfaceSetFlags)
+	write(r, swInterfaceAddDelAddress)
+	write(r, swInterfaceSetTable)
+	write(r, swInterfaceSetUnnumbered)
+	write(r, swInterfaceTagAddDel)
+	Read(r, swInterfaceDump)
+	Read(r, swInterfaceGetTable)
+	Read(r, swInterfaceGetMacAddress)
+	Read(r, swInterfaceTapV2Dump)
+	Read(r, afPacketDump)
+	Register(r, ClassSession, wantInterfaceEvents)
+}
+
+func createLoopback(c *Call, req *interfaces.CreateLoopback) {
+	index, retval := c.CreateLoopback(req.MacAddress, false, 0)
+	c.Reply(&interfaces.CreateLoopbackReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
+}
+
+func createLoopbackInstance(c *Call, req *interfaces.CreateLoopbackInstance) {
+	index, retval := c.CreateLoopback(req.MacAddress, req.IsSpecified, req.UserInstance)
+	c.Reply(&interfaces.CreateLoopbackInstanceReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
+}
+
+func deleteLoopback(c *Call, req *interfaces.DeleteLoopback) {
+	retval := vnet.RetInvalidSwIfIndex
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil && i.DevType == vnet.DevLoopback {
+		c.DeleteInterface(i)
+		retval = vnet.RetOK
+	}
+	c.Reply(&interfaces.DeleteLoopbackReply{Retval: retval})
+}
+
+func swInterfaceSetFlags(c *Call, req *interfaces.SwInterfaceSetFlags) {
+	retval := vnet.RetInvalidSwIfIndex
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+		c.SetAdmin(i, req.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0)
+		retval = vnet.RetOK
+	}
+	c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
+}
+
+func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
+	retval := vnet.RetInvalidSwIfIndex
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+		retval = c.changeAddress(i, req)
+	}
+	c.Reply(&interfaces.SwInterfaceAddDelAddressReply{Retval: retval})
+}
+
+// changeAddress does what an sw_interface_add_del_address asks for.
+func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDelAddress) int32 {
+	if req.DelAll {
+		for len(i.Addrs) > 0 {
+			c.DelAddress(i, i.Addrs[0])
+		}
+		return vnet.RetOK
+	}
+	prefix, ok := wire.FromPrefix(ip_types.Prefix(req.Prefix))
+	if !ok {
+		return vnet.RetInvalidValue
+	}
+	if req.IsAdd {
+		return c.AddAddress(i, prefix)
+	}
+	return c.DelAddress(i, prefix)
+}
+
+func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
+	retval := vnet.RetInvalidSwIfIndex
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+		retval = c.BindTable(i, wire.FamilyBit(req.IsIPv6), req.VrfID)
+	}
+	c.Reply(&interfaces.SwInterfaceSetTableReply{Retval: retval})
+}
+
+// swInterfaceSetUnnumbered binds an interface to the addresses of another
+// one; the message names the lender sw_if_index and the borrower
+// unnumbered_sw_if_index.
+func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered) {
+	borrower := c.Interface(uint32(req.UnnumberedSwIfIndex))
+	retval := vnet.RetOK
+	switch {
+	case borrower == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case req.IsAdd && c.Interface(uint32(req.SwIfIndex)) == nil:
+		retval = vnet.RetInvalidSwIfIndex2
+	case req.IsAdd:
+		borrower.Borrows = uint32(req.SwIfIndex)
+	default:
+		borrower.Borrows = pool.None
+	}
+	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
+}
+
+func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
+	i := c.Interface(uint32(req.SwIfIndex))
+	retval := vnet.RetOK
+	switch {
+	case i == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case !req.IsAdd:
+		i.Tag = ""
+	case req.Tag == "":
+		retval = vnet.RetInvalidValue
+	default:
+		i.Tag = wire.Clip(req.Tag)
+	}
+	c.Reply(&interfaces.SwInterfaceTagAddDelReply{Retval: retval})
+}
+
+// swInterfaceDump lists one interface, or all of them for index 0 and ~0, or
+// those whose name contains the filter regardless of case. The filter makes
+// VPP ignore the index.
+func swInterfaceDump(c *Call, req *interfaces.SwInterfaceDump) {
+	index := uint32(req.SwIfIndex)
+	if !req.NameFilterValid && index != pool.None && index != 0 {
+		if i := c.Interface(index); i != nil {
+			c.Reply(interfaceDetails(i))
+		}
+		return
+	}
+	for _, i := range c.Interfaces.All {
+		if !req.NameFilterValid || vnet.MatchesFilter(i.Name, req.NameFilter) {
+			c.Reply(interfaceDetails(i))
+		}
+	}
+}
+
+// interfaceDetails encodes one interface for a dump.
+func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
+	return &interfaces.SwInterfaceDetails{
+		SwIfIndex:        interface_types.InterfaceIndex(i.Index),
+		SupSwIfIndex:     i.Index,
+		L2Address:        i.MAC,
+		Flags:            StatusFlags(i.AdminUp, i.LinkUp),
+		Type:             interface_types.IF_API_TYPE_HARDWARE,
+		LinkMtu:          9000,
+		Mtu:              []uint32{9000, 0, 0, 0},
+		InterfaceName:    i.Name,
+		InterfaceDevType: i.DevType,
+		Tag:              i.Tag,
+	}
+}
+
+func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
+	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+		fam := wire.FamilyBit(req.IsIPv6)
+		reply.Retval, reply.VrfID = vnet.RetOK, c.Tables[fam][i.FIB[fam]].ID
+	}
+	c.Reply(reply)
+}
+
+func swInterfaceGetMacAddress(c *Call, req *interfaces.SwInterfaceGetMacAddress) {
+	reply := &interfaces.SwInterfaceGetMacAddressReply{Retval: vnet.RetInvalidSwIfIndex}
+	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
+		reply.Retval, reply.MacAddress = vnet.RetOK, i.MAC
+	}
+	c.Reply(reply)
+}
+
+func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
+	for _, i := range c.Interfaces.All {
+		if i.DevType != vnet.DevTap || (uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != i.Index) {
+			continue
+		}
+		c.Reply(&tapv2.SwInterfaceTapV2Details{
+			SwIfIndex:     i.Index,
+			ID:            i.Instance,
+			TxRingSz:      1024,
+			RxRingSz:      1024,
+			DevName:       i.Name,
+			HostIfName:    i.HostName,
+			HostNamespace: i.HostNamespace,
+		})
+	}
+}
+
+func afPacketDump(c *Call, _ *af_packet.AfPacketDump) {
+	for _, i := range c.Interfaces.All {
+		if i.DevType == vnet.DevAfPacket {
+			c.Reply(&af_packet.AfPacketDetails{
+				SwIfIndex:  interface_types.InterfaceIndex(i.Index),
+				HostIfName: i.HostName,
+			})
+		}
+	}
+}
+
+// wantInterfaceEvents subscribes a client, once, or ends its subscription.
+func wantInterfaceEvents(c *Call, req *interfaces.WantInterfaceEvents) {
+	_, subscribed := c.Subscribers[c.Client]
+	retval := vnet.RetOK
+	switch enable := req.EnableDisable != 0; {
+	case subscribed == enable:
+		retval = vnet.RetInvalidRegistration
+	case enable:
+		c.Subscribers[c.Client] = req.PID
+	default:
+		delete(c.Subscribers, c.Client)
+	}
+	c.Reply(&interfaces.WantInterfaceEventsReply{Retval: retval})
+}
+
+// StatusFlags encodes interface states.
+func StatusFlags(adminUp, linkUp bool) interface_types.IfStatusFlags {
+	var flags interface_types.IfStatusFlags
+	if adminUp {
+		flags |= interface_types.IF_STATUS_API_FLAG_ADMIN_UP
+	}
+	if linkUp {
+		flags |= interface_types.IF_STATUS_API_FLAG_LINK_UP
+	}
+	return flags
+}

@@ -1,0 +1,337 @@
+package handlers
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
+)
+
+// registerIP registers the messages of the IP API.
+func registerIP(r Registry) {
+	Read(r, ipAddressDump)
+	Read(r, ipTableDump)
+	Read(r, ipRouteLookup)
+	Read(r, ipRouteLookupV2)
+	Read(r, ipRouteDump)
+	Read(r, ipRouteV2Dump)
+	Read(r, ipUnnumberedDump)
+	write(r, ipTableAddDel)
+	write(r, ipTableAddDelV2)
+	write(r, ipRouteAddDel)
+	write(r, ipRouteAddDelV2)
+}
+
+func ipAddressDump(c *Call, req *ip.IPAddressDump) {
+	i := c.Interface(uint32(req.SwIfIndex))
+	if i == nil {
+		return
+	}
+	for _, p := range i.Addrs {
+		if p.Addr().Is4() != req.IsIPv6 {
+			c.Reply(&ip.IPAddressDetails{SwIfIndex: req.SwIfIndex, Prefix: ip_types.AddressWithPrefix(wire.ToPrefix(p))})
+		}
+	}
+}
+
+func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
+	for _, i := range c.Interfaces.All {
+		if i.Borrows != pool.None && (uint32(req.SwIfIndex) == pool.None || uint32(req.SwIfIndex) == i.Index) {
+			c.Reply(&ip.IPUnnumberedDetails{
+				SwIfIndex:   interface_types.InterfaceIndex(i.Index),
+				IPSwIfIndex: interface_types.InterfaceIndex(i.Borrows),
+			})
+		}
+	}
+}
+
+func ipTableDump(c *Call, _ *ip.IPTableDump) {
+	for fam, tables := range c.Tables {
+		for _, t := range tables {
+			if t != nil {
+				c.Reply(&ip.IPTableDetails{Table: ip.IPTable{TableID: t.ID, IsIP6: fam == 1, Name: t.Name}})
+			}
+		}
+	}
+}
+
+func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
+	c.changeTable(req.Table, req.IsAdd)
+	c.Reply(&ip.IPTableAddDelReply{})
+}
+
+func ipTableAddDelV2(c *Call, req *ip.IPTableAddDelV2) {
+	c.changeTable(req.Table, req.IsAdd)
+	c.Reply(&ip.IPTableAddDelV2Reply{})
+}
+
+// changeTable creates a table or takes back its creation; a table that
+// interfaces or NAT still use stays.
+func (c *Call) changeTable(req ip.IPTable, add bool) {
+	fam := wire.FamilyBit(req.IsIP6)
+	if add {
+		t := c.Tables[fam][c.FindOrCreateFIB(fam, req.TableID)]
+		t.ByAPI, t.Name = true, req.Name
+		return
+	}
+	index, ok := c.FIBIndex(fam, req.TableID)
+	if !ok || index == 0 {
+		return
+	}
+	t := c.Tables[fam][index]
+	t.ByAPI = false
+	for _, p := range t.Sorted() {
+		t.Remove(p.Prefix, fib.SourceAPI)
+	}
+	for _, i := range c.Interfaces.All {
+		if i.FIB[fam] == index {
+			return
+		}
+	}
+	if fam == 0 {
+		c.NAT.TableGone(index)
+		if c.NAT.UsesFIB(index) {
+			return
+		}
+	}
+	c.Tables[fam][index] = nil
+}
+
+func ipRouteAddDel(c *Call, req *ip.IPRouteAddDel) {
+	stats, retval := c.changeRoute(req.Route, fib.SourceAPI, req.IsAdd, req.IsMultipath)
+	c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
+}
+
+func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
+	route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
+	source := fib.Source(req.Route.Src)
+	if source == 0 {
+		source = fib.SourceAPI
+	}
+	stats, retval := c.changeRoute(route, source, req.IsAdd, req.IsMultipath)
+	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
+}
+
+// changeRoute does what an ip_route_add_del asks for and returns the index of
+// the route's counters. A route of a source that does not exist makes VPP read
+// behind the end of its table: it dies, or adds a drop that beats every other
+// source. The simulated one always dies.
+func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
+	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
+	index, ok := c.FIBIndex(fam, route.TableID)
+	if !ok {
+		return 0, vnet.RetNoSuchFIB
+	}
+	var paths []fib.Path
+	for _, p := range route.Paths {
+		path, retval := c.decodePath(fam, p)
+		if retval != vnet.RetOK {
+			return 0, retval
+		}
+		paths = append(paths, path)
+	}
+	prefix, ok := wire.FromPrefix(route.Prefix)
+	if !ok {
+		return 0, vnet.RetInvalidPrefixLength
+	}
+	if len(paths) == 0 && (add || multipath) {
+		return 0, vnet.RetNoPathsInRoute
+	}
+	t := c.Tables[fam][index]
+	if multipath {
+		paths = mergePaths(t.Paths(prefix, source), paths, add)
+	}
+	if (!add && !multipath) || len(paths) == 0 {
+		t.Remove(prefix, source)
+		return pool.None, vnet.RetOK
+	}
+	if !c.Sources.Known(source) {
+		c.Die(fmt.Sprintf("route %s of source %d, which does not exist", prefix, source))
+		return 0, vnet.RetUnspecified
+	}
+	return t.Set(prefix, source, paths).Stats, vnet.RetOK
+}
+
+// mergePaths adds paths to a route or takes them out of it.
+func mergePaths(have, change []fib.Path, add bool) []fib.Path {
+	same := func(a, b fib.Path) bool {
+		return a.Kind == b.Kind && a.SwIf == b.SwIf && a.NextHop == b.NextHop && a.FIB == b.FIB
+	}
+	out := slices.Clone(have)
+	for _, p := range change {
+		out = slices.DeleteFunc(out, func(q fib.Path) bool { return same(p, q) })
+		if add {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// decodePath decodes a path as VPP does: its interface and next hop decide
+// what kind of path it is.
+func (c *Call) decodePath(fam int, p fib_types.FibPath) (fib.Path, int32) {
+	path := fib.Path{SwIf: p.SwIfIndex, Weight: max(p.Weight, 1), Preference: p.Preference, Flags: uint32(p.Flags)}
+	switch p.Type {
+	case fib_types.FIB_API_PATH_TYPE_LOCAL:
+		path.Kind = fib.Local
+		return path, vnet.RetOK
+	case fib_types.FIB_API_PATH_TYPE_DROP:
+		path.Kind, path.SwIf = fib.Drop, pool.None
+		return path, vnet.RetOK
+	case fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH:
+		path.Kind, path.SwIf = fib.Unreach, pool.None
+		return path, vnet.RetOK
+	case fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
+		path.Kind, path.SwIf = fib.Prohibit, pool.None
+		return path, vnet.RetOK
+	case fib_types.FIB_API_PATH_TYPE_NORMAL:
+		return c.decodeNormalPath(fam, p, path)
+	default:
+		return path, vnet.RetUnimplemented
+	}
+}
+
+// decodeNormalPath tells apart attached, next-hop, recursive and lookup paths.
+func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path fib.Path) (fib.Path, int32) {
+	nextHop := netip.AddrFrom4(p.Nh.Address.GetIP4())
+	if p.Proto == fib_types.FIB_API_PATH_NH_PROTO_IP6 {
+		nextHop = netip.AddrFrom16(p.Nh.Address.GetIP6())
+	}
+	if path.SwIf != pool.None {
+		if c.Interface(path.SwIf) == nil {
+			return path, vnet.RetNoMatchingInterface
+		}
+		path.Kind = fib.Attached
+		if !nextHop.IsUnspecified() {
+			path.Kind, path.NextHop = fib.NextHop, nextHop
+		}
+		return path, vnet.RetOK
+	}
+	table, ok := c.FIBIndex(fam, p.TableID)
+	if !ok {
+		return path, vnet.RetNoSuchFIB
+	}
+	path.Kind, path.FIB = fib.Lookup, table
+	if !nextHop.IsUnspecified() {
+		path.Kind, path.NextHop = fib.Recursive, nextHop
+	}
+	return path, vnet.RetOK
+}
+
+// encodePath encodes a path for a client.
+func (c *Call) encodePath(fam int, p fib.Path) fib_types.FibPath {
+	out := fib_types.FibPath{
+		SwIfIndex:  p.SwIf,
+		Weight:     p.Weight,
+		Preference: p.Preference,
+		Flags:      fib_types.FibPathFlags(p.Flags),
+		Proto:      fib_types.FibPathNhProto(fam),
+	}
+	if p.Kind == fib.Recursive || p.Kind == fib.Lookup {
+		out.SwIfIndex = pool.None
+		if t := c.Tables[fam][p.FIB]; t != nil {
+			out.TableID = t.ID
+		}
+	}
+	if p.NextHop.IsValid() {
+		out.Nh.Address = wire.ToAddress(p.NextHop).Un
+	}
+	switch p.Kind {
+	case fib.Local:
+		out.Type = fib_types.FIB_API_PATH_TYPE_LOCAL
+	case fib.Drop:
+		out.Type = fib_types.FIB_API_PATH_TYPE_DROP
+	case fib.Unreach:
+		out.Type = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH
+	case fib.Prohibit:
+		out.Type = fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT
+	default:
+		out.Type = fib_types.FIB_API_PATH_TYPE_NORMAL
+	}
+	return out
+}
+
+// encodeRoute encodes an entry for a client.
+func (c *Call) encodeRoute(fam int, t *fib.Table, e *fib.Entry) ip.IPRouteV2 {
+	route := ip.IPRouteV2{
+		TableID:    t.ID,
+		StatsIndex: e.Stats,
+		Prefix:     wire.ToPrefix(e.Prefix),
+		Src:        uint8(e.Best().Source),
+	}
+	for _, p := range e.Best().Paths {
+		route.Paths = append(route.Paths, c.encodePath(fam, p))
+	}
+	route.NPaths = uint8(len(route.Paths))
+	return route
+}
+
+// withoutSource is the older form of a route on the wire.
+func withoutSource(r ip.IPRouteV2) ip.IPRoute {
+	return ip.IPRoute{TableID: r.TableID, StatsIndex: r.StatsIndex, Prefix: r.Prefix, NPaths: r.NPaths, Paths: r.Paths}
+}
+
+// findRoute looks up a prefix, exactly or by longest match.
+func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRouteV2, int32) {
+	fam := wire.FamilyBit(p.Address.Af == ip_types.ADDRESS_IP6)
+	index, ok := c.FIBIndex(fam, tableID)
+	if !ok {
+		return ip.IPRouteV2{}, vnet.RetNoSuchFIB
+	}
+	prefix, ok := wire.FromPrefix(p)
+	if !ok {
+		return ip.IPRouteV2{}, vnet.RetNoSuchEntry
+	}
+	t := c.Tables[fam][index]
+	e := t.Exact(prefix)
+	if !exact {
+		e = t.Lookup(prefix)
+	}
+	if e == nil {
+		return ip.IPRouteV2{}, vnet.RetNoSuchEntry
+	}
+	return c.encodeRoute(fam, t, e), vnet.RetOK
+}
+
+func ipRouteLookup(c *Call, req *ip.IPRouteLookup) {
+	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+	c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
+}
+
+func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
+	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
+	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
+}
+
+func ipRouteDump(c *Call, req *ip.IPRouteDump) {
+	c.eachRoute(req.Table, 0, func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteDetails{Route: withoutSource(r)}) })
+}
+
+func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
+	c.eachRoute(req.Table, fib.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
+}
+
+// eachRoute visits the routes of a table; unless source is 0, those that are
+// used because this source says so: what a better one hides is not visited.
+func (c *Call) eachRoute(table ip.IPTable, source fib.Source, each func(ip.IPRouteV2)) {
+	fam := wire.FamilyBit(table.IsIP6)
+	index, ok := c.FIBIndex(fam, table.TableID)
+	if !ok {
+		return
+	}
+	t := c.Tables[fam][index]
+	for _, e := range t.Sorted() {
+		if source == 0 || e.Best().Source == source {
+			each(c.encodeRoute(fam, t, e))
+		}
+	}
+}

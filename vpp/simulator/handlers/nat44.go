@@ -1,0 +1,293 @@
+package handlers
+
+import (
+	"net/netip"
+	"strconv"
+
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
+)
+
+// registerNAT44Config registers the messages about the plugin as a whole, its
+// interfaces and its addresses.
+func registerNAT44Config(r Registry) {
+	write(r, natEnableDisable)
+	write(r, natForwarding)
+	write(r, natSetTimeouts)
+	write(r, natSetSessionLimit)
+	write(r, natSetMssClamping)
+	write(r, natSetWorkers)
+	write(r, natSetFqOptions)
+	write(r, natIpfix)
+	Read(r, natShowFqOptions)
+	Read(r, natGetMssClamping)
+	Read(r, natWorkerDump)
+	Read(r, natRunningConfig)
+	write(r, natInterfaceFeature)
+	Read(r, natInterfaceDump)
+	write(r, natOutputInterface)
+	Read(r, natOutputInterfaceGet)
+	write(r, natAddressRange)
+	Read(r, natAddressDump)
+	write(r, natInterfaceAddr)
+	Read(r, natInterfaceAddrDump)
+}
+
+func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
+	const unsupported = nat44_ed.NAT44_IS_STATIC_MAPPING_ONLY | nat44_ed.NAT44_IS_CONNECTION_TRACKING
+	var retval int32
+	switch {
+	case !req.Enable:
+		retval = c.NAT.Disable()
+	case req.Flags&unsupported != 0:
+		retval = vnet.RetUnsupported
+	default:
+		retval = c.NAT.Enable(nat.Config{InsideVRF: req.InsideVrf, OutsideVRF: req.OutsideVrf, Sessions: req.Sessions})
+	}
+	c.Reply(&nat44_ed.Nat44EdPluginEnableDisableReply{Retval: retval})
+}
+
+func natForwarding(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
+	c.NAT.SetForwarding(req.Enable)
+	c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
+}
+
+func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
+	c.NAT.Timeouts = nat.Timeouts{
+		UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
+	}
+	c.Reply(&nat44_ed.NatSetTimeoutsReply{})
+}
+
+func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
+	c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
+}
+
+func natSetMssClamping(c *Call, req *nat44_ed.NatSetMssClamping) {
+	c.NAT.MSS = 0
+	if req.Enable {
+		c.NAT.MSS = req.MssValue
+	}
+	c.Reply(&nat44_ed.NatSetMssClampingReply{})
+}
+
+func natGetMssClamping(c *Call, _ *nat44_ed.NatGetMssClamping) {
+	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.MSS, Enable: c.NAT.MSS != 0})
+}
+
+func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
+	retval := vnet.RetOK
+	switch {
+	case c.Workers < 2:
+		retval = vnet.RetFeatureDisabled
+	case req.WorkerMask>>c.Workers != 0:
+		retval = vnet.RetInvalidWorker
+	}
+	c.Reply(&nat44_ed.NatSetWorkersReply{Retval: retval})
+}
+
+// natWorkerDump lists the NAT workers; VPP has a list of them only from two
+// workers on.
+func natWorkerDump(c *Call, _ *nat44_ed.NatWorkerDump) {
+	if c.Workers < 2 {
+		return
+	}
+	for n := range c.Workers {
+		c.Reply(&nat44_ed.NatWorkerDetails{WorkerIndex: uint32(n), LcoreID: uint32(n + 1), Name: workerName(n)})
+	}
+}
+
+// workerName returns the thread name of a worker.
+func workerName(n int) string { return "vpp_wk_" + strconv.Itoa(n) }
+
+// natSetFqOptions is accepted only before the plugin is enabled, and with
+// workers only before it was ever enabled.
+func natSetFqOptions(c *Call, req *nat44_ed.Nat44EdSetFqOptions) {
+	retval := vnet.RetOK
+	switch {
+	case c.NAT.Enabled:
+		retval = vnet.RetAlreadyEnabled
+	case c.Workers > 1 && c.NAT.WasEnabled:
+		retval = 1
+	default:
+		c.NAT.FrameQueue = req.FrameQueueNelts
+	}
+	c.Reply(&nat44_ed.Nat44EdSetFqOptionsReply{Retval: retval})
+}
+
+func natShowFqOptions(c *Call, _ *nat44_ed.Nat44EdShowFqOptions) {
+	c.Reply(&nat44_ed.Nat44EdShowFqOptionsReply{FrameQueueNelts: c.NAT.FrameQueue})
+}
+
+func natIpfix(c *Call, _ *nat44_ed.NatIpfixEnableDisable) {
+	c.Reply(&nat44_ed.NatIpfixEnableDisableReply{})
+}
+
+// natRunningConfig tells the configuration; sessions is 0 while the plugin is
+// disabled.
+func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
+	n := c.NAT
+	c.Reply(&nat44_ed.Nat44ShowRunningConfigReply{
+		InsideVrf:          n.Config.InsideVRF,
+		OutsideVrf:         n.Config.OutsideVRF,
+		Sessions:           n.Config.Sessions,
+		TranslationBuckets: buckets(n.PerThread),
+		ForwardingEnabled:  n.Forwarding,
+		Timeouts: nat_types.NatTimeouts{
+			UDP:            n.Timeouts.UDP,
+			TCPEstablished: n.Timeouts.TCPEstablished,
+			TCPTransitory:  n.Timeouts.TCPTransitory,
+			ICMP:           n.Timeouts.ICMP,
+		},
+		Flags: nat44_ed.NAT44_IS_ENDPOINT_DEPENDENT,
+	})
+}
+
+// buckets returns the size of the flow hash for a number of sessions: the
+// power of two nearest to 2/5 of it.
+func buckets(sessions uint32) uint32 {
+	if sessions == 0 {
+		return 0
+	}
+	want := uint64(float64(sessions) / 2.5)
+	lower := uint64(1)
+	for lower*2 < want {
+		lower *= 2
+	}
+	if 2*lower < 2*want-lower {
+		return uint32(2 * lower)
+	}
+	return uint32(lower)
+}
+
+// roleFlags encodes interface roles.
+func roleFlags(i *nat.Interface) nat_types.NatConfigFlags {
+	var flags nat_types.NatConfigFlags
+	if i.Inside {
+		flags |= nat_types.NAT_IS_INSIDE
+	}
+	if i.Outside {
+		flags |= nat_types.NAT_IS_OUTSIDE
+	}
+	return flags
+}
+
+func natInterfaceFeature(c *Call, req *nat44_ed.Nat44InterfaceAddDelFeature) {
+	inside := req.Flags&nat_types.NAT_IS_INSIDE != 0
+	var retval int32
+	switch {
+	case c.Interface(uint32(req.SwIfIndex)) == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case req.IsAdd:
+		retval = c.NAT.AddInterface(uint32(req.SwIfIndex), inside)
+	default:
+		retval = c.NAT.DelInterface(uint32(req.SwIfIndex), inside)
+	}
+	c.Reply(&nat44_ed.Nat44InterfaceAddDelFeatureReply{Retval: retval})
+}
+
+func natInterfaceDump(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
+	for _, i := range c.NAT.InOut.All {
+		c.Reply(&nat44_ed.Nat44InterfaceDetails{
+			Flags: roleFlags(i), SwIfIndex: interface_types.InterfaceIndex(i.SwIf),
+		})
+	}
+}
+
+func natOutputInterface(c *Call, req *nat44_ed.Nat44EdAddDelOutputInterface) {
+	var retval int32
+	switch {
+	case c.Interface(uint32(req.SwIfIndex)) == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case req.IsAdd:
+		retval = c.NAT.AddOutput(uint32(req.SwIfIndex))
+	default:
+		retval = c.NAT.DelOutput(uint32(req.SwIfIndex))
+	}
+	c.Reply(&nat44_ed.Nat44EdAddDelOutputInterfaceReply{Retval: retval})
+}
+
+// natOutputInterfaceGet answers in pages of pageSize. For an empty set the
+// cursor of the reply is uninitialised memory: 0 here.
+func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
+	out := &c.NAT.Output
+	if out.Len() == 0 {
+		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{})
+		return
+	}
+	cursor, ok := out.Next(req.Cursor)
+	if !ok {
+		c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetInvalidValue, Cursor: pool.None})
+		return
+	}
+	for sent := 0; ok; sent++ {
+		if sent == pageSize {
+			c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Retval: vnet.RetEagain, Cursor: cursor})
+			return
+		}
+		i, _ := out.Get(cursor)
+		c.Reply(&nat44_ed.Nat44EdOutputInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(i.SwIf)})
+		cursor, ok = out.Next(cursor + 1)
+	}
+	c.Reply(&nat44_ed.Nat44EdOutputInterfaceGetReply{Cursor: pool.None})
+}
+
+// pageSize is how many details VPP sends before it lets other work run.
+const pageSize = 16
+
+func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
+	retval := c.NAT.ChangeRange(wire.FromIP4(req.FirstIPAddress), wire.FromIP4(req.LastIPAddress),
+		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
+	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
+}
+
+func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
+	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
+		vrf := pool.None
+		if t := c.Table4(a.FIB); t != nil {
+			vrf = t.ID
+		}
+		c.Reply(&nat44_ed.Nat44AddressDetails{IPAddress: wire.ToIP4(a.Addr), Flags: flags, VrfID: vrf})
+	}
+	for _, a := range c.NAT.Pool {
+		send(a, 0)
+	}
+	for _, a := range c.NAT.Twice {
+		send(a, nat_types.NAT_IS_TWICE_NAT)
+	}
+}
+
+func natInterfaceAddr(c *Call, req *nat44_ed.Nat44AddDelInterfaceAddr) {
+	twice := req.Flags&nat_types.NAT_IS_TWICE_NAT != 0
+	var retval int32
+	switch {
+	case c.Interface(uint32(req.SwIfIndex)) == nil:
+		retval = vnet.RetInvalidSwIfIndex
+	case req.IsAdd:
+		retval = c.NAT.Follow(uint32(req.SwIfIndex), twice)
+	default:
+		retval = c.NAT.Unfollow(uint32(req.SwIfIndex), twice)
+	}
+	c.Reply(&nat44_ed.Nat44AddDelInterfaceAddrReply{Retval: retval})
+}
+
+func natInterfaceAddrDump(c *Call, _ *nat44_ed.Nat44InterfaceAddrDump) {
+	for _, f := range c.NAT.Followed {
+		var flags nat_types.NatConfigFlags
+		if f.Twice {
+			flags = nat_types.NAT_IS_TWICE_NAT
+		}
+		c.Reply(&nat44_ed.Nat44InterfaceAddrDetails{SwIfIndex: interface_types.InterfaceIndex(f.SwIf), Flags: flags})
+	}
+}
+
+// endpoint builds an endpoint from its API parts.
+func endpoint(addr [4]byte, port uint16) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4(addr), port)
+}

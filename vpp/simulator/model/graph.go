@@ -1,0 +1,86 @@
+package model
+
+import (
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
+	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
+
+// Send runs a packet through the graph.
+func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
+	in := m.Interface(p.InIndex)
+	if p.In != "" {
+		in = nil
+		if index, ok := m.ByName[p.In]; ok {
+			in = m.Interface(index)
+		}
+	}
+	switch {
+	case in == nil:
+		v.Reason = vnet.ErrNoInterface.Error()
+		return
+	case !in.AdminUp:
+		v.Reason = "input interface down"
+		return
+	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
+		v.Reason = "not an ip4 packet"
+		return
+	}
+	p.InIndex = in.Index
+	t := m.NAT.Begin(p, in)
+	if !packet.KnownProto(p.Proto) {
+		// NAT reads no ports from these protocols.
+		t.Src, t.Dst = netip.AddrPortFrom(p.Src.Addr(), 0), netip.AddrPortFrom(p.Dst.Addr(), 0)
+	}
+	m.run(t, v)
+	v.Src, v.Dst = t.Src, t.Dst
+	if !packet.KnownProto(p.Proto) {
+		v.Src = netip.AddrPortFrom(t.Src.Addr(), p.Src.Port())
+		v.Dst = netip.AddrPortFrom(t.Dst.Addr(), p.Dst.Port())
+	}
+	if t.Used != nil {
+		v.Session, v.NewSession = t.Used.ID, t.Fresh
+	}
+	switch {
+	case m.Cause != "":
+		v.Action, v.Reason = packet.Died, m.Cause
+	case t.Lost != "":
+		v.Action, v.Reason = packet.Dropped, t.Lost
+	}
+}
+
+// run is the graph: input features, lookup, output features, transmission.
+func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
+	if !m.ACLs.Permits(t.InIndex, m.ACLs.Of(t.InIndex).In, &t.Packet) {
+		t.Drop("denied by input ACL")
+		return
+	}
+	if !t.Input() {
+		return
+	}
+	h := m.Forward(t.Table(), t.Dst.Addr(), t.Src.Addr())
+	switch h.Kind {
+	case fib.Local:
+		v.Action, v.Reason = packet.Local, h.Reason
+		return
+	case fib.Unreach, fib.Prohibit:
+		v.Action, v.Reason = packet.Rejected, h.Reason
+		return
+	case fib.NextHop:
+	default:
+		t.Drop(h.Reason)
+		return
+	}
+	if !t.Output(h.SwIf) {
+		return
+	}
+	if !m.ACLs.Permits(h.SwIf, m.ACLs.Of(h.SwIf).Out, &t.Packet) {
+		t.Drop("denied by output ACL")
+		return
+	}
+	v.Action, v.OutIndex, v.NextHop = packet.Delivered, h.SwIf, h.NextHop
+	v.Out = m.Interface(h.SwIf).Name
+}

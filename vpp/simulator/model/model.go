@@ -1,0 +1,37 @@
+package model
+
+import (
+	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/acl"
+	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
+
+// Model is the state of one incarnation of VPP: its network and the plugins
+// that stand in it. It is guarded by VPP.mu.
+type Model struct {
+	*vnet.Network
+	Workers     int
+	Subscribers map[uint32]uint32 // interface events: pid by client index
+	NAT         *nat.Plugin
+	ACLs        *acl.Plugin
+}
+
+// New returns the state of VPP right after its start: local0 and two
+// empty default tables.
+func New(clock func() time.Time, workers int, seed uint32) *Model {
+	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, Subscribers: make(map[uint32]uint32)}
+	m.NAT = nat.NewPlugin(m.Network, seed)
+	m.ACLs = acl.NewPlugin()
+	m.Watch(m.NAT)
+	m.Watch(m.ACLs)
+	m.AddInterface(&vnet.Interface{Name: "local0", DevType: "local"})
+	clear(m.Pending)
+	return m
+}
+
+// Unsubscribe ends the subscriptions of a client that is gone.
+func (m *Model) Unsubscribe(client uint32) {
+	delete(m.Subscribers, client)
+}

@@ -1,0 +1,325 @@
+package nat
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
+	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
+)
+
+// Flags are the properties of a mapping; the values are internal.
+type Flags uint16
+
+// The properties of mappings.
+const (
+	MapAddrOnly Flags = 1 << iota
+	MapIdentity
+	mapInterface // external address is that of an interface
+	MapTwice
+	MapSelfTwice
+	MapOut2inOnly
+	MapLB
+	MapExact // twice-nat address is given
+)
+
+// Has reports whether one of the flags of g is set.
+func (f Flags) Has(g Flags) bool { return f&g != 0 }
+
+// Mapping is a static mapping: simple, identity or load-balancing.
+type Mapping struct {
+	Flags    Flags
+	Local    netip.AddrPort // 0.0.0.0:0 for load balancing
+	External netip.AddrPort
+	Proto    uint8
+	pool     netip.Addr // twice-nat address of MapExact
+	VRF, fib uint32     // 0 for load balancing and identity
+	Tag      string
+	Affinity uint32              // seconds
+	Locals   pool.Pool[*Backend] // load balancing: backends; identity: one per VRF
+	sticky   map[affinityKey]bool
+}
+
+// mappingKey is a mapping's key in the flow hash.
+type mappingKey struct {
+	at    netip.AddrPort
+	fib   uint32
+	proto uint8
+}
+
+// Request is what a message about a simple or identity mapping says.
+type Request struct {
+	Local, External netip.AddrPort
+	Proto           uint8
+	VRF             uint32
+	SwIf            uint32
+	Flags           Flags
+	Pool            netip.Addr
+	Tag             string
+}
+
+// BoundMapping is a mapping whose external address is that of an interface.
+type BoundMapping struct {
+	Request
+	resolved bool
+}
+
+// at returns the mapping with the address that the interface has now.
+func (b *BoundMapping) at(addr netip.Addr) Request {
+	r := b.Request
+	r.External = netip.AddrPortFrom(addr, r.External.Port())
+	return r
+}
+
+// validate refuses combinations of flags that VPP does not support.
+func (r Request) validate() int32 {
+	if r.Flags.Has(MapIdentity) && r.Flags.Has(MapOut2inOnly) {
+		return vnet.RetUnsupported
+	}
+	if r.Flags.Has(MapTwice|MapSelfTwice) && r.Flags.Has(MapAddrOnly|MapIdentity) {
+		return vnet.RetUnsupported
+	}
+	return vnet.RetOK
+}
+
+// normal returns the request as the tables know it: no ports and protocol for
+// address-only mappings, local = external for identity mappings.
+func (r Request) normal() Request {
+	if r.Flags.Has(MapAddrOnly) {
+		r.Proto = 0
+		r.External = netip.AddrPortFrom(r.External.Addr(), 0)
+		r.Local = netip.AddrPortFrom(r.Local.Addr(), 0)
+	}
+	if r.Flags.Has(MapIdentity) {
+		r.Local = r.External
+	}
+	return r
+}
+
+// ChangeMapping adds or deletes a simple or identity mapping.
+func (n *Plugin) ChangeMapping(r Request, add bool) int32 {
+	if r.SwIf != pool.None {
+		r.Flags |= mapInterface
+		r.External = netip.AddrPortFrom(netip.IPv4Unspecified(), r.External.Port())
+	}
+	if r.Flags.Has(MapAddrOnly) {
+		r.Local = netip.AddrPortFrom(r.Local.Addr(), 0)
+		r.External = netip.AddrPortFrom(r.External.Addr(), 0)
+	}
+	if add {
+		return n.addMapping(r)
+	}
+	return n.delMapping(r)
+}
+
+// addMapping adds a simple or identity mapping. One that is bound to an
+// interface without address is kept until the address comes.
+func (n *Plugin) addMapping(r Request) int32 {
+	if !n.Enabled {
+		return vnet.RetUnsupported
+	}
+	if retval := r.validate(); retval != vnet.RetOK {
+		return retval
+	}
+	if !r.Flags.Has(mapInterface) {
+		return n.addStatic(r)
+	}
+	if n.boundAt(r) >= 0 {
+		return vnet.RetValueExist
+	}
+	b := &BoundMapping{Request: r}
+	n.Unbound = append(n.Unbound, b)
+	addr, ok := n.net.FirstAddress(r.SwIf)
+	if !ok {
+		return vnet.RetOK
+	}
+	b.resolved = true
+	retval := n.addStatic(b.at(addr))
+	if retval != vnet.RetOK {
+		n.Unbound = swapDelete(n.Unbound, n.boundAt(r))
+	}
+	return retval
+}
+
+// delMapping deletes a simple or identity mapping.
+func (n *Plugin) delMapping(r Request) int32 {
+	if !n.Enabled {
+		return vnet.RetUnsupported
+	}
+	if retval := r.validate(); retval != vnet.RetOK {
+		return retval
+	}
+	if !r.Flags.Has(mapInterface) {
+		return n.DelStatic(r)
+	}
+	at := n.boundAt(r)
+	if at < 0 {
+		return vnet.RetNoSuchEntry
+	}
+	b := n.Unbound[at]
+	n.Unbound = swapDelete(n.Unbound, at)
+	addr, ok := n.net.FirstAddress(r.SwIf)
+	if !ok {
+		return vnet.RetOK
+	}
+	bound := b.at(addr)
+	bound.Flags = r.Flags
+	return n.DelStatic(bound)
+}
+
+// boundAt finds the record of an interface-bound mapping, -1 if there is none.
+func (n *Plugin) boundAt(r Request) int {
+	return slices.IndexFunc(n.Unbound, func(b *BoundMapping) bool {
+		if b.SwIf != r.SwIf || b.VRF != r.VRF {
+			return false
+		}
+		anyPort := b.Flags.Has(MapAddrOnly) && r.Flags.Has(MapAddrOnly)
+		if b.Flags.Has(MapIdentity) && r.Flags.Has(MapIdentity) {
+			return anyPort || (b.External.Port() == r.External.Port() && b.Proto == r.Proto)
+		}
+		if b.Local.Addr() != r.Local.Addr() {
+			return false
+		}
+		return anyPort || (b.Local.Port() == r.Local.Port() &&
+			b.External.Port() == r.External.Port() && b.Proto == r.Proto)
+	})
+}
+
+// External returns the mapping of an external endpoint, and its index.
+func (n *Plugin) External(at netip.AddrPort, proto uint8) (*Mapping, uint32) {
+	index, ok := n.o2i[mappingKey{at: at, proto: proto}]
+	if !ok {
+		return nil, pool.None
+	}
+	mp, _ := n.Mappings.Stale(index)
+	return mp, index
+}
+
+// internal returns the mapping of a local endpoint.
+func (n *Plugin) internal(at netip.AddrPort, fib uint32, proto uint8) *Mapping {
+	index, ok := n.i2o[mappingKey{at: at, fib: fib, proto: proto}]
+	if !ok {
+		return nil
+	}
+	mp, _ := n.Mappings.Stale(index)
+	return mp
+}
+
+// addStatic adds a mapping whose external address is known.
+func (n *Plugin) addStatic(r Request) int32 {
+	r = r.normal()
+	if mp, index := n.External(r.External, r.Proto); mp != nil {
+		return n.addIdentityVRF(mp, index, r.VRF)
+	}
+	if n.Frozen {
+		return vnet.RetUnspecified
+	}
+	fib := n.insideFIB
+	if r.VRF != pool.None {
+		fib = n.net.FindOrCreateFIB(0, r.VRF)
+	} else {
+		r.VRF = n.insideVRF
+	}
+	if !r.Flags.Has(MapOut2inOnly | MapIdentity) {
+		if n.internal(r.Local, fib, r.Proto) != nil {
+			return vnet.RetValueExist
+		}
+	}
+	mp := &Mapping{
+		Flags: r.Flags, Local: r.Local, External: r.External, Proto: r.Proto,
+		pool: r.Pool, Tag: r.Tag,
+	}
+	if r.Flags.Has(MapIdentity) {
+		mp.Locals.Put(&Backend{VRF: r.VRF, fib: fib})
+	} else {
+		mp.VRF, mp.fib = r.VRF, fib
+	}
+	index := n.Mappings.Put(mp)
+	if !r.Flags.Has(MapOut2inOnly) {
+		n.i2o[mappingKey{at: mp.Local, fib: fib, proto: mp.Proto}] = index
+	}
+	n.o2i[mappingKey{at: mp.External, proto: mp.Proto}] = index
+	n.receiveEverywhere(mp.External.Addr(), true)
+	return vnet.RetOK
+}
+
+// addIdentityVRF adds a VRF to an existing identity mapping; any other
+// existing mapping is in the way.
+func (n *Plugin) addIdentityVRF(mp *Mapping, index, vrf uint32) int32 {
+	if !mp.Flags.Has(MapIdentity) {
+		return vnet.RetValueExist
+	}
+	for _, l := range mp.Locals.All {
+		if l.VRF == vrf {
+			return vnet.RetValueExist
+		}
+	}
+	l := &Backend{VRF: vrf, fib: n.net.FindOrCreateFIB(0, vrf)}
+	mp.Locals.Put(l)
+	n.i2o[mappingKey{at: mp.Local, fib: l.fib, proto: mp.Proto}] = index
+	return vnet.RetOK
+}
+
+// DelStatic deletes what it finds under the external endpoint. Deleting a
+// load-balancing mapping this way succeeds and does nothing.
+func (n *Plugin) DelStatic(r Request) int32 {
+	r = r.normal()
+	mp, index := n.External(r.External, r.Proto)
+	if mp == nil {
+		return vnet.RetNoSuchEntry
+	}
+	fib := mp.fib
+	if r.Flags.Has(MapIdentity) {
+		if r.VRF == pool.None {
+			r.VRF = n.insideVRF
+		}
+		l, ok := mp.takeVRF(r.VRF)
+		if !ok {
+			return vnet.RetNoSuchEntry
+		}
+		fib = l.fib
+	}
+	if !r.Flags.Has(MapOut2inOnly) {
+		delete(n.i2o, mappingKey{at: r.Local, fib: fib, proto: r.Proto})
+	}
+	n.endStaticSessions(mp, fib, r)
+	if mp.Locals.Len() == 0 {
+		delete(n.o2i, mappingKey{at: r.External, proto: r.Proto})
+		n.Mappings.Remove(index)
+		n.receiveEverywhere(r.External.Addr(), false)
+	}
+	return vnet.RetOK
+}
+
+// takeVRF removes the record of a VRF from an identity mapping.
+func (mp *Mapping) takeVRF(vrf uint32) (*Backend, bool) {
+	var found *Backend
+	for i, l := range mp.Locals.All {
+		if l.VRF == vrf {
+			found = l
+			mp.Locals.Remove(i)
+		}
+	}
+	return found, found != nil
+}
+
+// endStaticSessions ends the sessions of a deleted simple mapping: all of an
+// address-only mapping, but only the first one of a mapping with ports.
+func (n *Plugin) endStaticSessions(mp *Mapping, fib uint32, r Request) {
+	for _, s := range n.Sessions.All {
+		if s.InsideFIB != fib || s.Inside.Addr() != mp.Local.Addr() {
+			continue
+		}
+		addrOnly := r.Flags.Has(MapAddrOnly)
+		if !addrOnly && (s.Outside != r.External || s.Inside.Port() != mp.Local.Port() || s.Proto != mp.Proto) {
+			continue
+		}
+		if s.Has(sessionLB) || !s.Has(SessionStatic) {
+			continue
+		}
+		n.freeSession(s)
+		if !addrOnly {
+			return
+		}
+	}
+}

@@ -1,0 +1,145 @@
+// Package packet has the packets that enter the simulated VPP and the verdicts
+// on them. Package simulator exports them under its own name.
+package packet
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// IP protocol numbers that the packet oracle understands.
+const (
+	ProtoICMP uint8 = 1
+	ProtoTCP  uint8 = 6
+	ProtoUDP  uint8 = 17
+	ProtoSCTP uint8 = 132
+)
+
+// TCPFlags are TCP header flags.
+type TCPFlags uint8
+
+// The TCP flags that NAT looks at.
+const (
+	FIN TCPFlags = 0x01
+	SYN TCPFlags = 0x02
+	RST TCPFlags = 0x04
+	ACK TCPFlags = 0x10
+)
+
+// Packet is one ip4 packet that enters VPP through an interface.
+type Packet struct {
+	// In is the name of the interface through which the packet comes. If it is
+	// empty, InIndex counts.
+	In string
+
+	// InIndex is the sw_if_index of the interface; used when In is empty.
+	InIndex uint32
+
+	// Src and Dst are the endpoints. For ICMP echo both ports are the
+	// identifier; for protocols without ports they are 0.
+	Src, Dst netip.AddrPort
+
+	// Proto is the IP protocol number.
+	Proto uint8
+
+	// Flags are the TCP flags. A TCP packet without flags is a SYN.
+	Flags TCPFlags
+
+	// EchoReply makes an ICMP packet an echo reply instead of a request.
+	EchoReply bool
+
+	// ID is carried through unchanged, for the use of the caller.
+	ID uint64
+
+	// Length counts for the byte counters of the session only.
+	Length int
+}
+
+// Action is the fate of a packet.
+type Action uint8
+
+// The fates of a packet.
+const (
+	// Delivered: it left through an interface.
+	Delivered Action = iota
+	// Local: its destination is VPP itself. UDP would be answered with port
+	// unreachable, TCP with silence.
+	Local
+	// Dropped: it vanished.
+	Dropped
+	// Rejected: it was answered with an ICMP error.
+	Rejected
+	// Died: it killed VPP.
+	Died
+)
+
+// String returns the name of the action.
+func (a Action) String() string {
+	names := [...]string{"delivered", "local", "dropped", "rejected", "died"}
+	if int(a) < len(names) {
+		return names[a]
+	}
+	return fmt.Sprintf("Action(%d)", a)
+}
+
+// Verdict is the answer of the packet oracle.
+type Verdict struct {
+	// Action is what became of the packet.
+	Action Action
+
+	// Reason tells why, for every action but Delivered.
+	Reason string
+
+	// Out and OutIndex are the interface through which the packet left.
+	Out      string
+	OutIndex uint32
+
+	// NextHop is the neighbour on that interface that it was sent to.
+	NextHop netip.Addr
+
+	// Src and Dst are the endpoints as the packet left.
+	Src, Dst netip.AddrPort
+
+	// Session is the id of the NAT session that translated the packet last; 0
+	// if none did. Ids are never reused within an incarnation.
+	Session uint64
+
+	// NewSession tells that the packet created that session.
+	NewSession bool
+
+	// Packet is what was sent.
+	Packet Packet
+}
+
+// To returns the address that the packet reached, invalid unless delivered.
+func (v Verdict) To() netip.Addr {
+	if v.Action != Delivered {
+		return netip.Addr{}
+	}
+	return v.Dst.Addr()
+}
+
+// String describes the verdict in one line.
+func (v Verdict) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s > %s/%d ", v.Packet.Src, v.Packet.Dst, v.Packet.Proto)
+	if v.Action == Delivered {
+		fmt.Fprintf(&b, "delivered on %s as %s > %s", v.Out, v.Src, v.Dst)
+	} else {
+		fmt.Fprintf(&b, "%s (%s)", v.Action, v.Reason)
+	}
+	switch {
+	case v.NewSession:
+		fmt.Fprintf(&b, ", new session %d", v.Session)
+	case v.Session != 0:
+		fmt.Fprintf(&b, ", session %d", v.Session)
+	}
+	return b.String()
+}
+
+// KnownProto reports whether NAT tells the sessions of a protocol apart by
+// port.
+func KnownProto(proto uint8) bool {
+	return proto == ProtoTCP || proto == ProtoUDP || proto == ProtoICMP
+}
