@@ -37,7 +37,7 @@ func (l *Live) await(a *active) {
 		case <-deadline.C:
 			waiting = false
 		case <-look.C:
-			if a.Kind == Panic && a.left.Load() <= 0 {
+			if a.def.over != nil && a.def.over(a) {
 				by, waiting = "done", false
 			}
 		}
@@ -108,6 +108,9 @@ func (l *Live) reads(a *active) uint64 { return l.cfg.World.Usage().RowReads - a
 
 // unwell says what is not as it was before the fault; "" = nothing.
 func (l *Live) unwell(a *active) string {
+	if a.box == nil {
+		return l.worsened(a)
+	}
 	box, found := l.system.Mailbox(a.path)
 	if !found {
 		if isService(a.path) { // its service may be gone
@@ -119,7 +122,7 @@ func (l *Live) unwell(a *active) string {
 	switch {
 	case state.State != runtime.StateIdle && state.State != runtime.StateRunning:
 		return fmt.Sprintf("%s is %s", a.path, state.State)
-	case a.Kind == Kill && box == a.began.box && state.Incarnation <= a.began.incarnation:
+	case a.def.kills(&a.Fault) && box == a.box && state.Incarnation <= a.began.incarnation:
 		return a.path + " has not been restarted"
 	}
 	return l.worsened(a)
@@ -134,7 +137,7 @@ func (l *Live) worsened(a *active) string {
 
 // pardon lets an actor that this fault has put into quarantine try again.
 func (l *Live) pardon(a *active) {
-	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined && (a.Kind == CrashLoop || a.Kind == Panic) {
+	if state, found := l.system.Actor(a.path); found && a.def.quarantines && state.State == runtime.StateQuarantined {
 		_ = l.system.Pardon(a.path)
 	}
 }

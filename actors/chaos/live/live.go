@@ -49,7 +49,7 @@ type Live struct {
 type active struct {
 	*armed
 	record *Record
-	box    *runtime.Mailbox // of a suspension
+	box    *runtime.Mailbox // of the actor when the fault began; nil = the fault has no actor
 	ended  chan struct{}    // closed when it is over
 	began  baseline
 }
@@ -57,7 +57,6 @@ type active struct {
 // baseline is how things were before a fault.
 type baseline struct {
 	complaints    map[string]string
-	box           *runtime.Mailbox
 	incarnation   uint64
 	writes, reads uint64
 }
@@ -120,11 +119,11 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 		return Record{}, l.refused(who, f, err)
 	}
 	usage := l.cfg.World.Usage()
-	began := baseline{
-		complaints: complaints(ctx, l.cfg.World), box: box, incarnation: box.State().Incarnation,
-		writes: usage.Writes, reads: usage.RowReads,
+	began := baseline{complaints: complaints(ctx, l.cfg.World), writes: usage.Writes, reads: usage.RowReads}
+	if box != nil {
+		began.incarnation = box.State().Incarnation
 	}
-	a, err := l.admit(who, f, run, began)
+	a, err := l.admit(who, f, run, box, began)
 	if err != nil {
 		return Record{}, l.refused(who, f, err)
 	}
@@ -134,8 +133,12 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 	return record, nil
 }
 
-// target finds the actor of a fault and says why it must not happen to it.
+// target finds the actor of a fault, nil if the kind needs none, and refuses exempt ones.
 func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
+	d := Lookup(f.Kind)
+	if !d.NeedsActor {
+		return nil, nil
+	}
 	refuse := func(name, why string) error {
 		return fmt.Errorf("%s %s: %w", f.Kind, name, &reasoned{ErrExempt, why})
 	}
@@ -148,7 +151,7 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 		return nil, fmt.Errorf("%s: %w", f.Kind, err)
 	case exempt(box.Path()) != "":
 		return nil, refuse(box.Path(), exempt(box.Path()))
-	case l.supervisors()[box.Path()] && f.Kind != Kill && f.Kind != Panic:
+	case !d.supervisors && l.supervisors()[box.Path()]:
 		return nil, refuse(box.Path(), fmt.Sprintf("a supervisor is exempt from %s: kill it, or choose one of its children", f.Kind))
 	}
 	return box, nil
@@ -196,22 +199,25 @@ func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
 	return nil, fmt.Errorf("%s: %w", name, ErrNoActor)
 }
 
-// admit enters a fault and lets it begin, if that is not too much.
-func (l *Live) admit(who string, f Fault, run uint64, began baseline) (*active, error) {
-	path := began.box.Path()
+// admit enters a fault into the audit record and begins it, within the limits.
+func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, began baseline) (*active, error) {
+	path := ""
+	if box != nil {
+		path = box.Path()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.tooMuch(f, path); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", f.Kind, path, err)
+		return nil, refusal(f, path, err)
 	}
 	now := time.Now()
 	record := &Record{ID: l.last + 1, Who: who, What: f, Actor: path, Began: now, State: StateActive, Run: run}
 	if f.For > 0 {
 		record.Until = now.Add(time.Duration(f.For))
 	}
-	a := &active{armed: newArmed(record.ID, f, path, uint64(now.UnixNano())), record: record, ended: make(chan struct{}), began: began}
+	a := &active{armed: newArmed(record.ID, f, path, uint64(now.UnixNano())), record: record, box: box, ended: make(chan struct{}), began: began}
 	if err := l.begin(a); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", f.Kind, path, err)
+		return nil, refusal(f, path, err)
 	}
 	l.last++
 	l.records = append(l.records, record)
@@ -219,11 +225,16 @@ func (l *Live) admit(who string, f Fault, run uint64, began baseline) (*active, 
 		l.records = slices.Delete(l.records, 0, len(l.records)-keptRecords)
 	}
 	l.active[record.ID] = a
-	if f.Kind == Kill {
+	if !a.def.Lasts() {
 		l.end(a, "done")
 	}
 	l.tasks.Go(func() { l.attend(a) })
 	return a, nil
+}
+
+// refusal says which fault was refused.
+func refusal(f Fault, path string, err error) error {
+	return fmt.Errorf("%s: %w", strings.TrimSpace(string(f.Kind)+" "+path), err)
 }
 
 // tooMuch says why a fault has to wait; the lock is held.
@@ -239,36 +250,28 @@ func (l *Live) tooMuch(f Fault, path string) error {
 	if len(l.active) >= MostFaults {
 		return &reasoned{ErrLimit, fmt.Sprintf("limit: %d faults last already, more are too much at once", MostFaults)}
 	}
-	if (f.Kind == Kill || f.atEnds()) && !l.limiter.allow(path, time.Now()) {
+	if Lookup(f.Kind).kills(&f) && !l.limiter.allow(path, time.Now()) {
 		why := fmt.Sprintf("limit: %d failures were injected below its supervisor within %v, more would make it give up", mostFailures, failureWindow)
 		return &reasoned{ErrLimit, why}
 	}
 	return nil
 }
 
-// begin does what the fault is; the lock is held.
+// begin injects a fault; the lock is held.
 func (l *Live) begin(a *active) error {
-	switch a.Kind {
-	case Kill:
-		a.struck.Store(1)
-		return l.system.Kill(a.path)
-	case Suspend:
-		box, found := l.system.Mailbox(a.path)
-		if !found {
-			return ErrNoActor
-		}
-		if box.State().Held {
-			return &reasoned{ErrBusy, "its mailbox is closed already"}
-		}
-		a.box = box
-		box.Hold()
-	default:
-		l.arm(a.armed)
-		if a.atEnds() {
-			return l.system.Kill(a.path) // so that there is a start
+	if a.def.inject != nil {
+		if err := a.def.inject(l, a); err != nil {
+			return err
 		}
 	}
-	return nil
+	if !a.def.kills(&a.Fault) {
+		return nil
+	}
+	err := l.system.Kill(a.path)
+	if err != nil && a.def.end != nil {
+		a.def.end(l, a)
+	}
+	return err
 }
 
 // end takes the effect of a fault away; the lock is held. The second time it does nothing.
@@ -278,19 +281,23 @@ func (l *Live) end(a *active, by string) {
 	}
 	delete(l.active, a.id)
 	l.healing++
-	switch a.Kind {
-	case Kill:
-	case Suspend:
-		a.struck.Store(uint64(a.box.UserMessageCount()))
-		a.box.Release()
-	default:
-		l.disarm(a.armed)
+	a.struck.Store(a.count()) // before the effect goes: messages that waited have arrived after it
+	if a.def.end != nil {
+		a.def.end(l, a)
 	}
-	if a.Kind == CrashLoop || a.Kind == Panic {
-		_ = l.system.Pardon(a.path) // it may be gone
+	if a.def.quarantines {
+		_ = l.system.Pardon(a.path) // the actor may be gone
 	}
 	a.record.Ended, a.record.EndedBy, a.record.State, a.record.Struck = time.Now(), by, StateRecovering, a.struck.Load()
 	close(a.ended)
+}
+
+// count is what the fault has cost so far.
+func (a *active) count() uint64 {
+	if a.def.struck != nil {
+		return a.def.struck(a)
+	}
+	return a.struck.Load()
 }
 
 // Stop ends every fault at once, and the run that chooses them. It returns how many faults that were.
@@ -318,10 +325,7 @@ func (l *Live) Status() Status {
 	for _, r := range slices.Backward(l.records) {
 		one := *r
 		if a := l.active[r.ID]; a != nil {
-			one.Struck = a.struck.Load()
-			if a.box != nil {
-				one.Struck = uint64(a.box.UserMessageCount())
-			}
+			one.Struck = a.count()
 		}
 		s.Records = append(s.Records, one)
 	}

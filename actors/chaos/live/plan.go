@@ -94,7 +94,14 @@ func (s *Step) check(prefix string) (errs []error) {
 		errs = append(errs, &FieldError{prefix + field, fmt.Sprintf(format, args...)})
 	}
 	f := s.Fault
+	actorless := false
+	if d := Lookup(f.Kind); d != nil {
+		actorless = !d.NeedsActor
+	}
 	switch {
+	case actorless && s.Of != "":
+		bad("of", "means nothing for %s", f.Kind)
+	case actorless:
 	case s.Of != "" && f.Actor != "":
 		bad("of", "cannot stand beside actor")
 	case s.Of == "" && f.Actor == "":
@@ -105,7 +112,7 @@ func (s *Step) check(prefix string) (errs []error) {
 	if why := exempt(f.Actor); why != "" {
 		bad("actor", "%s", why)
 	}
-	if f.Actor == "" {
+	if f.Actor == "" && !actorless {
 		f.Actor = "?" // chosen later
 	}
 	if s.Weight < 0 || s.Weight > mostWeight {

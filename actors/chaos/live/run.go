@@ -213,7 +213,7 @@ func (l *Live) hit(r *run, s *Step) {
 	}
 	var record Record
 	err := ErrNoActor
-	if f.Actor != "" {
+	if f.Actor != "" || s.Of == "" {
 		record, err = l.inject(l.ctx, fmt.Sprintf("run %d, %s", r.ID, r.Who), f, r.ID)
 	}
 	l.mu.Lock()
