@@ -74,7 +74,7 @@ func (d *decoder) object(n *yaml.Node, path string, fields map[string]set) {
 		case !known:
 			d.fail(key.Line, at, "unknown field")
 		case d.lines[at] != 0:
-			d.fail(key.Line, at, "stands twice")
+			d.fail(key.Line, at, "is duplicate")
 		default:
 			d.lines[at] = key.Line
 			read(value, at)
