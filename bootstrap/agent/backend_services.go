@@ -52,14 +52,14 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	if len(page.Services) == 0 {
 		return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
 	}
-	rows, err := ask[*actors.RowsPage](ctx, b.Agent, actors.PathRenderer("nat44"), &actors.RowsQuery{Service: key})
+	wanted, held, err := b.rows(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	s := page.Services[0]
 	detail := &api.ServiceDetail{
 		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
-		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, rows.Wanted), InVPP: show.Rows(key, rows.Held),
+		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()),
 	}
 	for _, r := range s.GetRenders() {
@@ -70,6 +70,21 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		}
 	}
 	return detail, nil
+}
+
+// withRows are the renderers that answer a RowsQuery: the first one. The second renders no rows and does not know the query.
+func withRows() []string { return actors.Renderers()[:1] }
+
+// rows returns the rows that the renderers want for a service and those that VPP holds.
+func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
+	for _, renderer := range withRows() {
+		page, err := ask[*actors.RowsPage](ctx, b.Agent, actors.PathRenderer(renderer), &actors.RowsQuery{Service: key})
+		if err != nil {
+			return nil, nil, err
+		}
+		wanted, held = append(wanted, page.Wanted...), append(held, page.Held...)
+	}
+	return wanted, held, nil
 }
 
 // service is one line about a service. While VPP is lost the last word of its renderers is worth nothing.

@@ -23,8 +23,9 @@ func (h *httpServers) address() string {
 	return h.Addr().String()
 }
 
-// listen opens the listeners.
+// listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
 func (a *Agent) listen() error {
+	a.metrics.Serves(a.cfg.Families())
 	server := api.New(backend{a}, api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: page.Handler(),

@@ -59,6 +59,18 @@ func (s SNAT) Settings() (external.SNAT, error) {
 	return out, nil
 }
 
+// Families returns the address families, "IPv4" and "IPv6", whose services each renderer renders.
+func (a *Agent) Families() map[string][]string {
+	switch a.Renderer {
+	case RendererCNAT:
+		return map[string][]string{RendererCNAT: {"IPv4", "IPv6"}}
+	case RendererDual:
+		return map[string][]string{RendererNAT44: {"IPv4"}, RendererCNAT: {"IPv6"}}
+	default:
+		return map[string][]string{RendererNAT44: {"IPv4"}}
+	}
+}
+
 // Housekeeping returns the settings of the session check.
 func (n NAT44) Housekeeping() sessions.Config {
 	return sessions.Config{

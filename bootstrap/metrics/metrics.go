@@ -22,6 +22,7 @@ type Metrics struct {
 	drift       *prometheus.CounterVec
 	inputErrors prometheus.Gauge
 	watched     *watched
+	families    map[string][]string
 	clock       func() time.Time
 }
 
@@ -65,39 +66,41 @@ func (m *Metrics) Handler() http.Handler {
 // Watch has the state of the agent read at every scrape; it replaces what was watched before.
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
-// family is the address family that a renderer serves, as kube-proxy writes it.
-func family(renderer string) string {
-	if renderer == "cnat" {
-		return familyIPv6
+// Serves sets the address families whose services each renderer renders. kube-proxy has one sync loop per family: the passes of these renderers
+// are counted as its syncs, those of any other renderer are not. It must be called before the first observation.
+func (m *Metrics) Serves(families map[string][]string) {
+	m.families = families
+	for _, served := range families {
+		for _, family := range served {
+			m.proxy.expect(family)
+		}
 	}
-	return familyIPv4
 }
 
-// Synced counts that a renderer brought changes into VPP: how long it took, and whether everything was read and compared or only what
-// changed was written. kube-proxy has one such pass for each family; the routes that refuse what has no row are no second one, only their
-// operations count.
+// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with the desired state, a partial one writes only
+// what changed.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
-	if renderer == "routes" {
-		return
-	}
-	f := family(renderer)
-	m.proxy.sync.WithLabelValues(f).Observe(took.Seconds())
+	kind := m.proxy.partial
 	if full {
-		m.proxy.full.WithLabelValues(f).Observe(took.Seconds())
-	} else {
-		m.proxy.partial.WithLabelValues(f).Observe(took.Seconds())
+		kind = m.proxy.full
 	}
-	m.proxy.lastSync.WithLabelValues(f).Set(seconds(m.clock()))
+	for _, family := range m.families[renderer] {
+		m.proxy.sync.WithLabelValues(family).Observe(took.Seconds())
+		kind.WithLabelValues(family).Observe(took.Seconds())
+		m.proxy.lastSync.WithLabelValues(family).Set(seconds(m.clock()))
+	}
 }
 
-// Queued notes that a change began to wait for a renderer.
+// Queued sets the time at which a change was queued for a renderer.
 func (m *Metrics) Queued(renderer string) {
-	m.proxy.lastQueued.WithLabelValues(family(renderer)).Set(seconds(m.clock()))
+	for _, family := range m.families[renderer] {
+		m.proxy.lastQueued.WithLabelValues(family).Set(seconds(m.clock()))
+	}
 }
 
 // Programmed counts an endpoint change that reached VPP, with the time since Kubernetes stamped it.
 func (m *Metrics) Programmed(latency time.Duration) {
-	m.proxy.programming.WithLabelValues(familyIPv4).Observe(max(latency, 0).Seconds())
+	m.proxy.programming.WithLabelValues(IPv4).Observe(max(latency, 0).Seconds())
 }
 
 // Operations counts operations on VPP by outcome.
@@ -135,9 +138,9 @@ func (m *Metrics) Pending(services, slices int) {
 // NoLocalEndpoints sets how many service ports of an address family drop traffic for want of a local endpoint, by the policy that asks for
 // one.
 func (m *Metrics) NoLocalEndpoints(ipv6 bool, internal, external int) {
-	f := familyIPv4
+	f := IPv4
 	if ipv6 {
-		f = familyIPv6
+		f = IPv6
 	}
 	m.proxy.noLocal.WithLabelValues("internal", f).Set(float64(internal))
 	m.proxy.noLocal.WithLabelValues("external", f).Set(float64(external))

@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Values of the label ip_family.
 const (
-	familyIPv4 = "IPv4"
-	familyIPv6 = "IPv6"
+	IPv4 = "IPv4"
+	IPv6 = "IPv6"
 )
 
 // proxy holds the metrics of kube-proxy.
@@ -34,7 +34,7 @@ func newProxy() *proxy {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help})
 	}
 	syncBuckets := prometheus.ExponentialBuckets(0.001, 2, 15)
-	p := &proxy{
+	return &proxy{
 		sync:             histogram("sync_proxy_rules_duration_seconds", "Time to bring changes into VPP.", syncBuckets),
 		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare and repair everything.", syncBuckets),
 		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to bring only what changed into VPP.", syncBuckets),
@@ -50,10 +50,13 @@ func newProxy() *proxy {
 		healthz: counters("proxy_healthz_total", "Answers of /healthz by status.", "code"),
 		livez:   counters("proxy_livez_total", "Answers of /livez by status.", "code"),
 	}
+}
+
+// expect creates the histograms of a family with a count of 0, so that queries find them before the first observation.
+func (p *proxy) expect(family string) {
 	for _, h := range []*prometheus.HistogramVec{p.sync, p.full, p.partial, p.programming} {
-		h.WithLabelValues(familyIPv4) // there from the start, with a count of 0: what has not happened yet is not unknown
+		h.WithLabelValues(family)
 	}
-	return p
 }
 
 // programmingBuckets are kube-proxy's: fine up to a minute, coarse up to five.
