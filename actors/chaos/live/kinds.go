@@ -146,7 +146,7 @@ func disarm(l *Live, a *active) { l.disarm(a.armed) }
 
 func hold(_ *Live, a *active) error {
 	if a.box.State().Held {
-		return &reasoned{ErrBusy, "its mailbox is closed already"}
+		return &reasoned{ErrBusy, "its mailbox is suspended already"}
 	}
 	a.box.Hold()
 	return nil

@@ -57,7 +57,7 @@ func TestNewKind(t *testing.T) {
 			t.Errorf("%+v, began %d times", r, began)
 		}
 		_, err := th.Inject(t.Context(), "a test", Fault{Kind: "outage"})
-		if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), "outage: #1 does the same until ") {
+		if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), "outage: fault #1 of this kind is active until ") {
 			t.Errorf("twice: %v", err)
 		}
 		time.Sleep(10 * time.Second)

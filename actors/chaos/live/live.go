@@ -14,54 +14,55 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config says what a Live works with.
+// Config holds the dependencies and settings of a Live.
 type Config struct {
-	// World is the agent that the faults happen to.
+	// World is the agent under test.
 	World World
-	// Log gets the audit record; never nil.
+	// Log receives the audit record; never nil.
 	Log *slog.Logger
-	// Quiet is how long all must be well until it counts; 0 = 1.5 s, longer than actors take to repeat themselves.
+	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s, longer than the retry interval of actors.
 	Quiet time.Duration
-	// Recovery is how long the agent may take to be well again; 0 = 45 s, longer than a quarantine.
+	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer than a quarantine.
 	Recovery time.Duration
 }
 
-// Live is the desk of live chaos. Its Policy goes into the options of a System before that is made, then Attach hands the System over.
+// Live injects faults and keeps their audit record. The hooks of its Policy are options of a System, which does not exist yet at New: Attach
+// hands it over.
 type Live struct {
 	Policy
 	cfg    Config
-	system *runtime.System // set by Attach, before anybody can ask for anything
+	system *runtime.System // set by Attach, before the first request
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu      sync.Mutex // guards the following
 	closed  bool
-	last    uint64 // ID
+	last    uint64 // ID of the latest fault
 	records []*Record
 	active  map[uint64]*active
-	healing int // faults that are over and being watched
+	healing int // faults that have ended and whose outcome is open
 	run     *run
 	runs    uint64
 }
 
-// active is a fault that strikes.
+// active is a fault that has not ended.
 type active struct {
 	*armed
 	record *Record
 	box    *runtime.Mailbox // of the actor when the fault began; nil = the fault has no actor
-	ended  chan struct{}    // closed when it is over
+	ended  chan struct{}    // closed at the end
 	began  baseline
 }
 
-// baseline is how things were before a fault.
+// baseline is the state of the agent before a fault, with which the outcome is compared: a fault is not blamed for older problems.
 type baseline struct {
 	complaints    map[string]string
 	incarnation   uint64
 	writes, reads uint64
 }
 
-// New makes a desk that is not attached yet.
+// New returns a Live that is not attached yet.
 func New(cfg Config) *Live {
 	if cfg.Quiet == 0 {
 		cfg.Quiet = 1500 * time.Millisecond
@@ -74,10 +75,10 @@ func New(cfg Config) *Live {
 	return l
 }
 
-// Attach hands over the system whose hooks are those of the policy. It is called once, before anything else.
+// Attach sets the system whose hooks are those of the policy. It must be called once, before any other method.
 func (l *Live) Attach(s *runtime.System) { l.system = s }
 
-// Close ends every fault and waits for what is being watched, as long as ctx allows.
+// Close ends every fault and waits, until ctx ends, for the goroutines that observe outcomes.
 func (l *Live) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
@@ -97,14 +98,14 @@ func (l *Live) Close(ctx context.Context) error {
 	}
 }
 
-// Inject lets a fault happen and returns its record as it is now. It is over at the latest after Fault.For, whoever asked for it.
+// Inject begins a fault and returns its record as it is now. The fault ends after Fault.For at the latest, even if the client is gone by then.
 func (l *Live) Inject(ctx context.Context, who string, f Fault) (Record, error) {
 	return l.inject(ctx, who, f, 0)
 }
 
-// Refused writes down that somebody was refused what he asked for, and returns the reason as it came.
+// refused records a request that was refused, and returns the reason unchanged.
 func (l *Live) refused(who string, f Fault, err error) error {
-	l.cfg.Log.Warn("chaos refused", "actor", f.Actor, "fault", f.String(), "who", who, "err", err)
+	l.cfg.Log.Warn("chaos fault refused", "actor", f.Actor, "fault", f.String(), "who", who, "err", err)
 	l.journal(f.Actor, "", fmt.Sprintf("%s refused, asked for by %s", f, who), err.Error())
 	return err
 }
@@ -128,7 +129,7 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 		return Record{}, l.refused(who, f, err)
 	}
 	record := l.copyOf(a.record)
-	l.cfg.Log.Warn("chaos", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
+	l.cfg.Log.Warn("chaos fault injected", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
 	l.journal(record.Actor, fmt.Sprintf("chaos/%d", record.ID), record.line()+", by "+who, "")
 	return record, nil
 }
@@ -157,7 +158,7 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 	return box, nil
 }
 
-// supervisors are the paths of those that have children, and of the one that may have none yet.
+// supervisors are the paths of actors with children, and that of the supervisor of services, which may have none.
 func (l *Live) supervisors() map[string]bool {
 	paths := map[string]bool{actors.PathServices: true}
 	for _, a := range l.system.Snapshot() {
@@ -166,7 +167,7 @@ func (l *Live) supervisors() map[string]bool {
 	return paths
 }
 
-// reasoned is an error of a class with its own text.
+// reasoned is an error of a class with a text of its own.
 type reasoned struct {
 	class error
 	why   string
@@ -232,26 +233,26 @@ func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, bega
 	return a, nil
 }
 
-// refusal says which fault was refused.
+// refusal adds the fault to the reason.
 func refusal(f Fault, path string, err error) error {
 	return fmt.Errorf("%s: %w", strings.TrimSpace(string(f.Kind)+" "+path), err)
 }
 
-// tooMuch says why a fault has to wait; the lock is held.
+// tooMuch says why a fault exceeds a limit; the lock is held.
 func (l *Live) tooMuch(f Fault, path string) error {
 	if l.closed {
 		return ErrClosed
 	}
 	for _, other := range l.active {
 		if other.path == path && other.Kind == f.Kind {
-			return &reasoned{ErrBusy, fmt.Sprintf("#%d does the same until %s", other.id, other.record.Until.UTC().Format(time.TimeOnly))}
+			return &reasoned{ErrBusy, fmt.Sprintf("fault #%d of this kind is active until %s", other.id, other.record.Until.UTC().Format(time.TimeOnly))}
 		}
 	}
 	if len(l.active) >= MostFaults {
-		return &reasoned{ErrLimit, fmt.Sprintf("limit: %d faults last already, more are too much at once", MostFaults)}
+		return &reasoned{ErrLimit, fmt.Sprintf("limit: %d faults are active, no more are allowed at the same time", MostFaults)}
 	}
 	if Lookup(f.Kind).kills(&f) && !l.limiter.allow(path, time.Now()) {
-		why := fmt.Sprintf("limit: %d failures were injected below its supervisor within %v, more would make it give up", mostFailures, failureWindow)
+		why := fmt.Sprintf("limit: %d failures were injected below its supervisor within %v, more could exhaust its restart budget", mostFailures, failureWindow)
 		return &reasoned{ErrLimit, why}
 	}
 	return nil
@@ -292,7 +293,7 @@ func (l *Live) end(a *active, by string) {
 	close(a.ended)
 }
 
-// count is what the fault has cost so far.
+// count returns the failures or messages that the fault has cost so far.
 func (a *active) count() uint64 {
 	if a.def.struck != nil {
 		return a.def.struck(a)
@@ -300,10 +301,10 @@ func (a *active) count() uint64 {
 	return a.struck.Load()
 }
 
-// Stop ends every fault at once, and the run that chooses them. It returns how many faults that were.
+// Stop ends every fault at once, and the run that injects them. It returns the number of faults that it ended.
 func (l *Live) Stop(who string) int {
 	l.mu.Lock()
-	l.clear() // first of all: nothing strikes any more
+	l.clear() // first, so that no fault strikes while the others end
 	stopped := len(l.active)
 	for _, a := range l.active {
 		l.end(a, "stopped by "+who)
@@ -311,13 +312,13 @@ func (l *Live) Stop(who string) int {
 	running := l.run != nil && l.run.halt(who)
 	l.mu.Unlock()
 	if stopped > 0 || running {
-		l.cfg.Log.Warn("chaos stopped", "faults", stopped, "who", who)
+		l.cfg.Log.Warn("all chaos faults stopped", "faults", stopped, "who", who)
 		l.journal(actors.RootName, "", fmt.Sprintf("all chaos stopped: %d faults, by %s", stopped, who), "")
 	}
 	return stopped
 }
 
-// Status tells everything.
+// Status returns the state of all faults and of the latest run.
 func (l *Live) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,7 +41,7 @@ var (
 	_ runtime.NetworkHook = (*Policy)(nil).Network
 )
 
-// newArmed prepares a complete fault.
+// newArmed prepares a fault with all its defaults.
 func newArmed(id uint64, f Fault, path string, seed uint64) *armed {
 	a := &armed{Fault: f, def: Lookup(f.Kind), id: id, path: path, rand: rand.New(rand.NewPCG(seed, id))}
 	a.left.Store(int64(f.Times))
@@ -70,7 +70,7 @@ func (p *Policy) clear() {
 	p.armed.Store(nil)
 }
 
-// change replaces the map, which hooks read without a lock.
+// change replaces the map instead of modifying it, because hooks read it without a lock.
 func (p *Policy) change(modify func(map[string][]*armed)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
