@@ -23,7 +23,7 @@ func (b backend) Services(ctx context.Context) ([]api.Service, error) {
 	return b.summaries(page.Services), nil
 }
 
-// summaries are one line about each service.
+// summaries summarises each service.
 func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
 	lost := b.lostVPP()
 	out := make([]api.Service, len(statuses))
@@ -33,7 +33,7 @@ func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
 	return out
 }
 
-// lostVPP is why nothing can be said of what VPP holds; "" = it can.
+// lostVPP is the reason why the state of VPP is unknown; "" = it is known.
 func (b backend) lostVPP() string {
 	for _, p := range b.readiness.Load().Parts {
 		if p.Name == "link" && !p.OK {
@@ -87,7 +87,7 @@ func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages
 	return wanted, held, nil
 }
 
-// service is one line about a service. While VPP is lost the last word of its renderers is worth nothing.
+// service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do not count.
 func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
@@ -118,19 +118,19 @@ func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	return out
 }
 
-// problemText is a problem of the input in one line: object, field, what is wrong.
+// problemText is an input error in one line: object, field, message.
 func problemText(e *messages.ObjectError) string {
 	parts := []string{strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// stateOf puts the worst word of the renderers first.
+// stateOf is the worst state of the renderers.
 func stateOf(s *messages.ServiceStatus) api.ServiceState {
 	if s.GetView().GetNotServed() != "" {
 		return api.ServiceNotServed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(actors.Renderers()) { // one has not answered to this generation
+	if len(s.GetRenders()) < len(actors.Renderers()) { // a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {
@@ -144,7 +144,7 @@ func stateOf(s *messages.ServiceStatus) api.ServiceState {
 	return state
 }
 
-// endpoints counts the distinct backends of a view.
+// endpoints counts the distinct endpoints of a view.
 func endpoints(view *messages.ServiceView) int {
 	seen := map[string]bool{}
 	for _, f := range view.GetFrontends() {
