@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -16,11 +17,15 @@ import (
 
 const faultLong = `
 
-ACTOR is a path as 'troupe actors' shows it, its last part ("nat44"), or a service ("default/web"). The root, the journal and chaos itself are
-exempt. The agent must run with --enable-chaos; faults are only taken through its control socket. They end by themselves, and at once with
+The agent must run with --enable-chaos; it accepts faults on its control socket only. A fault ends at its deadline, and at once with
 'troupe chaos stop'.`
 
-// control is what every command has that changes something in an agent.
+const actorLong = `
+
+ACTOR is a path as 'troupe actors' shows it, its last part ("nat44"), or a service ("default/web"). The root, the journal and chaos itself are
+exempt.`
+
+// control is the part of a command that changes something in an agent.
 type control struct {
 	socket string
 	out    *format
@@ -34,46 +39,35 @@ func newControl(cmd *cobra.Command) *control {
 
 func (c *control) client() *client.Client { return client.NewControl(c.socket) }
 
-// newLiveChaosCommands are the commands that let actors of a running agent fail.
+// newLiveChaosCommands are the commands for a running agent: one for each kind of fault, and those for all of them.
 func newLiveChaosCommands(io streams) []*cobra.Command {
-	return []*cobra.Command{
-		newFaultCommand(io, live.Kill, "Let an actor fail once, as if it had panicked; waits until all is well again"),
-		newFaultCommand(io, live.Panic, "Let an actor panic before or after a message, in its start or in its stop"),
-		newFaultCommand(io, live.Suspend, "Close the mailbox of an actor for a while: messages wait"),
-		newFaultCommand(io, live.Drop, "Lose messages on their way to an actor"),
-		newFaultCommand(io, live.Delay, "Have messages to an actor arrive late"),
-		newFaultCommand(io, live.CrashLoop, "Let an actor fail in every start, until it is put into quarantine"),
-		newRunCommand(io), newChaosStopCommand(io), newChaosStatusCommand(io),
+	var commands []*cobra.Command
+	for _, d := range live.Definitions() {
+		commands = append(commands, newFaultCommand(io, d))
 	}
+	return append(commands, newRunCommand(io), newChaosStopCommand(io), newChaosStatusCommand(io))
 }
 
-// newFaultCommand is the command of one kind of fault, with the flags that mean something for it.
-func newFaultCommand(io streams, kind live.Kind, short string) *cobra.Command {
-	cmd := &cobra.Command{Use: string(kind) + " ACTOR", Short: short, Long: short + "." + faultLong, Args: cobra.ExactArgs(1)}
+// newFaultCommand is the command of one kind of fault, with a flag for each of its parameters.
+func newFaultCommand(io streams, d live.Definition) *cobra.Command {
+	cmd := &cobra.Command{Use: string(d.Kind), Short: d.Help, Long: d.Help + "." + faultLong, Args: cobra.NoArgs}
+	if d.NeedsActor {
+		cmd.Use, cmd.Args, cmd.Long = cmd.Use+" ACTOR", cobra.ExactArgs(1), d.Help+"."+actorLong+faultLong
+	}
 	c := newControl(cmd)
-	f := &live.Fault{Kind: kind}
-	flags := cmd.Flags()
-	wait := flags.Bool("wait", kind == live.Kill, "wait until it is over and known what came of it; fails if all is not well again then")
-	if kind != live.Kill {
-		flags.DurationVar((*time.Duration)(&f.For), "for", live.DefaultFor, "how long it lasts at most, up to "+live.MostFor.String())
-	}
-	if kind == live.Panic {
-		flags.StringVar(&f.Phase, "phase", live.PhaseBefore, "when: "+strings.Join(live.Phases(), ", "))
-		flags.IntVar(&f.Times, "times", 1, fmt.Sprintf("how often, up to %d", live.MostTimes))
-	}
-	if kind == live.Delay {
-		flags.DurationVar((*time.Duration)(&f.By), "by", 0, "how late, up to "+live.MostDelay.String()+"; required")
-	}
-	if kind == live.Panic || kind == live.Drop || kind == live.Delay {
-		flags.StringVar(&f.Message, "message", "", "only messages of this type, for example ServiceSpec")
-		flags.Float64Var(&f.Rate, "rate", 1, "share of the messages that suffer, above 0 and up to 1")
+	wait := cmd.Flags().Bool("wait", d.Wait, "wait for the end of the fault and its outcome; fails unless all is well again")
+	f := d.Defaults()
+	for _, p := range live.Parameters() {
+		if d.Has(p.Name) {
+			addParameter(cmd, &p, &f)
+		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		f.Actor = args[0]
-		if err := checkFault(cmd, f); err != nil {
+		f.Actor = strings.Join(args, "")
+		if err := checkFault(cmd, &f); err != nil {
 			return err
 		}
-		record, err := injectFault(cmd.Context(), c.client(), *f, *wait)
+		record, err := injectFault(cmd.Context(), c.client(), f, *wait)
 		if err != nil {
 			return err
 		}
@@ -88,17 +82,35 @@ func newFaultCommand(io streams, kind live.Kind, short string) *cobra.Command {
 	return cmd
 }
 
-// checkFault finds flags that cannot be, before anybody is asked.
-func checkFault(cmd *cobra.Command, f *live.Fault) error {
-	if f.Phase == live.PhaseStart || f.Phase == live.PhaseStop {
-		f.Rate = 0 // the default of the flag
+// addParameter adds the flag of a parameter; its default is the value in f.
+func addParameter(cmd *cobra.Command, p *live.Parameter, f *live.Fault) {
+	help := p.Help
+	if p.Values != nil {
+		help += ": " + strings.Join(p.Values, ", ")
 	}
-	for flag, zero := range map[string]bool{"rate": f.Rate == 0 && f.Phase != live.PhaseStart && f.Phase != live.PhaseStop, "times": f.Times == 0, "for": f.For == 0} {
-		if zero && cmd.Flags().Changed(flag) {
-			return usagef("--%s: must be above 0", flag)
+	switch to := p.Field(f).(type) {
+	case *string:
+		cmd.Flags().StringVar(to, p.Name, *to, help)
+	case *int:
+		cmd.Flags().IntVar(to, p.Name, *to, help)
+	case *float64:
+		cmd.Flags().Float64Var(to, p.Name, *to, help)
+	case *live.Duration:
+		cmd.Flags().DurationVar((*time.Duration)(to), p.Name, time.Duration(*to), help)
+	}
+	if p.Values != nil {
+		_ = cmd.RegisterFlagCompletionFunc(p.Name, cobra.FixedCompletions(p.Values, cobra.ShellCompDirectiveNoFileComp)) // fails without the flag only
+	}
+}
+
+// checkFault reports invalid flags before the agent is asked.
+func checkFault(cmd *cobra.Command, f *live.Fault) error {
+	var texts []string
+	for _, p := range live.Parameters() {
+		if value := reflect.ValueOf(p.Field(f)).Elem(); cmd.Flags().Changed(p.Name) && value.IsZero() && value.Kind() != reflect.String {
+			return usagef("--%s: must be above 0", p.Name) // the zero value would mean the default
 		}
 	}
-	var texts []string
 	for _, e := range live.Fields(f.Check()) {
 		field := "--" + e.Field
 		if e.Field == "actor" {

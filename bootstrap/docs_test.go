@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
@@ -51,6 +52,16 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			if known, ok := there.has(span[1]); known && !ok {
 				t.Errorf("%s: there is no `%s`", filepath.Base(document), span[1])
 			}
+		}
+	}
+}
+
+// TestFaultKindsAreDocumented: docs/chaos.md shows the command of every kind of fault.
+func TestFaultKindsAreDocumented(t *testing.T) {
+	text := read(t, filepath.Join(casefile.ModuleRoot(t), "docs", "chaos.md"))
+	for _, d := range live.Definitions() {
+		if !strings.Contains(text, "\ntroupe chaos "+string(d.Kind)+" ") {
+			t.Errorf("chaos.md does not show: troupe chaos %s", d.Kind)
 		}
 	}
 }

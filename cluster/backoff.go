@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// errorFactor stretches the delays after errors: an etcd that does not answer is not asked as often as one that is merely busy.
+// errorFactor stretches the back-off after errors: an etcd that does not answer needs longer pauses than one with conflicts.
 const errorFactor = 16
 
-// delays draws delays with full jitter: nodes that failed together do not try again together. It never gives up. It belongs to one
-// goroutine.
+// delays is an exponential back-off with full jitter, so that nodes that failed together do not retry together. It never gives up, and draws from
+// an injected source of randomness, so that tests in virtual time are deterministic. It belongs to one goroutine.
 type delays struct {
 	min, max time.Duration
 	rand     *rand.Rand
@@ -27,10 +27,10 @@ func (b *delays) next() time.Duration {
 	return time.Duration(b.rand.Int64N(int64(limit) + 1))
 }
 
-// reset is called after a success.
+// reset starts again with the shortest delay, after a success.
 func (b *delays) reset() { b.attempts = 0 }
 
-// sleep waits, or returns false as soon as ctx ends.
+// sleep waits for d, or returns false when ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

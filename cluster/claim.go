@@ -9,20 +9,20 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// identity is who this node is and what it remembers. The loop keeps it; decisions only read it.
+// identity is the name of this node and the IDs that it has had. The loop keeps it; decisions only read it.
 type identity struct {
 	name string
 	// held is the ID that this process has held, 0 = none so far, and heldUID the UID under which it did.
 	held    uint32
 	heldUID string
-	// lastID and lastUID come from the mirror of an earlier life.
+	// lastID and lastUID come from the local mirror, which an earlier process has written.
 	lastID  uint32
 	lastUID string
-	// confirmed is true once this process has written its record itself.
+	// confirmed is true once this process has written the record.
 	confirmed bool
 }
 
-// remembered is the ID that this node has used: in this life, or in the last one, unless its Node has been created anew since.
+// remembered is the ID that this node has used, in this process or in an earlier one, unless its Node object has been recreated since.
 func (s identity) remembered(uid string) uint32 {
 	if s.held != 0 {
 		return s.held
@@ -50,7 +50,7 @@ func fenced(id uint32, format string, args ...any) claim {
 	return claim{state: messages.ClaimState_CLAIM_FENCED, id: id, reason: fmt.Sprintf(format, args...)}
 }
 
-// decideClaim says where this node's claim stands and which transaction would bring it forward. doc.go has the rules in prose.
+// decideClaim returns the state of this node's claim and the next transaction for it. doc.go has the rules in prose.
 func decideClaim(in input) claim {
 	k, self := in.keys, in.self
 	uid := in.view.nodes[self.name].GetUid()
@@ -67,7 +67,7 @@ func decideClaim(in input) claim {
 	}
 }
 
-// target is the ID that this node should have: the one it holds, or the one that etcd has under its name, or the one it remembers.
+// target is the ID that this node should have: the one it holds, otherwise the one in etcd under its name, otherwise the remembered one.
 func (in input) target(remembered uint32) uint32 {
 	if in.self.held != 0 {
 		return in.self.held
@@ -86,7 +86,8 @@ func (in input) target(remembered uint32) uint32 {
 	}
 }
 
-// holderOf describes who holds an ID if it is not this node. A record that nobody understands is ours only if our name record says so.
+// holderOf names the holder of an ID unless it is this node. An undecodable record belongs to this node only if the name record of this node has
+// the ID.
 func (in input) holderOf(id uint32) string {
 	e := in.keys.ids[id]
 	switch {
@@ -101,29 +102,29 @@ func (in input) holderOf(id uint32) string {
 	}
 }
 
-// claimFree takes the lowest free ID for a node that has never had one.
+// claimFree claims the lowest free ID for a node that has never had one.
 func (in input) claimFree(uid string) claim {
 	self, name := in.self.name, in.keys.names[in.self.name]
 	switch {
 	case name.err != nil:
-		return pending(0, "the name record of %s cannot be understood and nothing else tells its ID; delete %s to let it join as a new node",
+		return pending(0, "the name record of %s cannot be decoded and no other key has its ID; delete %s to let it join as a new node",
 			self, in.keys.layout.name(self))
 	case !in.view.known:
 		return pending(0, "waiting for Kubernetes to report node %s", self)
 	case in.view.without(self):
 		return pending(0, "node %s is not in Kubernetes", self)
 	}
-	op, err := in.keys.takeFree(in.keys.free(max(in.rungs, 1)), self, uid)
+	op, err := in.keys.takeFree(in.keys.free(max(in.candidates, 1)), self, uid)
 	if err != nil {
 		return pending(0, "%v", err)
 	}
 	return claim{state: messages.ClaimState_CLAIM_PENDING, reason: "claiming an ID", op: op}
 }
 
-// claimAgain takes back an ID that this node has used and that nobody holds.
+// claimAgain claims an ID that this node has used and that is free.
 func (in input) claimAgain(id uint32, uid string) claim {
 	if in.view.without(in.self.name) {
-		return pending(id, "node %s is not in Kubernetes and its ID %d has been given up", in.self.name, id)
+		return pending(id, "node %s is not in Kubernetes and its ID %d has been released", in.self.name, id)
 	}
 	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
 	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
@@ -133,7 +134,8 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("claiming ID %d again", id), op: op}
 }
 
-// adopt holds an ID that etcd has under our name, after our record has been written at least once in this life.
+// adopt holds an ID that etcd has under the name of this node. This process must have written the record at least once: the write tells
+// collectors that the node is alive.
 func (in input) adopt(id uint32, uid string) claim {
 	k, self := in.keys, in.self
 	idEntry, nameEntry := k.ids[id], k.names[self.name]
@@ -158,7 +160,7 @@ func (in input) adopt(id uint32, uid string) claim {
 		return pending(id, "%v", err)
 	}
 	if self.held == id && idEntry.known {
-		held.op = op // nobody doubts whose it is; the record only has to be brought up to date
+		held.op = op // the ID is undisputed, the record is only out of date
 		return held
 	}
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("adopting ID %d", id), op: op}

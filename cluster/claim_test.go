@@ -133,7 +133,7 @@ var claimCases = []claimCase{
 	},
 	{
 		name: "collected and out of Kubernetes", self: identity{held: 5, heldUID: "u", confirmed: true},
-		nodes: nodesOf("me", node("other", "o")), first: waits, last: waits, id: 5, reason: "its ID 5 has been given up",
+		nodes: nodesOf("me", node("other", "o")), first: waits, last: waits, id: 5, reason: "its ID 5 has been released",
 	},
 	{
 		name:  "etcd restored from an old backup",
@@ -325,8 +325,8 @@ func TestFenceIsLifted(t *testing.T) {
 func TestRivalsForOneID(t *testing.T) {
 	m := newModel()
 	nodes := nodesOf("", node("a", "ua"), node("b", "ub"))
-	in := func(name string, rungs int) input {
-		return input{self: identity{name: name}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(nodes), rungs: rungs}
+	in := func(name string, candidates int) input {
+		return input{self: identity{name: name}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(nodes), candidates: candidates}
 	}
 	first, second, ladder := decide(in("a", 1)), decide(in("b", 1)), decide(in("b", 4))
 	if !m.apply(first.op) {

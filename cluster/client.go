@@ -17,30 +17,30 @@ import (
 
 const (
 	defaultDialTimeout = 5 * time.Second
-	// etcd refuses clients that ping more often than every 5 s.
+	// etcd closes connections of clients that send keep-alive pings more often than every 5 s.
 	keepAliveTime    = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
-	// gRPC alone would wait up to two minutes before it tries a dead endpoint again.
+	// The back-off of gRPC grows to two minutes by default; a node must rejoin sooner.
 	reconnectMin = 100 * time.Millisecond
 	reconnectMax = 3 * time.Second
 )
 
-// ClientConfig says how to reach etcd.
+// ClientConfig configures a client of etcd.
 type ClientConfig struct {
 	// Endpoints are URLs (http, https, unix) or host:port pairs of the members; at least one.
 	Endpoints []string
-	// CA, Cert and Key are PEM files: who signs the servers, and the certificate and key of this client. CA alone verifies the server
-	// only; Cert and Key come together. All are optional; without CA the roots of the system are used. Cert and Key are read again
-	// for every connection, so that a rotated pair needs no restart.
+	// CA, Cert and Key are PEM files: the certificate authority of the servers, and the certificate and key of this client. CA alone verifies
+	// the server only; Cert and Key need each other. All are optional; without CA the client uses the roots of the system. It reads Cert and
+	// Key again for every connection, so that a rotated pair needs no restart.
 	CA, Cert, Key string
-	// DialTimeout limits the establishment of one connection. Default 5 s.
+	// DialTimeout limits the time to connect. Default 5 s.
 	DialTimeout time.Duration
-	// Logger receives what the client logs, one level lower than etcd means it; nil = nothing.
+	// Logger receives the log of the client, each line one level lower; nil = none.
 	Logger *slog.Logger
 }
 
-// NewClient makes a client of etcd v3. It does not connect yet: an etcd that is down is no error here, because the Syncer reconnects for
-// ever. It fails when the endpoints or the TLS files are unusable. The caller closes the client, after every Syncer that uses it.
+// NewClient makes a client of etcd v3. It does not connect yet, so that an etcd that is down is no error: the Syncer retries without limit. It
+// fails if the endpoints or the TLS files are unusable. The caller closes the client after every Syncer that uses it has returned.
 func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 	tlsConfig, err := cfg.tls()
 	if err != nil {
@@ -64,7 +64,7 @@ func NewClient(cfg ClientConfig) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// tls returns nil when no file is given and no endpoint asks for TLS.
+// tls returns nil if no file is set and no endpoint needs TLS.
 func (cfg ClientConfig) tls() (*tls.Config, error) {
 	if (cfg.Cert == "") != (cfg.Key == "") {
 		return nil, fmt.Errorf("%w: etcd client certificate and key must be given together", ErrConfig)

@@ -21,7 +21,7 @@ const (
 	maxUID = 256
 )
 
-// encode writes a record as JSON (protojson), so that an operator can read it with etcdctl.
+// encode marshals a record as JSON (protojson), so that operators can read it with etcdctl.
 func encode(m proto.Message, limit int) (string, error) {
 	value, err := protojson.Marshal(m)
 	if err != nil {
@@ -37,13 +37,13 @@ func encodeRecord(r *messages.NodeRecord) (string, error) { return encode(r, max
 
 func encodeAddresses(a *messages.NodeAddresses) (string, error) { return encode(a, maxAddresses) }
 
-// decode reads what encode wrote. Unknown fields are ignored: a newer agent may write more than this one knows.
+// decode is the inverse of encode. It ignores unknown fields: an agent of a later version may write more of them.
 func decode(value []byte, m proto.Message, limit int) error {
 	if len(value) > limit {
 		return fmt.Errorf("%w: %w: %d of %d bytes", ErrUndecodable, ErrTooLarge, len(value), limit)
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(value, m); err != nil {
-		// The text of protojson differs from build to build on purpose; the reason must be the same as long as the value is.
+		// protojson varies its error texts between builds on purpose; the reason must not change as long as the value does not.
 		return fmt.Errorf("%w: not the JSON of a %s", ErrUndecodable, m.ProtoReflect().Descriptor().Name())
 	}
 	return nil
@@ -57,9 +57,9 @@ func decodeRecord(key parsedKey, value []byte) (*messages.NodeRecord, error) {
 	}
 	switch {
 	case record.GetId() == 0 || key.kind == kindID && record.GetId() != key.id:
-		return nil, fmt.Errorf("%w: ID %d does not belong there", ErrUndecodable, record.GetId())
+		return nil, fmt.Errorf("%w: ID %d does not match the key", ErrUndecodable, record.GetId())
 	case !validNodeName(record.GetName()) || key.kind == kindName && record.GetName() != key.name:
-		return nil, fmt.Errorf("%w: name %.64q does not belong there", ErrUndecodable, record.GetName())
+		return nil, fmt.Errorf("%w: name %.64q does not match the key", ErrUndecodable, record.GetName())
 	case len(record.GetUid()) > maxUID:
 		return nil, fmt.Errorf("%w: UID of %d bytes", ErrUndecodable, len(record.GetUid()))
 	}
@@ -73,7 +73,7 @@ func decodeAddresses(key parsedKey, value []byte) (*messages.NodeAddresses, erro
 		return nil, err
 	}
 	if stored.GetName() != key.name {
-		return nil, fmt.Errorf("%w: name %.64q does not belong there", ErrUndecodable, stored.GetName())
+		return nil, fmt.Errorf("%w: name %.64q does not match the key", ErrUndecodable, stored.GetName())
 	}
 	addresses, invalid := canonicalAddresses(stored.GetVppAddresses())
 	if len(invalid) > 0 {
@@ -82,8 +82,8 @@ func decodeAddresses(key parsedKey, value []byte) (*messages.NodeAddresses, erro
 	return &messages.NodeAddresses{Name: stored.GetName(), VppAddresses: addresses}, nil
 }
 
-// canonicalAddresses returns the addresses "ip/len" ordered, each once, in their canonical text form, and the ones it could not read.
-// The host part stays, and the length counts: 10.0.0.1/24 and 10.0.0.1/16 are different addresses.
+// canonicalAddresses returns the distinct addresses "ip/len" in canonical form and order, and the invalid ones. It keeps the host part, and
+// the length matters: 10.0.0.1/24 and 10.0.0.1/16 are different addresses.
 func canonicalAddresses(texts []string) (canonical, invalid []string) {
 	prefixes := make([]netip.Prefix, 0, len(texts))
 	for _, text := range texts {

@@ -2,20 +2,20 @@ package cluster
 
 import "time"
 
-// sighting is since when this observer has missed a node in Kubernetes without interruption, and the last write of that node's keys: a
-// node that writes is alive, so the clock starts again.
-type sighting struct {
+// absence is the time since which this observer has missed a node in Kubernetes without interruption, and the last write to that node's keys:
+// a node that writes is alive, so its grace period starts again.
+type absence struct {
 	since time.Time
 	mod   int64
 }
 
-// observeAbsence looks for every node of the keyspace in Kubernetes and returns the sightings of those that are missing; seen are the
-// earlier ones. While the view is not complete nothing can be said, and all clocks are forgotten.
-func observeAbsence(seen map[string]sighting, k *keyspace, v view, self string, now time.Time) map[string]sighting {
+// observeAbsence returns the absences of the nodes of the keyspace that are missing in Kubernetes; seen are the earlier ones. An incomplete view
+// resets all grace periods, because it does not prove the absence of a node.
+func observeAbsence(seen map[string]absence, k *keyspace, v view, self string, now time.Time) map[string]absence {
 	if !v.complete(self) {
 		return nil
 	}
-	absent := map[string]sighting{}
+	absent := map[string]absence{}
 	for name := range k.owners {
 		observe(absent, seen, name, k, v, self, now)
 	}
@@ -28,8 +28,8 @@ func observeAbsence(seen map[string]sighting, k *keyspace, v view, self string, 
 	return absent
 }
 
-// observeTouched is observeAbsence where nothing but the keys of some nodes has changed: it brings seen up to date.
-func observeTouched(seen map[string]sighting, names []string, k *keyspace, v view, self string, now time.Time) {
+// observeTouched updates seen after a change of the keys of some nodes. It costs as much as has changed, not as much as there is.
+func observeTouched(seen map[string]absence, names []string, k *keyspace, v view, self string, now time.Time) {
 	if !v.complete(self) {
 		return
 	}
@@ -38,8 +38,8 @@ func observeTouched(seen map[string]sighting, names []string, k *keyspace, v vie
 	}
 }
 
-// observe notes in absent whether a node is missing, since when, according to what was seen before.
-func observe(absent, seen map[string]sighting, name string, k *keyspace, v view, self string, now time.Time) {
+// observe updates absent for one node, with its start from seen if the node has not written since.
+func observe(absent, seen map[string]absence, name string, k *keyspace, v view, self string, now time.Time) {
 	if v.nodes[name] != nil || name == self {
 		delete(absent, name)
 		return
@@ -53,11 +53,10 @@ func observe(absent, seen map[string]sighting, name string, k *keyspace, v view,
 		absent[name] = old
 		return
 	}
-	absent[name] = sighting{since: now, mod: mod}
+	absent[name] = absence{since: now, mod: mod}
 }
 
-// doubtful tells whether something about a node is stored that nobody here understands. It is left alone: whoever can read it may know
-// better.
+// doubtful reports whether a key of a node is undecodable. Such a node is not collected: an agent of a later version may understand the key.
 func (k *keyspace) doubtful(name string) bool {
 	if len(k.problems) == 0 {
 		return false
@@ -79,8 +78,8 @@ func (k *keyspace) lastWrite(name string) int64 {
 	return mod
 }
 
-// decideCollect returns the transaction that collects one node whose grace is over, and when to look again otherwise. Of several it
-// takes the one that is due first, by name among equals.
+// decideCollect returns the transaction that collects one node whose grace period is over, otherwise the time at which the next one ends. Of
+// several nodes it takes the one that is due first, by name among equals.
 func decideCollect(in input) (*operation, time.Time) {
 	if !in.connected || !in.view.complete(in.self.name) {
 		return nil, time.Time{}

@@ -21,32 +21,32 @@ const (
 // maxNodeName is the longest name of a Kubernetes Node (RFC 1123 subdomain).
 const maxNodeName = 253
 
-// Config is what a Syncer has to know. The zero value of every field but NodeName means its default.
+// Config configures a Syncer. The zero value of every field but NodeName means its default.
 type Config struct {
-	// Prefix is where the keys of this cluster live. Clusters that share an etcd need different prefixes: under one prefix the nodes of
-	// either would collect the IDs of the other. Default DefaultPrefix.
+	// Prefix of all keys of this cluster. Clusters that share an etcd need different prefixes: under one prefix the nodes of either would
+	// collect the IDs of the other. Default DefaultPrefix.
 	Prefix string
 	// NodeName is the name of this node in Kubernetes. Required; a name that Kubernetes would accept, at most 253 bytes.
 	NodeName string
-	// GracePeriod is how long a node must have been absent from Kubernetes, as seen by this observer without interruption, before its
-	// ID is free for others. Every observer adds up to a tenth of it at random, so that not all of them collect at once.
+	// GracePeriod is the time for which this observer must miss a node in Kubernetes without interruption before it releases the node's ID.
+	// Every observer adds up to a tenth of it at random, so that not all of them collect at once.
 	// Default DefaultGracePeriod.
 	GracePeriod time.Duration
-	// LastID is the ID that this node used in an earlier life, from a local mirror; 0 = unknown. A record in etcd under this node's name
-	// outranks it; without one (etcd lost its data) it is claimed again, and if somebody else holds it the claim is fenced.
+	// LastID is the ID that an earlier process of this node has held, from the local mirror; 0 = unknown. A record in etcd under this node's
+	// name takes precedence; without one (etcd lost its data) the node claims it again, and if another node holds it the claim is fenced.
 	LastID uint32
-	// LastUID is the UID that the Kubernetes Node had when LastID was stored; "" = unknown. When Kubernetes now reports another UID the
-	// Node has been deleted and created again, and LastID no longer counts.
+	// LastUID is the UID of the Kubernetes Node when LastID was stored; "" = unknown. If Kubernetes reports another UID, the Node has been
+	// recreated, and the Syncer ignores LastID.
 	LastUID string
 	// RequestTimeout limits one request to etcd. Default DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// ProbeInterval is how often etcd is asked for a sign of life and compared with what the watch told. It bounds how late a lost
-	// connection, or an etcd that lost its data, is noticed. Default DefaultProbeInterval.
+	// ProbeInterval is the interval of requests that check whether etcd answers and has the revision that the watch has seen. It bounds the
+	// time until the Syncer detects a lost connection, or an etcd that has lost its data. Default DefaultProbeInterval.
 	ProbeInterval time.Duration
-	// RelistInterval is how often the whole prefix is read again, in case a watch has been silently incomplete.
+	// RelistInterval is the interval of complete lists, in case a watch has missed changes without an error.
 	// Default DefaultRelistInterval.
 	RelistInterval time.Duration
-	// BackoffMin and BackoffMax bound the random delay before a transaction is tried again. The n-th delay is drawn from
+	// BackoffMin and BackoffMax bound the random back-off before a transaction is retried. The n-th delay is drawn from
 	// 0..min(BackoffMax, BackoffMin*2^n) after a conflict, and from 16 times that range after an error, BackoffMax included.
 	// Defaults DefaultBackoffMin and DefaultBackoffMax.
 	BackoffMin, BackoffMax time.Duration
@@ -56,7 +56,7 @@ type Config struct {
 	Rand *rand.Rand
 }
 
-// withDefaults returns the configuration with every zero field replaced.
+// withDefaults returns the configuration with a default in every zero field.
 func (c Config) withDefaults() Config {
 	c.Prefix = or(strings.TrimRight(c.Prefix, "/"), DefaultPrefix)
 	c.GracePeriod = or(c.GracePeriod, DefaultGracePeriod)
@@ -74,7 +74,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first field that cannot work. It expects the defaults to be filled in.
+// validate reports the first invalid field of a configuration with defaults.
 func (c Config) validate() error {
 	switch {
 	case !validNodeName(c.NodeName):
@@ -89,8 +89,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// validNodeName tells whether the name can be the last element of a key. It is wider than RFC 1123 on purpose: what matters here is
-// that no name can reach into the key of another.
+// validNodeName reports whether the name can be the last element of a key. It allows more than RFC 1123: it only has to keep a name from
+// being part of the key of another node.
 func validNodeName(name string) bool {
 	if name == "" || len(name) > maxNodeName {
 		return false
@@ -103,7 +103,7 @@ func validNodeName(name string) bool {
 	return true
 }
 
-// or returns the value, or the default where the value is zero.
+// or returns the value, or otherwise if the value is zero.
 func or[T comparable](value, otherwise T) T {
 	var zero T
 	if value == zero {

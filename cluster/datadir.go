@@ -19,10 +19,10 @@ const (
 	lockFileName = "lock"
 )
 
-// dirLock holds a data directory for this process; the kernel lets it go with the process.
+// dirLock locks a data directory for this process; the kernel releases it at the end of the process.
 type dirLock struct{ file *os.File }
 
-// lockDir makes the directory where it is missing and locks it, without waiting.
+// lockDir creates the directory if it is missing and locks it, without waiting.
 func lockDir(dir string) (*dirLock, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("%w: no data directory given", ErrConfig)
@@ -54,8 +54,8 @@ func tryLock(file *os.File) error {
 	return nil
 }
 
-// checkData looks at what an earlier run left, before etcd does: etcd waits for ever for a database that another etcd has open, and
-// panics, in a goroutine that nobody can guard, when it cannot read it.
+// checkData checks the data of an earlier process before etcd reads them: etcd waits without limit for a database that another etcd has open,
+// and panics in a goroutine of its own, where no recover of ours runs, when it cannot read it.
 func checkData(data string, log *zap.Logger) (err error) {
 	member := filepath.Join(data, "member")
 	entries, err := os.ReadDir(member)
@@ -82,12 +82,12 @@ func checkData(data string, log *zap.Logger) (err error) {
 	return nil
 }
 
-// readData reads the database and the log as etcd will, and panics where etcd would. It is etcd's own verification without two of its rules,
-// which only hold after an orderly stop: etcd syncs the entries of its log, but not how far they are committed, so after a kill the database
-// may be ahead of that number. etcd knows this and goes on; a check that does not would refuse to start an agent that was killed.
+// readData reads the database and the log as etcd does, and panics where etcd would. It is etcd's own verification without two of its rules,
+// which hold after an orderly stop only: etcd syncs the entries of its log but not the commit index, so after a kill the database may be ahead
+// of that index. etcd accepts this; a stricter check would keep a killed agent from starting.
 func readData(data string, log *zap.Logger) error {
 	db := backend.NewDefaultBackend(log, datadir.ToBackendFileName(data))
-	defer db.Close() //nolint:errcheck // nothing was written
+	defer db.Close() //nolint:errcheck // opened for reading
 	wals := datadir.ToWALDir(data)
 	snapshots, err := wal.ValidSnapshotEntries(log, wals)
 	if err != nil {
@@ -106,7 +106,7 @@ func readData(data string, log *zap.Logger) error {
 	return nil
 }
 
-// probeDatabase tells whether the database can be opened at once.
+// probeDatabase reports ErrLocked if another process has the database open.
 func probeDatabase(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {

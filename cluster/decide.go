@@ -10,46 +10,46 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// maxRungs is how many candidates one transaction tries. etcd allows a nesting that uses 128 operations in all, and every rung takes two.
-const maxRungs = 32
+// maxCandidates is the number of IDs that one transaction offers. etcd limits a nested transaction to 128 operations, and a candidate takes two.
+const maxCandidates = 32
 
-// shownProblems is how many undecodable keys are named in a reason.
+// shownProblems is the number of undecodable keys that a reason names.
 const shownProblems = 3
 
-// input is all that a decision depends on. Nothing in it is changed.
+// input is everything that a decision depends on. Decisions do not modify it.
 type input struct {
 	// keys is the keyspace at one revision; nil before the first list.
 	keys *keyspace
 	self identity
 	view view
 	want wanted
-	// absent are the sightings of observeAbsence at now.
-	absent map[string]sighting
-	// grace is GracePeriod with this observer's share of jitter.
+	// absent are the nodes that are missing in Kubernetes at now, by name.
+	absent map[string]absence
+	// grace is GracePeriod with the jitter of this observer.
 	grace time.Duration
 	now   time.Time
-	// connected and failure are the last that was heard of etcd.
+	// connected reports whether etcd answered the latest request; failure is the error if it did not.
 	connected bool
 	failure   string
-	// rungs is how many candidates to offer for a new ID.
-	rungs int
+	// candidates is the number of IDs to offer for a new ID.
+	candidates int
 }
 
-// decision is where this node stands and the next transaction.
+// decision is the state of this node and its next transaction.
 type decision struct {
 	claim     messages.ClaimState
 	id        uint32
 	uid       string
 	reason    string
 	published bool
-	// op is nil when there is nothing to write.
+	// op is nil if there is nothing to write.
 	op *operation
-	// wake is when time alone changes the decision; zero = never.
+	// wake is the time at which the decision changes without further input; zero = never.
 	wake time.Time
 }
 
-// decide is the whole logic of node sync, as a function: the ID first, then the addresses, then the IDs of others. A transaction that it
-// returns is guarded by all that the decision rests on, so that a decision on an old snapshot can do no harm.
+// decide is the whole logic of node sync as a pure function: the ID first, then the addresses, then the IDs of other nodes. Its transaction is
+// guarded by the revisions of all keys that the decision depends on, so that a decision on an old snapshot fails and does no harm.
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
@@ -71,8 +71,8 @@ func decide(in input) decision {
 	return d
 }
 
-// Unconfirmed is the reason of a claim while etcd has said nothing in this life: it begins with the ID of an earlier one, if there was any.
-// With that ID the node goes on, and with no other.
+// Unconfirmed is the reason of a claim until etcd has answered this process for the first time. It begins with the ID of an earlier process, if
+// there is one: the node keeps using that ID and claims no other.
 func Unconfirmed(id uint32, reason string) string {
 	if id == 0 {
 		return reason
@@ -80,7 +80,7 @@ func Unconfirmed(id uint32, reason string) string {
 	return fmt.Sprintf("ID %d, which this node has used, is remembered and unconfirmed; %s", id, reason)
 }
 
-// trouble names the keys that nobody understands, a few of them.
+// trouble names a few of the undecodable keys.
 func (k *keyspace) trouble() string {
 	if len(k.problems) == 0 {
 		return ""
@@ -99,12 +99,13 @@ func (k *keyspace) trouble() string {
 	return b.String()
 }
 
-// reasons joins what there is to say.
+// reasons joins the parts that are not empty.
 func reasons(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// rungsAfter is how many candidates to offer after so many conflicts: one as long as nobody competes, then quickly more.
-func rungsAfter(conflicts int) int {
-	return min(maxRungs, 1<<(2*min(conflicts, 8)))
+// candidatesAfter is the number of IDs to offer after a number of conflicts. It starts with one and quadruples, so that a crowd that joins at
+// once needs few rounds.
+func candidatesAfter(conflicts int) int {
+	return min(maxCandidates, 1<<(2*min(conflicts, 8)))
 }

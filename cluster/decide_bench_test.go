@@ -36,7 +36,7 @@ func BenchmarkDecide(b *testing.B) {
 	})
 	b.Run("newcomer", func(b *testing.B) {
 		in := benchTown(nodes)
-		in.self, in.rungs = identity{name: "new"}, 1
+		in.self, in.candidates = identity{name: "new"}, 1
 		in.view = view{}.next(nodesOf("new", node("new", "u")))
 		b.ReportAllocs()
 		for b.Loop() {

@@ -10,16 +10,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Patience with etcd while documents are read, and the wait before it is asked again.
+// Timeout of a request for documents, and the pause before a retry.
 const (
 	documentsTimeout = 5 * time.Second
 	documentsRetry   = time.Second
 )
 
-// Documents follows the keys under a prefix until ctx ends. out gets all values, by the rest of their keys, whenever something may have changed;
-// with an error when they cannot be read, which is tried again for ever. It is called from this goroutine only. The prefix ends with "/".
+// Documents follows the keys under a prefix, which ends with "/", until ctx ends. It calls out from its own goroutine with all values, by the
+// rest of their keys, whenever something may have changed, or with the error of a read, which it retries without limit.
 //
-// A change is read as a whole again: documents are few and change seldom.
+// After each change it reads all documents again instead of applying the change: they are few and change seldom.
 func Documents(ctx context.Context, client *clientv3.Client, prefix string, out func(documents map[string][]byte, err error)) {
 	for ctx.Err() == nil {
 		revision, err := listDocuments(ctx, client, prefix, out)
@@ -37,7 +37,7 @@ func Documents(ctx context.Context, client *clientv3.Client, prefix string, out 
 	}
 }
 
-// listDocuments tells everything, and returns the revision that it is of.
+// listDocuments calls out with all documents and returns their revision.
 func listDocuments(ctx context.Context, client *clientv3.Client, prefix string, out func(map[string][]byte, error)) (int64, error) {
 	brief, cancel := context.WithTimeout(ctx, documentsTimeout)
 	defer cancel()
@@ -53,10 +53,10 @@ func listDocuments(ctx context.Context, client *clientv3.Client, prefix string, 
 	return response.Header.GetRevision(), nil
 }
 
-// errWatchEnded means that etcd ended a watch without saying why.
+// errWatchEnded means that etcd ended a watch without an error.
 var errWatchEnded = errors.New("the watch ended")
 
-// awaitChange returns nil when something has changed, or has been forgotten, since a revision.
+// awaitChange returns nil after a change since a revision, or if etcd has compacted that revision.
 func awaitChange(ctx context.Context, client *clientv3.Client, prefix string, revision int64) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()

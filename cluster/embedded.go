@@ -21,29 +21,29 @@ const (
 	defaultStartTimeout = 30 * time.Second
 	defaultCloseTimeout = 15 * time.Second
 	embeddedName        = "troupe"
-	// A member that is alone never calls itself: no port is opened for this address, it only has to stay the same.
+	// A single member never connects to itself: etcd opens no port for this address, but it must not change.
 	embeddedPeerURL = "http://127.0.0.1:2380"
 	socketName      = "etcd.sock"
-	// maxSocketPath is what fits into sun_path of sockaddr_un (unix(7)), with its NUL.
+	// maxSocketPath is the longest path that fits into sun_path of sockaddr_un (unix(7)) with its NUL.
 	maxSocketPath = 107
-	// A member that is alone waits for nobody's heartbeat, so its election need not be patient: etcd's own second is most of its start.
+	// A single member waits for no heartbeat of others, so its election timeout can be short: etcd's default of 1 s is most of its start.
 	embeddedTick, embeddedElection = 20, 100 // milliseconds; etcd wants at least five ticks
 )
 
-// EmbeddedConfig configures an etcd inside this process: one member, nobody else's peer, for a single node, a demo or a test.
+// EmbeddedConfig configures an etcd inside this process: a cluster of one member, for a single node, a demo or a test.
 type EmbeddedConfig struct {
-	// Dir keeps the data, a lock and, by default, the socket. It is made with mode 0700 where it is missing. Required.
+	// Dir is the directory of the data, a lock and, by default, the socket. It is created with mode 0700 if it is missing. Required.
 	Dir string
-	// Listen is where clients connect: "host:port" (port 0 = any free one; no TLS, so a loopback address), or the absolute path of a
+	// Listen is the address for clients: "host:port" (port 0 = any free one; no TLS, so a loopback address), or the absolute path of a
 	// unix socket. Default: a socket in Dir, or, where that path would be too long for a socket, one in a private temporary directory.
 	Listen string
-	// NoSync leaves out every fsync. Faster, and a power failure may damage the data: for demos and tests.
+	// NoSync disables fsync. This is faster, but a power failure may damage the data: for demos and tests.
 	NoSync bool
 	// StartTimeout limits the wait for a server that answers. Default 30 s.
 	StartTimeout time.Duration
 	// CloseTimeout limits Close. Default 15 s.
 	CloseTimeout time.Duration
-	// Logger receives what etcd logs, one level lower than etcd means it; nil = nothing.
+	// Logger receives the log of etcd, each line one level lower; nil = none.
 	Logger *slog.Logger
 }
 
@@ -61,7 +61,7 @@ type Embedded struct {
 	closeErr  error
 }
 
-// StartEmbedded is OpenEmbedded and Start in one; after an error nothing is left.
+// StartEmbedded combines OpenEmbedded and Start; after an error nothing is left.
 func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	e, err := OpenEmbedded(cfg)
 	if err != nil {
@@ -73,9 +73,8 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	return e, nil
 }
 
-// OpenEmbedded takes the data directory for this process and checks what is in it; nothing runs yet. It fails with ErrLocked when another
-// process holds the directory and with ErrDamaged when etcd could not trust what is in it: etcd itself would wait for ever or end the
-// process.
+// OpenEmbedded locks the data directory and checks its contents; it does not start etcd. It fails with ErrLocked if another process has the
+// directory, and with ErrDamaged if the data are unusable: etcd itself would wait without limit or end the process.
 func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	cfg.StartTimeout = or(cfg.StartTimeout, defaultStartTimeout)
 	cfg.CloseTimeout = or(cfg.CloseTimeout, defaultCloseTimeout)
@@ -91,8 +90,8 @@ func OpenEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	return e, nil
 }
 
-// Start starts etcd and waits until it serves, StartTimeout is over or ctx ends. It is called once, and Close after it has returned. Client,
-// Endpoints and Err have values only after a start that succeeded.
+// Start starts etcd and waits until it serves, StartTimeout is over or ctx ends. It must be called once, and Close after it has returned. Client,
+// Endpoints and Err have values only after a successful start.
 func (e *Embedded) Start(ctx context.Context) error {
 	if err := e.start(ctx); err != nil {
 		return fmt.Errorf("start embedded etcd in %s: %w", e.cfg.Dir, err)
@@ -100,21 +99,21 @@ func (e *Embedded) Start(ctx context.Context) error {
 	return nil
 }
 
-// data is where etcd keeps its data.
+// data is the data directory of etcd.
 func (e *Embedded) data() string { return filepath.Join(e.cfg.Dir, dataDirName) }
 
-// Client returns the client of this etcd, over the same socket that any other client uses. Close closes it.
+// Client returns a client of this etcd, over the same socket as other clients. Close closes it.
 func (e *Embedded) Client() *clientv3.Client { return e.client }
 
-// Endpoints returns where other clients, etcdctl for example, reach this etcd.
+// Endpoints returns the addresses for other clients, etcdctl for example.
 func (e *Embedded) Endpoints() []string { return []string{e.endpoint} }
 
-// Err delivers the error of a listener that failed, and is closed when etcd is over. An etcd that can no longer write its log does not
-// report here: it panics, because going on would break promises already made.
+// Err delivers the error of a listener that failed, and is closed at the end of etcd. An etcd that cannot write its log panics instead: it has
+// acknowledged writes that it could not keep.
 func (e *Embedded) Err() <-chan error { return e.server.Err() }
 
-// Close stops etcd within CloseTimeout: requests and watches of other clients end, the data is on disk afterwards and the directory is free.
-// With ErrCloseTimeout the server goes on stopping, and gives the directory up at its end. It can be called more than once.
+// Close stops etcd within CloseTimeout: requests and watches of other clients end, the data are on disk, and the directory is unlocked. After
+// ErrCloseTimeout the server continues to stop, and unlocks the directory at its end. Further calls return the same error.
 func (e *Embedded) Close() error {
 	e.closeOnce.Do(func() { e.closeErr = e.close() })
 	return e.closeErr
@@ -138,7 +137,7 @@ func (e *Embedded) start(ctx context.Context) error {
 	}
 	cfg.AdvertisePeerUrls = []url.URL{*peer}
 	cfg.InitialCluster = embeddedName + "=" + embeddedPeerURL
-	// A new data directory gets a new cluster ID, so that clients can tell an etcd that lost its data from one that restarted.
+	// A new data directory gets a new cluster ID, so that clients can tell an etcd that has lost its data from a restarted one.
 	cfg.InitialClusterToken = fmt.Sprintf("troupe-%d", time.Now().UnixNano())
 	cfg.AutoCompactionRetention = "1h"
 	cfg.EnableGRPCGateway = false
@@ -152,7 +151,7 @@ func (e *Embedded) start(ctx context.Context) error {
 	return err
 }
 
-// listenURL resolves where to listen.
+// listenURL returns the address for clients.
 func (e *Embedded) listenURL() (url.URL, error) {
 	listen := e.cfg.Listen
 	if listen == "" {
@@ -176,7 +175,7 @@ func (e *Embedded) listenURL() (url.URL, error) {
 	return url.URL{Scheme: "http", Host: listen}, nil
 }
 
-// endpointOf tells clients where the server listens, with the port that the kernel chose.
+// endpointOf returns the address of the server, with the port that the kernel chose.
 func endpointOf(listen url.URL, server *embed.Etcd) string {
 	if listen.Scheme == "http" && len(server.Clients) > 0 {
 		listen.Host = server.Clients[0].Addr().String()
@@ -196,7 +195,7 @@ func (e *Embedded) close() error {
 	return errors.Join(append(errs, stopServer(e.server, e.cfg.CloseTimeout, e.leave))...)
 }
 
-// leave gives the directory up, after the server is over.
+// leave unlocks the directory, after the end of the server.
 func (e *Embedded) leave() error {
 	var err error
 	if e.cleanup != "" {
@@ -205,7 +204,7 @@ func (e *Embedded) leave() error {
 	return errors.Join(err, e.lock.release())
 }
 
-// startServer starts etcd and waits until it serves. Where etcd would panic or end the process, it returns ErrDamaged.
+// startServer starts etcd and waits until it serves. It returns ErrDamaged where etcd panics or would end the process.
 func startServer(ctx context.Context, cfg *embed.Config, timeout time.Duration) (server *embed.Etcd, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -229,7 +228,7 @@ func startServer(ctx context.Context, cfg *embed.Config, timeout time.Duration) 
 	return nil, errors.Join(err, stopServer(server, timeout, func() error { return nil }))
 }
 
-// stopServer stops the server, calls then, and waits for both, but not for ever.
+// stopServer stops the server, then calls then, and waits for both until the timeout.
 func stopServer(server *embed.Etcd, timeout time.Duration, then func() error) error {
 	done := make(chan error, 1)
 	go func() {

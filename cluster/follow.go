@@ -11,23 +11,23 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// What the follower and the prober tell the loop.
+// Messages of the follower and the prober to the loop.
 type (
-	// listed is everything under the root at one revision.
+	// listed is the complete content under the root at one revision.
 	listed struct {
 		revision int64
 		pairs    []pair
 	}
-	// changed is what happened since, complete revisions in order.
+	// changed are later changes, complete revisions in order.
 	changed struct{ changes []change }
-	// heard is a sign of life of etcd, or its absence.
-	heard struct{ err error }
+	// probed is the result of a request that checks whether etcd answers.
+	probed struct{ err error }
 )
 
-// errGap means that the watch cannot go on where it was: list again at once.
+// errGap means that the watch cannot continue from its revision, so that a new list is needed.
 var errGap = errors.New("watch has a gap")
 
-// follower keeps the loop's picture of etcd current: list, then watch from the next revision; when the watch breaks or has a gap, list
+// follower keeps the keyspace of the loop current: it lists, then watches from the next revision; when the watch breaks or has a gap, it lists
 // again. It never gives up.
 type follower struct {
 	client  *clientv3.Client
@@ -37,14 +37,14 @@ type follower struct {
 	backoff delays
 	log     *slog.Logger
 	send    func(any)
-	// relist asks for a new list; anybody may fill it without waiting.
+	// relist holds a token while a new list is requested.
 	relist chan struct{}
-	// seen and cluster are the highest revision told to the loop and the cluster it came from; the prober compares them with etcd.
+	// seen and cluster are the highest revision sent to the loop and the ID of its etcd cluster; the prober compares them with etcd.
 	seen    atomic.Int64
 	cluster atomic.Uint64
 }
 
-// askRelist asks for a new list soon.
+// askRelist requests a new list. It does not block.
 func (f *follower) askRelist() {
 	select {
 	case f.relist <- struct{}{}:
@@ -60,18 +60,18 @@ func (f *follower) run(ctx context.Context) {
 			err = f.watch(ctx, revision+1)
 		}
 		if err == nil || ctx.Err() != nil {
-			continue // a new list was asked for or is due
+			continue // a new list was requested or is due
 		}
 		if errors.Is(err, errGap) {
-			f.log.Info("list again", "err", err)
+			f.log.Info("etcd watch has a gap, listing again", "err", err)
 		} else {
-			f.send(heard{err: err})
+			f.send(probed{err: err})
 		}
 		sleep(ctx, f.backoff.next())
 	}
 }
 
-// list reads everything, in one request and so at one revision.
+// list reads everything in one request, and so at one revision.
 func (f *follower) list(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -90,11 +90,12 @@ func (f *follower) list(ctx context.Context) (int64, error) {
 	return revision, nil
 }
 
-// watch passes on changes until a new list is asked for or due (nil), the watch has a gap (errGap) or breaks.
+// watch sends changes to the loop until a new list is requested or due (nil), the watch has a gap (errGap) or breaks. A goroutine opens the
+// watch, because the client blocks while etcd is down.
 func (f *follower) watch(ctx context.Context, revision int64) error {
 	due, cancelDue := context.WithTimeout(ctx, f.every)
 	defer cancelDue()
-	// A member without a leader would go silent; rather let the watch break.
+	// Without this option the watch of a member without a leader is silent instead of broken.
 	watchCtx, cancel := context.WithCancel(clientv3.WithRequireLeader(due))
 	defer cancel()
 	opened := make(chan clientv3.WatchChan, 1)
@@ -128,7 +129,7 @@ func (f *follower) watch(ctx context.Context, revision int64) error {
 	}
 }
 
-// watchError explains the end of a watch; nil means that it goes on.
+// watchError returns the reason for the end of a watch; nil = it continues.
 func watchError(resp clientv3.WatchResponse, ok bool) error {
 	switch err := resp.Err(); {
 	case !ok:
@@ -142,7 +143,7 @@ func watchError(resp clientv3.WatchResponse, ok bool) error {
 	}
 }
 
-// pass hands one response to the loop.
+// pass sends one response to the loop.
 func (f *follower) pass(resp clientv3.WatchResponse) {
 	if len(resp.Events) == 0 {
 		return
@@ -160,14 +161,14 @@ func pairOf(key, value []byte, mod int64) pair {
 	return pair{key: string(key), value: value, mod: mod}
 }
 
-// probe asks etcd for a sign of life until ctx ends. A watch alone is silent both when nothing happens and when nothing can happen: after
-// the connection was lost, and after etcd came back without its data, where the watch would wait for a revision of the past.
+// probe checks at every interval whether etcd answers, until ctx ends. A watch alone is silent when nothing changes, but also after a lost
+// connection, and after etcd came back without its data, when the watch waits for a revision that etcd will reach much later.
 func (f *follower) probe(ctx context.Context, every time.Duration) {
 	for sleep(ctx, every) {
 		seen, cluster := f.seen.Load(), f.cluster.Load()
 		err := f.probeOnce(ctx, seen, cluster)
 		if ctx.Err() == nil {
-			f.send(heard{err: err})
+			f.send(probed{err: err})
 		}
 	}
 }
@@ -180,8 +181,8 @@ func (f *follower) probeOnce(ctx context.Context, seen int64, cluster uint64) er
 		return fmt.Errorf("probe: %w", err)
 	}
 	if header := resp.Header; cluster != 0 && (header.GetClusterId() != cluster || header.GetRevision() < seen) {
-		f.log.Warn("etcd is not what it was, list again",
-			"cluster", header.GetClusterId(), "cluster_before", cluster, "revision", header.GetRevision(), "revision_before", seen)
+		f.log.Warn("etcd has another cluster ID or an older revision, listing again",
+			"cluster", header.GetClusterId(), "clusterBefore", cluster, "revision", header.GetRevision(), "revisionBefore", seen)
 		f.askRelist()
 	}
 	return nil

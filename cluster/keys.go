@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind says which of the three families of keys a key belongs to.
+// kind is the type of a key.
 type kind int
 
 const (
@@ -15,10 +15,10 @@ const (
 	kindAddresses
 )
 
-// layout builds and reads the keys under one prefix; doc.go draws them.
+// layout builds and parses the keys under one prefix; doc.go lists them.
 type layout struct{ prefix string }
 
-// root is the prefix of everything that a Syncer reads.
+// root is the prefix of all keys that a Syncer reads.
 func (l layout) root() string { return l.prefix + "/nodes/" }
 
 func (l layout) id(id uint32) string {
@@ -29,17 +29,17 @@ func (l layout) name(name string) string { return l.root() + "name/" + name }
 
 func (l layout) addresses(name string) string { return l.root() + "addresses/" + name }
 
-// probe is a key that nobody writes; reading it shows that etcd answers.
+// probe is a key that does not exist; a request for it checks whether etcd answers.
 func (l layout) probe() string { return l.prefix + "/probe" }
 
-// parsedKey is what a key says about its value.
+// parsedKey is the information in a key about its value.
 type parsedKey struct {
 	kind kind
 	id   uint32 // kindID
 	name string // kindName, kindAddresses
 }
 
-// parse reads a key. Keys that are not exactly what this layout would build are kindUnknown: "07" is not 7.
+// parse parses a key. Any key that this layout would not build itself is kindUnknown: "07" is not 7.
 func (l layout) parse(key string) parsedKey {
 	family, rest, ok := strings.Cut(strings.TrimPrefix(key, l.root()), "/")
 	if !ok || !strings.HasPrefix(key, l.root()) {

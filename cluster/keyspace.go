@@ -10,27 +10,27 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// pair is one key with its value as etcd has it.
+// pair is one key with its value in etcd.
 type pair struct {
 	key   string
 	value []byte
 	mod   int64 // revision of the last write
 }
 
-// change is a pair that was written, or a key that was deleted.
+// change is one write or deletion.
 type change struct {
 	pair
 	deleted bool
 }
 
-// entry is what is known of one key.
+// entry is the state of one key.
 type entry[T proto.Message] struct {
-	// value is the last one that could be understood; the zero value if none ever could.
+	// value is the last good one; zero if none could be decoded so far.
 	value T
 	known bool
-	// mod is the revision of the last write, understood or not.
+	// mod is the revision of the last write, decodable or not.
 	mod int64
-	// err says why the value that is stored now could not be understood.
+	// err is the reason why the present value is undecodable.
 	err error
 }
 
@@ -39,7 +39,7 @@ type (
 	addressEntry = entry[*messages.NodeAddresses]
 )
 
-// keyspace is everything under the root at one revision, decoded. It belongs to one goroutine; the messages in it are immutable.
+// keyspace is the decoded content under the root at one revision. It belongs to one goroutine; the messages in it are immutable.
 type keyspace struct {
 	layout    layout
 	revision  int64
@@ -48,7 +48,7 @@ type keyspace struct {
 	addresses map[string]addressEntry
 	// owners lists, by node name, the IDs whose record carries that name, ascending.
 	owners map[string][]uint32
-	// problems says, by key, what could not be understood.
+	// problems are the errors of undecodable keys, by key.
 	problems map[string]error
 }
 
@@ -59,7 +59,7 @@ func newKeyspace(l layout) *keyspace {
 	}
 }
 
-// replaced returns the keyspace of a complete list. What the list has but nobody understands keeps its last good value from k.
+// replaced returns the keyspace of a complete list. A key that is undecodable in the list keeps its last good value from k.
 func (k *keyspace) replaced(revision int64, pairs []pair) *keyspace {
 	next := newKeyspace(k.layout)
 	next.revision = revision
@@ -79,7 +79,7 @@ func (k *keyspace) replaced(revision int64, pairs []pair) *keyspace {
 	return next
 }
 
-// apply brings the keyspace to a later revision and returns the names of the nodes that were touched.
+// apply brings the keyspace to a later revision and returns the names of the nodes whose keys have changed.
 func (k *keyspace) apply(changes []change) []string {
 	touched := map[string]bool{}
 	for _, c := range changes {
@@ -177,8 +177,7 @@ func (k *keyspace) setUnknown(p pair) {
 	k.problems[p.key] = fmt.Errorf("%w: no such key in this version", ErrUndecodable)
 }
 
-// idOf returns the ID of a node: the one that its name record and an id record agree on, otherwise the lowest that carries its name,
-// otherwise 0.
+// idOf returns the ID of a node: the one on which its name record and an id record agree, otherwise the lowest with its name, otherwise 0.
 func (k *keyspace) idOf(name string) uint32 {
 	owned := k.owners[name]
 	if id := k.names[name].value.GetId(); id != 0 && slices.Contains(owned, id) {
@@ -193,7 +192,7 @@ func (k *keyspace) idOf(name string) uint32 {
 // uidOf returns the UID under which a node holds its ID.
 func (k *keyspace) uidOf(name string) string { return k.ids[k.idOf(name)].value.GetUid() }
 
-// free returns the n lowest IDs that nobody has, ascending. A key that nobody understands is taken.
+// free returns the n lowest free IDs, ascending. The ID of an undecodable record is not free.
 func (k *keyspace) free(n int) []uint32 {
 	found := make([]uint32, 0, n)
 	for id := uint32(1); len(found) < n && id != 0; id++ {

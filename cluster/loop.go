@@ -8,47 +8,49 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// conflictsBeforeRelist is after how many lost races in a row the picture itself is doubted.
+// conflictsBeforeRelist is the number of consecutive conflicts after which the loop requests a new list: its keyspace may be wrong.
 const conflictsBeforeRelist = 8
 
 const (
-	// longest is how long the loop waits when nothing is due.
+	// longest is the time that the loop waits if nothing is due.
 	longest = time.Hour
-	// emitDistance is the least time between two states that differ in peers only.
+	// emitDistance is the shortest time between two states that differ in peers only.
 	emitDistance = 20 * time.Millisecond
-	// turnTime is what one transaction takes on an etcd that is slow, but not sick.
+	// turnTime is the duration of a transaction on a slow but healthy etcd.
 	turnTime = 5 * time.Millisecond
 	maxTurn  = 2 * time.Second
 )
 
-// loop owns the state of a running Syncer. One goroutine runs it: it takes in what the follower, the prober, the writer and the callers
-// say, decides, emits, and lets at most one transaction run at a time.
+// loop owns the state of a running Syncer. One goroutine runs it: it receives from the follower, the prober, the writer and the callers,
+// decides, emits states, and runs at most one transaction at a time.
 type loop struct {
 	syncer   *Syncer
 	follower *follower
 	out      func(*messages.ClusterState)
-	// write carries out an operation in another goroutine, which answers with wrote.
+	// write executes an operation in another goroutine, which sends wrote.
 	write func(*operation)
 	log   *slog.Logger
 
 	in     input
 	roster roster
-	// stale is true until the roster has been emitted as it is.
+	// stale is true while the roster has changes that were not emitted.
 	stale      bool
 	last       *messages.ClusterState
 	emitted    time.Time
 	linkError  string
 	writeError string
 
-	// touched are the nodes whose keys have changed since the last look for absent ones; everything is looked at anew after anything else.
+	// touched are the nodes whose keys have changed since the last check for absent nodes. lookAnew requires a check of all nodes, after any
+	// other change.
 	touched  []string
 	lookAnew bool
 
 	writing bool
-	// awaited is the revision of our last write; no transaction is started before the watch has shown it, or awaitedUntil is over.
+	// awaited is the revision of our last write. The next transaction waits until the watch has delivered it, because a decision without it
+	// would be wrong, or until awaitedUntil.
 	awaited      int64
 	awaitedUntil time.Time
-	// notBefore holds back the next transaction, on the clock of the machine.
+	// notBefore is the end of the back-off, on the clock of the machine.
 	notBefore           time.Time
 	conflicts, failures delays
 }
@@ -67,12 +69,12 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 	}
 }
 
-// run works until ctx ends.
+// run runs the loop until ctx ends.
 func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		l.hearCallers()
+		l.takeRequests()
 		timer.Reset(l.step())
 		select {
 		case <-ctx.Done():
@@ -86,7 +88,7 @@ func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	}
 }
 
-// drain takes what is waiting already, so that a burst costs one decision.
+// drain receives all queued messages, so that a burst costs one decision.
 func (l *loop) drain(inbox <-chan any) {
 	for range cap(inbox) {
 		select {
@@ -98,8 +100,8 @@ func (l *loop) drain(inbox <-chan any) {
 	}
 }
 
-// hearCallers takes over the latest arguments of SetNodes and Publish.
-func (l *loop) hearCallers() {
+// takeRequests takes over the latest arguments of SetNodes and Publish.
+func (l *loop) takeRequests() {
 	v, w := l.syncer.latest()
 	l.in.want = w
 	before := l.in.view
@@ -112,7 +114,7 @@ func (l *loop) hearCallers() {
 	}
 }
 
-// take changes the state by one message.
+// take applies one message to the state.
 func (l *loop) take(m any) {
 	switch m := m.(type) {
 	case listed:
@@ -123,13 +125,13 @@ func (l *loop) take(m any) {
 			l.touched = append(l.touched, touched...)
 			l.stale = l.roster.refresh(touched, l.in.keys, l.in.view) || l.stale
 		}
-		l.heard(nil)
-	case heard:
-		l.heard(m.err)
+		l.probed(nil)
+	case probed:
+		l.probed(m.err)
 	case wrote:
 		l.takeOutcome(m)
 	default:
-		panic("cluster: message that nobody sends")
+		panic("cluster: unknown message")
 	}
 }
 
@@ -139,19 +141,19 @@ func (l *loop) takeList(m listed) {
 		old = newKeyspace(l.follower.layout)
 	}
 	if m.revision < old.revision {
-		l.log.Warn("etcd has lost data", "revision", m.revision, "revision_before", old.revision)
+		l.log.Warn("etcd has lost data", "revision", m.revision, "revisionBefore", old.revision)
 		l.awaited = 0
 	}
 	l.in.keys, l.lookAnew = old.replaced(m.revision, m.pairs), true
 	l.stale = l.roster.refreshAll(l.in.keys, l.in.view) || l.stale
-	l.heard(nil)
+	l.probed(nil)
 }
 
-// heard notes whether etcd answers.
-func (l *loop) heard(err error) {
+// probed records whether etcd answers.
+func (l *loop) probed(err error) {
 	connected := err == nil
 	if l.in.connected != connected || l.last.GetGeneration() == 0 {
-		l.log.Info("etcd", "connected", connected, "err", err)
+		l.log.Info("etcd connection changed", "connected", connected, "err", err)
 	}
 	l.in.connected, l.linkError = connected, ""
 	if err != nil {
@@ -159,17 +161,17 @@ func (l *loop) heard(err error) {
 	}
 }
 
-// takeOutcome notes what became of a transaction.
+// takeOutcome applies the outcome of a transaction.
 func (l *loop) takeOutcome(m wrote) {
 	l.writing = false
 	switch {
 	case m.err != nil:
 		l.writeError = "etcd: " + m.err.Error()
 		l.holdBack(l.failures.next())
-		l.log.Warn("transaction failed", "op", m.op.verb, "about", m.op.about, "err", m.err)
+		l.log.Warn("etcd transaction failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
 	case !m.ok:
 		l.holdBack(max(l.conflicts.next(), l.turn()))
-		l.log.Debug("transaction lost a race", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
+		l.log.Debug("etcd transaction conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
 		if l.conflicts.attempts%conflictsBeforeRelist == 0 {
 			l.follower.askRelist()
 		}
@@ -181,12 +183,12 @@ func (l *loop) takeOutcome(m wrote) {
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
 			l.in.self.confirmed = true
 		}
-		l.log.Info("transaction done", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
+		l.log.Info("etcd transaction committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
 	}
 }
 
-// turn draws this node's place in a crowd: after a lost race, the newcomers that Kubernetes lists spread over a time that is long enough
-// for all of them. Nodes that never come make it longer than needed, so it has a limit.
+// turn draws a delay after a conflict, so that the nodes without an ID that Kubernetes lists spread over a time that is long enough for all of
+// them. It is limited, because nodes that never start would prolong it.
 func (l *loop) turn() time.Duration {
 	if l.in.self.held != 0 || l.in.keys == nil {
 		return 0
@@ -197,17 +199,17 @@ func (l *loop) turn() time.Duration {
 
 func (l *loop) holdBack(d time.Duration) { l.notBefore = time.Now().Add(d) }
 
-// step decides, emits, starts a transaction if there is one to start, and returns when to look again at the latest.
+// step decides, emits the state, starts the next transaction if it may, and returns the longest time until the next step.
 func (l *loop) step() time.Duration {
 	l.in.now = l.syncer.cfg.Now()
-	l.in.rungs = 1
+	l.in.candidates = 1
 	if l.mayWrite() {
-		l.in.rungs = rungsAfter(l.conflicts.attempts)
+		l.in.candidates = candidatesAfter(l.conflicts.attempts)
 	}
 	l.lookForAbsent()
 	d := l.decide()
 	if d.op == nil && !l.writing && l.writeError != "" {
-		l.writeError = "" // it was carried out after all, or is no longer wanted
+		l.writeError = "" // the transaction was committed although its answer was lost, or is no longer needed
 		d = l.decide()
 	}
 	if d.claim == messages.ClaimState_CLAIM_HELD {
@@ -221,7 +223,7 @@ func (l *loop) decide() decision {
 	return decide(l.in)
 }
 
-// carryOut starts the transaction of a decision, unless one is running or it has to wait; it returns how long.
+// carryOut starts the transaction of a decision, unless another one runs or the back-off has not ended; it returns the time until then.
 func (l *loop) carryOut(d decision) time.Duration {
 	switch {
 	case d.op == nil && d.wake.IsZero():
@@ -229,7 +231,7 @@ func (l *loop) carryOut(d decision) time.Duration {
 	case d.op == nil:
 		return max(d.wake.Sub(l.in.now), 0)
 	case l.writing || !l.in.connected:
-		return longest // the answer, or the next sign of life, comes by the inbox
+		return longest // the outcome, or the next probe, arrives in the inbox
 	}
 	if left := time.Until(l.holdUntil()); left > 0 {
 		return left
@@ -243,7 +245,7 @@ func (l *loop) carryOut(d decision) time.Duration {
 	return longest
 }
 
-// lookForAbsent brings the sightings up to date, at the price of what has changed.
+// lookForAbsent updates the absent nodes, at the cost of what has changed.
 func (l *loop) lookForAbsent() {
 	switch in := &l.in; {
 	case in.keys == nil:
@@ -256,12 +258,12 @@ func (l *loop) lookForAbsent() {
 	l.touched, l.lookAnew = nil, false
 }
 
-// mayWrite tells whether a transaction could start now.
+// mayWrite reports whether a transaction may start now.
 func (l *loop) mayWrite() bool {
 	return l.in.keys != nil && l.in.connected && !l.writing && time.Until(l.holdUntil()) <= 0
 }
 
-// holdUntil is when the next transaction may start, as long as nothing else is heard.
+// holdUntil is the time at which the next transaction may start without further messages.
 func (l *loop) holdUntil() time.Time {
 	if l.in.keys.revision < l.awaited && l.awaitedUntil.After(l.notBefore) {
 		return l.awaitedUntil
@@ -269,8 +271,8 @@ func (l *loop) holdUntil() time.Time {
 	return l.notBefore
 }
 
-// emit hands out the state if it differs from the last one. While nothing but peers changes, states keep a distance, so that a crowd that
-// joins does not cost a state each; it returns how long the next one has to wait.
+// emit calls out with the state if it differs from the last one. States that differ in peers only keep emitDistance, so that a crowd that joins
+// does not cost a state each; it returns the time until the next one.
 func (l *loop) emit(d decision) time.Duration {
 	state := &messages.ClusterState{
 		Claim: d.claim, Id: d.id, Reason: d.reason, Connected: l.in.connected, Published: d.published, Self: l.in.self.name,
@@ -286,7 +288,7 @@ func (l *loop) emit(d decision) time.Duration {
 		}
 	}
 	if last == nil || last.GetClaim() != state.Claim || last.GetId() != state.Id {
-		l.log.Info("claim", "state", d.claim.String(), "id", d.id, "reason", d.reason)
+		l.log.Info("node ID claim changed", "state", d.claim.String(), "id", d.id, "reason", d.reason)
 	}
 	state.Nodes = l.roster.snapshot()
 	state.Generation = last.GetGeneration() + 1

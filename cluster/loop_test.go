@@ -29,7 +29,7 @@ func newBench(t *testing.T) *bench {
 	b.loop = newLoop(s, f, func(state *messages.ClusterState) { b.states = append(b.states, state) })
 	b.write = func(op *operation) { b.ops = append(b.ops, op) }
 	s.SetNodes(me("u"))
-	b.hearCallers()
+	b.takeRequests()
 	b.list()
 	return b
 }
@@ -120,7 +120,7 @@ func TestLoopBacksOff(t *testing.T) {
 		lists := 0
 		for n := range 3 * conflictsBeforeRelist {
 			op := b.mustStart()
-			if want := rungsAfter(n); len(op.branches) != want {
+			if want := candidatesAfter(n); len(op.branches) != want {
 				t.Errorf("attempt %d offers %d candidates, want %d", n, len(op.branches), want)
 			}
 			b.take(wrote{op: op})
@@ -147,7 +147,7 @@ func TestLoopLostAnswer(t *testing.T) {
 		b.list()
 		b.step()
 		b.syncer.Publish([]string{"10.0.0.1/24"})
-		b.hearCallers()
+		b.takeRequests()
 		op := b.mustStart()
 		b.model.apply(op)
 		b.take(wrote{op: op, err: errors.New("no answer")})
@@ -188,11 +188,11 @@ func TestLoopPacesPeers(t *testing.T) {
 func TestLoopDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		b.take(heard{err: errors.New("gone")})
+		b.take(probed{err: errors.New("gone")})
 		if b.started() != nil || !strings.Contains(b.state().GetReason(), "etcd: gone") || b.state().GetConnected() {
 			t.Errorf("disconnected: %v, %d transactions", b.state(), len(b.ops))
 		}
-		b.take(heard{})
+		b.take(probed{})
 		if b.started() == nil {
 			t.Error("nothing is started after the connection came back")
 		}

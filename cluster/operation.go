@@ -6,18 +6,18 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// verb says what an operation is for.
+// verb is the purpose of an operation.
 type verb string
 
 const (
-	// verbClaim takes an ID: the lowest free one, or the one that was lost.
+	// verbClaim takes an ID: the lowest free one, or the one that this node has lost.
 	verbClaim verb = "claim"
-	// verbAdopt writes the record of an ID that is already ours: once per life of the agent, when the UID changed, and to repair.
+	// verbAdopt writes the record of an ID that this node has already: once per process, after a change of the UID, and to repair it.
 	verbAdopt verb = "adopt"
-	// verbRelease deletes IDs that carry our name besides the one that we hold.
+	// verbRelease deletes surplus IDs with the name of this node.
 	verbRelease verb = "release"
 	verbPublish verb = "publish"
-	// verbCollect deletes everything of a node that has left Kubernetes.
+	// verbCollect deletes all keys of a node that has left Kubernetes.
 	verbCollect verb = "collect"
 )
 
@@ -30,25 +30,25 @@ type guard struct {
 // put is one write.
 type put struct{ key, value string }
 
-// branch is what happens when its guards hold.
+// branch is a set of writes and deletions under guards.
 type branch struct {
 	guards  []guard
 	puts    []put
 	deletes []string
 }
 
-// operation is one etcd transaction as a value: when the guards hold, the first branch whose own guards hold is carried out, all of it or
-// nothing. Several branches make a ladder: etcd itself goes down the candidates and takes the first that is free when the transaction is
-// applied, so that many nodes that join at once still fill the IDs from the lowest up, with few conflicts.
+// operation is one etcd transaction as a value: if the guards hold, etcd executes the first branch whose own guards hold, all of it or nothing.
+// Branches are alternatives: etcd takes the first candidate that is free when it applies the transaction, so that many nodes that join at once
+// get the lowest IDs with few conflicts.
 type operation struct {
 	verb verb
-	// about says what the operation is meant to change, for the log.
+	// about is the object of the operation, for the log.
 	about    string
 	guards   []guard
 	branches []branch
 }
 
-// guardRecord and its sibling state that a key still is as the keyspace knows it.
+// guardID and the other guards require that a key has not changed since the keyspace was read.
 func (k *keyspace) guardID(id uint32) guard { return guard{k.layout.id(id), k.ids[id].mod} }
 
 func (k *keyspace) guardName(name string) guard { return guard{k.layout.name(name), k.names[name].mod} }
@@ -57,7 +57,7 @@ func (k *keyspace) guardAddresses(name string) guard {
 	return guard{k.layout.addresses(name), k.addresses[name].mod}
 }
 
-// putRecord returns both writes of a record: there is no ID without its name, and no name without its ID.
+// putRecord returns both writes of a record, so that there is no ID without its name and no name without its ID.
 func (k *keyspace) putRecord(r *messages.NodeRecord) ([]put, error) {
 	value, err := encodeRecord(r)
 	if err != nil {
@@ -66,8 +66,8 @@ func (k *keyspace) putRecord(r *messages.NodeRecord) ([]put, error) {
 	return []put{{k.layout.id(r.GetId()), value}, {k.layout.name(r.GetName()), value}}, nil
 }
 
-// take builds the transaction that writes our record under an ID and drops every other ID that carries our name. It is guarded by both
-// keys, and by those that it drops.
+// take builds the transaction that writes the record of this node under an ID and deletes every other ID with its name. Both keys of the record
+// and all deleted keys are guarded.
 func (k *keyspace) take(v verb, r *messages.NodeRecord) (*operation, error) {
 	puts, err := k.putRecord(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (k *keyspace) take(v verb, r *messages.NodeRecord) (*operation, error) {
 	return op, nil
 }
 
-// takeFree builds the transaction that takes the first of the candidates that is still free, provided that the name has no other ID.
+// takeFree builds the transaction that takes the first free candidate, provided that the name has no other ID.
 func (k *keyspace) takeFree(candidates []uint32, name, uid string) (*operation, error) {
 	op := &operation{
 		verb: verbClaim, about: fmt.Sprintf("lowest free ID, now %d, for %s", candidates[0], name),
@@ -104,7 +104,7 @@ func (k *keyspace) takeFree(candidates []uint32, name, uid string) (*operation, 
 	return op, nil
 }
 
-// dropIDs builds the transaction that deletes IDs of a name, as long as neither they nor the name record change.
+// dropIDs builds the transaction that deletes IDs of a name, provided that neither they nor the name record have changed.
 func (k *keyspace) dropIDs(name string, ids []uint32) *operation {
 	op := &operation{
 		verb: verbRelease, about: fmt.Sprintf("surplus IDs %v of %s", ids, name),
@@ -119,8 +119,8 @@ func (k *keyspace) dropIDs(name string, ids []uint32) *operation {
 	return op
 }
 
-// dropNode builds the transaction that deletes everything of a node, as long as none of it changes: a node that comes back writes its
-// record first thing, and so cannot be robbed by an observer that has not noticed yet.
+// dropNode builds the transaction that deletes all keys of a node, provided that none has changed: a node that comes back writes its record
+// first, so that an observer that has not seen it yet cannot delete it.
 func (k *keyspace) dropNode(name string) *operation {
 	op := k.dropIDs(name, k.owners[name])
 	op.verb, op.about = verbCollect, fmt.Sprintf("IDs %v of %s, which left Kubernetes", k.owners[name], name)

@@ -23,14 +23,14 @@ type actor struct {
 
 // town is a cluster of agents on one model of etcd. Agents decide on what they last saw, which may be old.
 type town struct {
-	model   *model
-	actors  []*actor
-	now     time.Time
-	uids    int
-	wiped   bool
-	stale   bool // an agent looked at an old view of Kubernetes
-	maxRung int
-	backup  map[string]pair
+	model      *model
+	actors     []*actor
+	now        time.Time
+	uids       int
+	wiped      bool
+	stale      bool // an agent looked at an old view of Kubernetes
+	maxOffered int
+	backup     map[string]pair
 }
 
 func (w *town) nodes() *messages.NodeInput {
@@ -53,7 +53,7 @@ func (w *town) look(a *actor, kubernetes bool) {
 
 // act lets an agent decide on what it last saw, and carries the decision out if its guards hold.
 func (w *town) act(t *rapid.T, a *actor) (wrote bool) {
-	a.in.now, a.in.connected, a.in.grace, a.in.rungs = w.now, true, time.Minute, w.maxRung
+	a.in.now, a.in.connected, a.in.grace, a.in.candidates = w.now, true, time.Minute, w.maxOffered
 	if a.in.keys == nil {
 		return false
 	}
@@ -183,7 +183,7 @@ func (w *town) collected() bool {
 // node of Kubernetes with a running agent has an ID of its own or knows that somebody else has it.
 func TestAnyInterleaving(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &town{model: newModel(), now: time.Unix(0, 0), maxRung: rapid.SampledFrom([]int{1, 3}).Draw(t, "rungs")}
+		w := &town{model: newModel(), now: time.Unix(0, 0), maxOffered: rapid.SampledFrom([]int{1, 3}).Draw(t, "candidates")}
 		for i := range rapid.IntRange(2, 5).Draw(t, "nodes") {
 			name := fmt.Sprintf("n%d", i)
 			w.actors = append(w.actors, &actor{name: name, in: input{self: identity{name: name}}})
@@ -219,7 +219,7 @@ func TestAnyInterleaving(t *testing.T) {
 // TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense, whatever the ladder.
 func TestCrowdIsDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &town{model: newModel(), maxRung: rapid.SampledFrom([]int{1, 4, maxRungs}).Draw(t, "rungs")}
+		w := &town{model: newModel(), maxOffered: rapid.SampledFrom([]int{1, 4, maxCandidates}).Draw(t, "candidates")}
 		count := rapid.IntRange(1, 40).Draw(t, "nodes")
 		for i := range count {
 			name := fmt.Sprintf("n%d", i)

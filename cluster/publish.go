@@ -8,21 +8,21 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// wanted is what Publish asked for last.
+// wanted is the latest argument of Publish.
 type wanted struct {
 	asked     bool
 	addresses []string // canonical
 	invalid   []string
 }
 
-// want makes a wanted of the arguments of Publish.
+// want parses the argument of Publish.
 func want(addresses []string) wanted {
 	canonical, invalid := canonicalAddresses(addresses)
 	return wanted{asked: true, addresses: canonical, invalid: invalid}
 }
 
-// decidePublish compares what is stored with what is wanted: whether they are equal, what is wrong with the wish, and the transaction
-// that makes them equal. It is guarded by the name record too, so that a node that lost its ID no longer publishes.
+// decidePublish compares the stored addresses with the wanted ones. It returns whether they are equal, the invalid ones as a reason, and the
+// transaction that makes them equal. The name record is guarded too, so that a node that has lost its ID does not publish.
 func decidePublish(in input) (published bool, reason string, op *operation) {
 	if !in.want.asked {
 		return false, "", nil

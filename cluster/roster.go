@@ -8,13 +8,13 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// roster joins the three sources of what is known of each node: its ID, its VPP addresses, and its Kubernetes object. Each half comes and
-// goes without the others. It belongs to one goroutine; the nodes in it are immutable and are replaced when they change.
+// roster joins the three parts of each node: its ID, its VPP addresses, and its Kubernetes object, each of which may be missing. It belongs to
+// one goroutine; the nodes in it are immutable and are replaced by changed ones.
 type roster struct {
 	nodes map[string]*messages.ClusterNode
 }
 
-// refresh joins the named nodes anew and tells whether any of them changed.
+// refresh joins the named nodes again and reports whether any of them has changed.
 func (r *roster) refresh(names []string, k *keyspace, v view) bool {
 	changed := false
 	for _, name := range names {
@@ -33,7 +33,7 @@ func (r *roster) refresh(names []string, k *keyspace, v view) bool {
 	return changed
 }
 
-// refreshAll joins every node anew and tells whether any of them changed.
+// refreshAll joins all nodes again and reports whether any of them has changed.
 func (r *roster) refreshAll(k *keyspace, v view) bool {
 	names := map[string]bool{}
 	collect(names, r.nodes)
@@ -55,10 +55,10 @@ func collect[T any](into map[string]bool, from map[string]T) {
 	}
 }
 
-// snapshot returns the nodes as a map of its own.
+// snapshot returns a copy of the map.
 func (r *roster) snapshot() map[string]*messages.ClusterNode { return maps.Clone(r.nodes) }
 
-// joined returns what is known of a node, nil if nothing.
+// joined returns a node with all of its parts, nil if it has none.
 func joined(name string, k *keyspace, v view) *messages.ClusterNode {
 	object := v.nodes[name]
 	node := &messages.ClusterNode{

@@ -20,14 +20,14 @@ type Syncer struct {
 	log    *slog.Logger
 	ran    atomic.Bool
 
-	// mu protects what SetNodes and Publish left for the loop.
+	// mu guards the arguments of SetNodes and Publish until the loop takes them.
 	mu    sync.Mutex
 	view  view
 	want  wanted
-	fresh chan struct{} // holds a token while there is something new
+	fresh chan struct{} // holds a token while the loop has not taken them
 }
 
-// New makes a Syncer for one node. It keeps the client but does not close it. Whether the configuration can work is told by Run.
+// New makes a Syncer for one node. It does not close the client. Run validates the configuration.
 func New(client *clientv3.Client, cfg Config, log *slog.Logger) *Syncer {
 	cfg = cfg.withDefaults()
 	if log == nil {
@@ -36,12 +36,12 @@ func New(client *clientv3.Client, cfg Config, log *slog.Logger) *Syncer {
 	return &Syncer{client: client, cfg: cfg, log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
 }
 
-// Run claims the ID and keeps everything in order until ctx ends; then it returns nil, with all its goroutines gone. It never gives up and
-// never returns because etcd does not answer. It fails at once with ErrConfig, and with ErrRunning when it is called again.
+// Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it waits for its goroutines and returns nil. An
+// etcd that does not answer does not end it. It fails at once with ErrConfig, and with ErrRunning at a second call.
 //
-// out gets a complete, immutable state from one goroutine: one at the start, then one whenever something changed. States that follow each
-// other quickly may be skipped; the latest always arrives. out must not block. Nothing is released at the end: the ID belongs to the node
-// and not to this process.
+// It calls out from one goroutine with a complete, immutable state: one at the start, then one after each change. It may skip states that follow
+// each other quickly, but never the latest. out must not block. Run releases nothing at its end: the ID belongs to the node and not to the
+// process.
 func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	if err := s.cfg.validate(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 	return nil
 }
 
-// newFollower makes the follower with a source of randomness of its own.
+// newFollower makes the follower, with a random source of its own because it runs in another goroutine.
 func (s *Syncer) newFollower(send func(any)) *follower {
 	return &follower{
 		client: s.client, layout: layout{s.cfg.Prefix}, timeout: s.cfg.RequestTimeout, every: s.cfg.RelistInterval,
@@ -88,11 +88,11 @@ func (s *Syncer) newFollower(send func(any)) *follower {
 	}
 }
 
-// SetNodes hands over what Kubernetes says of the nodes: the UID of this one, the addresses of all, and who has left. It does not block; of
-// several values the latest wins. The value must be complete and is shared, not copied.
+// SetNodes sets the nodes of Kubernetes: the UID of this one, the addresses of all, and which have left. It does not block; of several values
+// the latest wins. The value must be complete; it is shared, not copied.
 //
-// nil says that the source cannot vouch for its last value any more. That value stays in use, except that nobody is collected until the
-// next one comes, and the clocks of all grace periods start anew.
+// nil means that the last value may be out of date. It stays in use, but the Syncer collects no node until the next value, and restarts all
+// grace periods.
 func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 	s.mu.Lock()
 	s.view = s.view.next(nodes)
@@ -100,9 +100,9 @@ func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 	s.touch()
 }
 
-// Publish says which VPP addresses this node has, each "ip/len". They are stored as soon as the ID is held, and stored again whenever etcd
-// has something else; ClusterState.published tells when it is done. An empty list withdraws them. Entries that are no addresses are left
-// out and named in ClusterState.reason. It does not block; of several values the latest wins.
+// Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds the ID, and again whenever etcd has other
+// ones; ClusterState.published reports success. An empty list deletes them. ClusterState.reason names invalid entries, which are left out. It
+// does not block; of several values the latest wins.
 func (s *Syncer) Publish(addresses []string) {
 	w := want(addresses)
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *Syncer) Publish(addresses []string) {
 	s.touch()
 }
 
-// latest returns what the callers have said last.
+// latest returns the latest arguments of SetNodes and Publish.
 func (s *Syncer) latest() (view, wanted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

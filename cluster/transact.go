@@ -10,15 +10,15 @@ import (
 // wrote is the outcome of an operation.
 type wrote struct {
 	op *operation
-	// ok is false when a guard did not hold; nothing was written then.
+	// ok is false if a guard did not hold and nothing was written.
 	ok bool
 	// revision of etcd after it.
 	revision int64
-	// err means that the outcome is unknown; the keyspace will show it.
+	// err means that the outcome is unknown until the watch shows it.
 	err error
 }
 
-// transact carries out an operation as one etcd transaction.
+// transact executes an operation as one etcd transaction.
 func transact(ctx context.Context, kv clientv3.KV, op *operation) wrote {
 	resp, err := kv.Txn(ctx).If(comparisons(op.guards)...).Then(branchOps(op.branches)...).Commit()
 	if err != nil {
@@ -30,13 +30,13 @@ func transact(ctx context.Context, kv clientv3.KV, op *operation) wrote {
 func comparisons(guards []guard) []clientv3.Cmp {
 	cmps := make([]clientv3.Cmp, len(guards))
 	for i, g := range guards {
-		// A key that does not exist has the modification revision 0.
+		// The modification revision of a key that does not exist is 0.
 		cmps[i] = clientv3.Compare(clientv3.ModRevision(g.key), "=", g.mod)
 	}
 	return cmps
 }
 
-// branchOps nests the branches: a transaction for the first, whose else part is the transaction for the rest.
+// branchOps nests the branches: a transaction for the first one, with that for the rest as its else part.
 func branchOps(branches []branch) []clientv3.Op {
 	if len(branches) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func branchOps(branches []branch) []clientv3.Op {
 	return []clientv3.Op{clientv3.OpTxn(comparisons(b.guards), ops, branchOps(branches[1:]))}
 }
 
-// carriedOut tells whether any branch of the nest was taken.
+// carriedOut reports whether etcd executed one of the branches.
 func carriedOut(resp *clientv3.TxnResponse) bool {
 	responses := resp.Responses
 	for len(responses) == 1 {

@@ -90,12 +90,12 @@ func TestDeepestLadder(t *testing.T) {
 	client := startEtcd(t).Client()
 	m := newModel()
 	k := m.keyspace(testLayout, nil)
-	for id := uint32(1); id < maxRungs; id++ {
+	for id := uint32(1); id < maxCandidates; id++ {
 		if _, err := client.Put(context.Background(), testLayout.id(id), "taken"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	op, err := k.takeFree(k.free(maxRungs), "me", "u")
+	op, err := k.takeFree(k.free(maxCandidates), "me", "u")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,14 +107,14 @@ func TestDeepestLadder(t *testing.T) {
 		t.Fatalf("name record: %v, %v", resp, err)
 	}
 	record, err := decodeRecord(parsedKey{kind: kindName, name: "me"}, resp.Kvs[0].Value)
-	if err != nil || record.GetId() != maxRungs {
-		t.Errorf("took ID %d (%v), want %d", record.GetId(), err, maxRungs)
+	if err != nil || record.GetId() != maxCandidates {
+		t.Errorf("took ID %d (%v), want %d", record.GetId(), err, maxCandidates)
 	}
 	op.guards[0].mod = 0
 	if got := transact(context.Background(), client, op); got.err != nil || got.ok {
 		t.Errorf("a second time: %+v, want it refused", got)
 	}
-	if op, err = k.takeFree(k.free(maxRungs), "you", "u"); err != nil {
+	if op, err = k.takeFree(k.free(maxCandidates), "you", "u"); err != nil {
 		t.Fatal(err)
 	}
 	if got := transact(context.Background(), client, op); got.err != nil || got.ok {

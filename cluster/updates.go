@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Updates says what changed for those who care about single nodes. It is pure; either state may be nil, which is an empty one.
+// Updates returns the changes of single nodes between two states. It is pure; nil is an empty state.
 //
 // A node is a member while it has an ID. Between two states:
 //
@@ -19,12 +19,10 @@ import (
 //	member both times, nothing changed               none
 //
 //	this node                                        update
-//	its management addresses or pod CIDRs changed    changed: both set, whether it has an ID or not; where it was or is unknown, with
-//	                                                 nothing but its name
-//	anything else                                    none: its ID and its VPP addresses are its own doing, and ClusterState has them
+//	its management addresses or pod CIDRs changed    changed: both set, with or without an ID; an unknown one has nothing but its name
+//	anything else                                    none: this node has set its ID and its VPP addresses itself
 //
-// The order is: who left, who changed, who joined, each by name, so that an ID or an address that moved from one node to another is given
-// up before it is taken.
+// The order is: left, changed, joined, each by name, so that an ID or an address that moves to another node is removed before it is added.
 func Updates(previous, current *messages.ClusterState) []*messages.NodeUpdate {
 	self := or(current.GetSelf(), previous.GetSelf())
 	var left, changed, joined []*messages.NodeUpdate
@@ -52,7 +50,7 @@ func Updates(previous, current *messages.ClusterState) []*messages.NodeUpdate {
 	return slices.Concat(left, changed, joined)
 }
 
-// selfUpdate applies the rule for this node.
+// selfUpdate returns the update of this node, nil if there is none.
 func selfUpdate(self string, previous, current *messages.ClusterState) *messages.NodeUpdate {
 	was, is := previous.GetNodes()[self], current.GetNodes()[self]
 	if self == "" || sameInKubernetes(was, is) {
@@ -76,7 +74,7 @@ func sameInKubernetes(a, b *messages.ClusterNode) bool {
 	return sameSet(a.GetManagementAddresses(), b.GetManagementAddresses()) && slices.Equal(a.GetPodCidrs(), b.GetPodCidrs())
 }
 
-// sameSet compares addresses that Kubernetes lists in any order.
+// sameSet compares addresses regardless of their order, which Kubernetes does not define.
 func sameSet(a, b []string) bool {
 	if slices.Equal(a, b) {
 		return true

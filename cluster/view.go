@@ -8,20 +8,20 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// view is what Kubernetes says of the nodes, as last told by SetNodes. It is immutable.
+// view is the latest argument of SetNodes. It is immutable.
 type view struct {
-	// serial tells one view from the next.
+	// serial counts the views.
 	serial uint64
-	// known is true once there was any.
+	// known is true after the first one.
 	known bool
-	// current is false while the source cannot vouch for it.
+	// current is false while it may be out of date.
 	current bool
-	// whole is false when a Node object could not be read.
+	// whole is false if a Node object could not be read.
 	whole bool
 	nodes map[string]*messages.Node
 }
 
-// next returns the view after SetNodes: nil keeps what is known but no longer trusts it.
+// next returns the view after SetNodes; nil keeps the nodes and marks them as not current.
 func (v view) next(in *messages.NodeInput) view {
 	if in == nil {
 		v.current = false
@@ -42,13 +42,13 @@ func (v view) next(in *messages.NodeInput) view {
 	return next
 }
 
-// complete tells whether a node that is missing here has really left: the list is current, without holes, and plausible, because this
-// node is in it.
+// complete reports whether a node that is missing here has left Kubernetes: the list is current, without unreadable nodes, and plausible,
+// because it contains this node.
 func (v view) complete(self string) bool {
 	return v.known && v.current && v.whole && v.nodes[self] != nil
 }
 
-// without tells whether Kubernetes has nodes, but not this one. A view without any node says nothing about membership.
+// without reports whether Kubernetes has nodes, but not this one. A view without any node proves nothing.
 func (v view) without(self string) bool {
 	return v.known && v.whole && len(v.nodes) > 0 && v.nodes[self] == nil
 }

@@ -10,10 +10,9 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// newZapLogger makes the logger that etcd demands write to slog. Everything arrives one level lower than etcd means it: nothing in etcd's
-// log is by itself an event of this agent, and what matters comes back as an error. Where etcd would end the process, it panics instead,
-// so that the caller can turn the end of a start into an error. While closing is set (nil = never), when etcd reports as an error that its
-// listeners close, nothing is more than debugging.
+// newZapLogger returns the zap logger that etcd needs, which writes to slog. Every line is one level lower than in etcd, because relevant
+// failures also return as errors. Where etcd would end the process it panics instead, so that the caller can turn that into an error. While
+// closing is set (nil = never), all lines have the level debug: etcd logs the close of its listeners as errors.
 func newZapLogger(log *slog.Logger, closing *atomic.Bool) *zap.Logger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -27,7 +26,7 @@ type slogCore struct {
 	closing *atomic.Bool
 }
 
-// level maps a level as long as etcd is not closing.
+// level maps a level, to debug at most while etcd is closing.
 func (c slogCore) level(level zapcore.Level) slog.Level {
 	if c.closing != nil && c.closing.Load() {
 		return min(slogLevel(level), slog.LevelDebug)
@@ -79,7 +78,7 @@ func (c slogCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 // Sync satisfies zapcore.Core.
 func (slogCore) Sync() error { return nil }
 
-// slogAttrs lets every field encode itself, so that no kind of zap field is forgotten.
+// slogAttrs encodes fields with their own methods, so that it supports every type of zap field.
 func slogAttrs(fields []zapcore.Field) []slog.Attr {
 	attrs := make([]slog.Attr, 0, len(fields))
 	for _, f := range fields {

@@ -14,22 +14,22 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// askTimeout bounds a question to an actor that only has to look into its memory.
+// askTimeout limits a query that an actor answers from its memory.
 const askTimeout = 2 * time.Second
 
-// backend answers the HTTP server from the actors' answers. It has no state of its own.
+// backend answers the HTTP server with queries to actors. It has no state of its own.
 type backend struct{ *Agent }
 
 var _ api.Backend = backend{}
 
-// ask puts a question to an actor and expects an answer of one type.
+// ask sends a query to an actor and expects an answer of one type.
 func ask[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return askFor[T](ctx, a, path, question)
 }
 
-// askFor is ask with the patience of ctx.
+// askFor is ask with the deadline of ctx only.
 func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T, error) {
 	var none T
 	answer, err := a.system.Ask(ctx, path, question)
@@ -43,7 +43,7 @@ func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T,
 	return typed, nil
 }
 
-// Live satisfies api.Prober: the process works as long as its HTTP server and the root actor do.
+// Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all other failures are up to supervisors.
 func (b backend) Live() error {
 	if _, ok := b.system.Actor(actors.RootName); !ok {
 		return errors.New("the root actor is gone")
@@ -71,7 +71,7 @@ func (b backend) Node() api.NodeHealth {
 	return health
 }
 
-// world asks introspection for everything but the services.
+// world queries introspection for its state without the services.
 func (b backend) world(ctx context.Context) (*actors.WorldPage, error) {
 	return ask[*actors.WorldPage](ctx, b.Agent, actors.PathIntrospect, &actors.WorldQuery{})
 }
@@ -84,7 +84,7 @@ func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	}
 	set := world.Interfaces
 	if set == nil {
-		return nil, fmt.Errorf("%w: VPP's interfaces are not known yet", api.ErrUnavailable)
+		return nil, fmt.Errorf("%w: the agent has not read the interfaces of VPP yet", api.ErrUnavailable)
 	}
 	out := &api.Interfaces{NodeAddresses: list(set.GetNodeAddresses()), Items: []api.Interface{}}
 	for _, i := range set.GetInterfaces() {
@@ -169,7 +169,7 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 	return b.healing(ctx, resync)
 }
 
-// Diff satisfies api.Reader. It reads VPP, so it has the whole patience of the request.
+// Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
 func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 	all := &api.Diff{}
 	for _, renderer := range actors.Renderers() {
@@ -193,7 +193,7 @@ func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error
 	}
 	for _, renderer := range actors.Renderers() {
 		if request.Method != api.ResyncUpstream {
-			b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "asked for")})
+			b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
 		}
 	}
 	return nil
@@ -208,7 +208,7 @@ func (b backend) State(ctx context.Context, path string) (json.RawMessage, error
 	return json.RawMessage(text), nil
 }
 
-// notFound translates the runtime's word for an actor that is not there.
+// notFound translates the runtime's error for an actor that does not exist.
 func notFound(err error) error {
 	if errors.Is(err, runtime.ErrNoActor) {
 		return fmt.Errorf("%w: %w", api.ErrNotFound, err)

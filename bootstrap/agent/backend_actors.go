@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Actors satisfies api.Reader. It reads the mailboxes and never enters an actor.
+// Actors satisfies api.Reader. It reads the mailboxes and sends no message, so that it works while actors hang.
 func (b backend) Actors(context.Context) ([]api.Actor, error) {
 	states := b.system.Snapshot()
 	out := make([]api.Actor, len(states))
@@ -79,12 +79,12 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 		return err
 	}
 	switch verb {
-	case api.VerbKill: // is a fault like others: exemptions, limits and the audit record hold
+	case api.VerbKill: // a chaos fault, with exemptions, limits and the audit record
 		if _, err := b.Inject(ctx, api.Peer(ctx), live.Fault{Kind: live.Kill, Actor: path}); err != nil {
 			return fmt.Errorf("kill %s: %w", path, err)
 		}
 		return nil
-	case api.VerbRestart: // a new incarnation is always the supervisor's answer to a failure, in its order
+	case api.VerbRestart: // only a failure makes a supervisor restart an actor, in the order of the tree
 		if err := b.system.Kill(path); err != nil {
 			return notFound(err)
 		}
@@ -95,11 +95,11 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 	default:
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
-	b.log.Info("command", "actor", path, "verb", string(verb))
+	b.log.Info("actor command executed", "actor", path, "verb", string(verb))
 	return nil
 }
 
-// box finds a mailbox.
+// box returns the mailbox of an actor.
 func (b backend) box(path string) (*runtime.Mailbox, error) {
 	box, ok := b.system.Mailbox(path)
 	if !ok {

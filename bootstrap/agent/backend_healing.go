@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// healing adds what was done about what is wrong.
+// healing adds the repairs and the unhealthy parts.
 func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
 	page, err := ask[*actors.HealingPage](ctx, b.Agent, actors.PathHealer, &actors.HealingQuery{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Nodes satisfies api.Reader: what the nodes agreed on; without an etcd what Kubernetes says of them.
+// Nodes satisfies api.Reader: the nodes of the store, or those of Kubernetes if there is no store.
 func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	world, err := b.world(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 			n := cluster.GetNodes()[name]
 			id := n.GetId()
 			if name == cluster.GetSelf() {
-				id = cmp.Or(id, cluster.GetId()) // of an earlier run; the claim says that it is not confirmed
+				id = cmp.Or(id, cluster.GetId()) // of an earlier process, unconfirmed until the claim is held
 			}
 			out.Items = append(out.Items, api.Node{
 				Name: name, ID: id, VPPAddresses: list(n.GetVppAddresses()), ManagementAddresses: list(n.GetManagementAddresses()),

@@ -23,7 +23,7 @@ func (b backend) Services(ctx context.Context) ([]api.Service, error) {
 	return b.summaries(page.Services), nil
 }
 
-// summaries are one line about each service.
+// summaries summarises each service.
 func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
 	lost := b.lostVPP()
 	out := make([]api.Service, len(statuses))
@@ -33,7 +33,7 @@ func (b backend) summaries(statuses []*messages.ServiceStatus) []api.Service {
 	return out
 }
 
-// lostVPP is why nothing can be said of what VPP holds; "" = it can.
+// lostVPP is the reason why the state of VPP is unknown; "" = it is known.
 func (b backend) lostVPP() string {
 	for _, p := range b.readiness.Load().Parts {
 		if p.Name == "link" && !p.OK {
@@ -52,14 +52,14 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	if len(page.Services) == 0 {
 		return nil, fmt.Errorf("service %s: %w", key, api.ErrNotFound)
 	}
-	rows, err := ask[*actors.RowsPage](ctx, b.Agent, actors.PathRenderer("nat44"), &actors.RowsQuery{Service: key})
+	wanted, held, err := b.rows(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	s := page.Services[0]
 	detail := &api.ServiceDetail{
 		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
-		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, rows.Wanted), InVPP: show.Rows(key, rows.Held),
+		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()),
 	}
 	for _, r := range s.GetRenders() {
@@ -72,7 +72,22 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	return detail, nil
 }
 
-// service is one line about a service. While VPP is lost the last word of its renderers is worth nothing.
+// withRows are the renderers that answer a RowsQuery: the first one. The second renders no rows and does not know the query.
+func withRows() []string { return actors.Renderers()[:1] }
+
+// rows returns the rows that the renderers want for a service and those that VPP holds.
+func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
+	for _, renderer := range withRows() {
+		page, err := ask[*actors.RowsPage](ctx, b.Agent, actors.PathRenderer(renderer), &actors.RowsQuery{Service: key})
+		if err != nil {
+			return nil, nil, err
+		}
+		wanted, held = append(wanted, page.Wanted...), append(held, page.Held...)
+	}
+	return wanted, held, nil
+}
+
+// service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do not count.
 func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
 		Key: s.GetKey(), State: stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
@@ -103,19 +118,19 @@ func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	return out
 }
 
-// problemText is a problem of the input in one line: object, field, what is wrong.
+// problemText is an input error in one line: object, field, message.
 func problemText(e *messages.ObjectError) string {
 	parts := []string{strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
-// stateOf puts the worst word of the renderers first.
+// stateOf is the worst state of the renderers.
 func stateOf(s *messages.ServiceStatus) api.ServiceState {
 	if s.GetView().GetNotServed() != "" {
 		return api.ServiceNotServed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(actors.Renderers()) { // one has not answered to this generation
+	if len(s.GetRenders()) < len(actors.Renderers()) { // a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {
@@ -129,7 +144,7 @@ func stateOf(s *messages.ServiceStatus) api.ServiceState {
 	return state
 }
 
-// endpoints counts the distinct backends of a view.
+// endpoints counts the distinct endpoints of a view.
 func endpoints(view *messages.ServiceView) int {
 	seen := map[string]bool{}
 	for _, f := range view.GetFrontends() {

@@ -14,27 +14,27 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// chaosHint says how chaos is enabled.
+// chaosHint is how to enable chaos.
 const chaosHint = "start the agent with --enable-chaos, or with api.enableChaos: true in its configuration"
 
-// errChaosOff refuses chaos in an agent without it.
+// errChaosOff refuses faults in an agent without --enable-chaos.
 var errChaosOff = fmt.Errorf("chaos is off (%w): %s", api.ErrUnsupported, chaosHint)
 
-// stage is what live chaos needs of an agent. Without --enable-chaos an agent has none: no hooks, no meter, no desk.
+// stage connects live chaos with an agent. Without --enable-chaos an agent has none, so that there are no hooks in its actors.
 type stage struct {
 	*live.Live
 	agent   *Agent
 	meter   *link.Meter
 	changes atomic.Uint64
 
-	mu  sync.Mutex    // one read-back at a time, so that own is right
-	own atomic.Uint64 // reads of all rows by read-backs
+	mu  sync.Mutex    // serialises Diff, so that own is exact
+	own atomic.Uint64 // reads of all rows by Diff
 }
 
 var _ live.World = (*stage)(nil)
 
-// prepareChaos makes the desk of an agent with --enable-chaos and puts the hooks into the options of the system; it returns the link that the
-// actors get.
+// prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It returns the link for the actors, which counts
+// requests then.
 func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actors.Link {
 	if !a.cfg.API.EnableChaos {
 		return l
@@ -46,16 +46,16 @@ func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actors.Link {
 	return s.meter
 }
 
-// startChaos lets the desk work. It is closed before the actors, so that nobody is suspended when they are to stop.
+// startChaos attaches live chaos to the system. It ends before the actors, so that no actor is suspended when it has to stop.
 func (a *Agent) startChaos() {
 	if a.stage != nil {
 		a.stage.Attach(a.system)
 		a.onClose("chaos", a.stage.Close)
-		a.log.Warn("chaos is enabled: whoever can open the control socket can let actors fail", "socket", a.cfg.API.ControlSocket)
+		a.log.Warn("chaos is enabled: clients of the control socket can inject faults", "socket", a.cfg.API.ControlSocket)
 	}
 }
 
-// countChanges counts reasons to change VPP: what the source says was changed, and commands. Without chaos nobody counts.
+// countChanges counts reasons to change VPP: changes of the cluster, and commands. Without chaos it does nothing.
 func (s *stage) countChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)
@@ -108,7 +108,7 @@ func (s *stage) Usage() link.Usage {
 	return u
 }
 
-// Changes satisfies live.World. Another VPP is a change, too: it knows nothing.
+// Changes satisfies live.World. A restart of VPP is a change, because VPP is empty after it.
 func (s *stage) Changes() uint64 { return s.changes.Load() + s.meter.Usage().Boots }
 
 // Chaos satisfies api.Reader.
@@ -152,9 +152,9 @@ func (b backend) StopChaos(_ context.Context, who string) (int, error) {
 	return b.stage.Stop(who), nil
 }
 
-// chaosError gives a refusal of the desk the status that it has in the API.
+// chaosError adds the error class of the API to a refusal.
 func chaosError(err error) error {
-	for _, class := range []struct{ desk, api error }{
+	for _, class := range []struct{ live, api error }{
 		{live.ErrInvalid, api.ErrInvalid},
 		{live.ErrNoActor, api.ErrNotFound},
 		{runtime.ErrNoActor, api.ErrNotFound},
@@ -163,14 +163,14 @@ func chaosError(err error) error {
 		{live.ErrBusy, api.ErrConflict},
 		{live.ErrClosed, api.ErrUnavailable},
 	} {
-		if errors.Is(err, class.desk) {
+		if errors.Is(err, class.live) {
 			return refusal{err, class.api}
 		}
 	}
 	return err
 }
 
-// refusal is an error with the class of another.
+// refusal is an error with a further class.
 type refusal struct {
 	error
 	class error

@@ -153,7 +153,7 @@ func TestDrillFindsDamage(t *testing.T) {
 		t.Fatalf("%d, %v", retval, err)
 	}
 	got := drilled(t, a)
-	if got.State != live.RunViolated || !strings.HasPrefix(got.Reason, "ready: ready, but VPP lacks 1 operations, first: ") {
+	if got.State != live.RunViolated || !strings.HasPrefix(got.Reason, "ready: ready, but VPP differs from the desired state by 1 operations, first: ") {
 		t.Errorf("%+v", got)
 	}
 }

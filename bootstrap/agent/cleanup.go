@@ -13,8 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cleanUp takes our rows, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and our
-// routes out of VPP (--cleanup-on-exit). It runs when the actors are gone, over a connection of its own, and gives up with ctx: a node that cannot be reached is cleaned by nobody.
+// cleanUp removes the agent's rows, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and
+// the agent's routes from VPP (--cleanup-on-exit). It runs after the end of the actors, over a connection of its own, and gives up when ctx ends:
+// a VPP that does not answer keeps its configuration.
 func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	up, done := make(chan struct{}, 1), make(chan error, 1)
@@ -42,15 +43,15 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 		pool = natAddresses(ctx, a.outside)
 	}
 	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
-	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} { // lists behind the rows that rely on them
+	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} { // access lists after the rows that they protect
 		n, err := remove(ctx, vpp)
 		operations, errs = operations+n, append(errs, err)
 	}
-	a.log.Info("cleaned up", "operations", operations)
+	a.log.Info("VPP cleaned up", "operations", operations)
 	return errors.Join(errs...)
 }
 
-// removeRows takes everything out of NAT44 that is ours; pool are NAT addresses that are.
+// removeRows removes the agent's configuration from NAT44; pool are the NAT addresses that it owns.
 func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operations int, err error) {
 	state, err := nat44.Read(ctx, vpp)
 	if err != nil || !state.Enabled {
@@ -63,7 +64,7 @@ func removeRows(ctx context.Context, vpp link.Caller, pool []netip.Addr) (operat
 	return len(ops), err
 }
 
-// removeLists takes our access lists from the interfaces, which are left with those of others, and deletes them.
+// removeLists detaches the agent's access lists from the interfaces, which keep those of others, and deletes them.
 func removeLists(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	state, err := acl.Read(ctx, vpp)
 	if errors.Is(err, link.ErrUnsupported) {
@@ -79,9 +80,9 @@ func removeLists(ctx context.Context, vpp link.Caller) (operations int, err erro
 	return len(ops), err
 }
 
-// removeRoutes takes our routes out of VPP. Sources cannot be given back; they are used again.
+// removeRoutes removes the agent's routes from VPP. Route sources cannot be removed; the next start uses them again.
 func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err error) {
-	for { // a route beneath another one of ours is only seen when that has gone
+	for { // VPP shows a route only after the one above it has been removed
 		state, err := routes.Read(ctx, vpp)
 		if errors.Is(err, routes.ErrUnsupported) {
 			return operations, nil
@@ -99,11 +100,11 @@ func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err err
 	}
 }
 
-// nothing is what VPP should hold of us when we are gone. Rows of others stay; so do forwarding and timeouts, which hurt nobody.
+// nothing is the desired state after clean-up. Rows of others stay, and so do forwarding and timeouts, which are harmless.
 func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 	want := &nat44.Want{Globals: nat44.Globals{Timeouts: state.Timeouts}, Interfaces: map[uint32]bool{}, Outputs: map[uint32]bool{}}
 	if len(state.Foreign) > 0 {
-		return want // somebody else uses the plugin, and with it the addresses and roles
+		return want // the rows of others need the addresses and roles
 	}
 	want.Retired, want.RetiredPool = state.TwiceNAT, pool
 	for index := range state.Roles {

@@ -10,18 +10,19 @@ import (
 // stopTimeout bounds each step of the shutdown.
 const stopTimeout = 5 * time.Second
 
-// closer is one thing to be stopped.
+// closer stops one component.
 type closer struct {
 	name string
 	stop func(context.Context) error
 }
 
-// onClose has something stopped by Close, before everything that was registered earlier.
+// onClose registers a component with Close, which stops it before those that were registered earlier.
 func (a *Agent) onClose(name string, stop func(context.Context) error) {
 	a.closers = append(a.closers, closer{name, stop})
 }
 
-// Close stops everything in reverse order. It works in every state and always ends; a second call does nothing.
+// Close stops all components in reverse order. It works in every state and always returns, because every step has a deadline; a second call does
+// nothing.
 func (a *Agent) Close() error {
 	var errs []error
 	for i := len(a.closers) - 1; i >= 0; i-- {

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Statuses are all services as introspection knows them, ordered by key; shared, not to be changed.
+// Statuses returns the status of all services, ordered by key. The values are shared and must not be modified.
 func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	page, err := ask[*actors.StatusPage](ctx, a, actors.PathIntrospect, &actors.StatusQuery{})
 	if err != nil {
@@ -25,25 +25,25 @@ func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error)
 // Simulator is the simulated VPP, nil with a real one.
 func (a *Agent) Simulator() *simulator.VPP { return a.simulated }
 
-// Usage is what was asked of VPP, by an agent with chaos; what nobody has given a reason for, checks and read-backs, is not among RowReads.
+// Usage counts the requests to VPP, in an agent with chaos. RowReads does not include drift checks and the reads of Diff.
 func (a *Agent) Usage() link.Usage { return a.stage.Usage() }
 
-// Kill makes an actor fail, as if it had panicked.
+// Kill fails an actor, as if it had panicked.
 func (a *Agent) Kill(path string) error { return a.system.Kill(path) }
 
-// Restarts counts how often an actor was restarted.
+// Restarts counts the restarts of an actor.
 func (a *Agent) Restarts(path string) uint64 {
 	state, _ := a.system.Actor(path)
 	return state.Restarts
 }
 
-// Working reports whether an actor has started and takes messages.
+// Working reports whether an actor has started and handles messages.
 func (a *Agent) Working(path string) bool {
 	state, ok := a.system.Actor(path)
 	return ok && (state.State == runtime.StateIdle || state.State == runtime.StateRunning)
 }
 
-// PodAddress and PodInterface are a pod of this node on the simulated VPP, the first one by name.
+// PodAddress is the address of the first pod of this node, by name, on the simulated VPP.
 func (a *Agent) PodAddress() netip.Addr {
 	address, _ := a.cni.anyPod()
 	return address

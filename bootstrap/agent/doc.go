@@ -1,19 +1,19 @@
-// Package agent wires one running agent: configuration to parts, parts to the troupe, and the order in which they start and stop.
+// Package agent wires one running agent: it makes the components from the configuration, and starts and stops them in order.
 //
 // # Start
 //
-// First everything that can only fail at once is taken: the HTTP listeners, the configuration, the directory of an embedded etcd. An agent
-// that was started twice by mistake ends there and has touched nothing. Then the embedded etcd (in the background) and the simulated VPP,
-// each only where asked for, then the actors, then the answers of the HTTP servers. Nothing waits for a dependency that is not there: the
-// actors report it and go on trying. The same is true of the port on which load balancers ask for the health of the node: a kube-proxy that
-// still has it is waited for, and it is opened last, when there is somebody to answer.
+// Steps that can fail for good come first: the HTTP listeners, the configuration, the directory of an embedded etcd. A second agent on a node,
+// started by mistake, ends there and has changed nothing. Then follow the embedded etcd (in the background) and the simulated VPP, if they are
+// configured, then the actors, then the handlers of the HTTP servers. No step waits for a dependency that is down: the actors report it and
+// retry. The health port for load balancers opens last, when the actors can answer; while another process (a kube-proxy) has the port, the
+// agent retries.
 //
 // # Stop
 //
-// From the outside in: HTTP servers, actors (leaves first, each with its goroutines), then what they used. Every step has a deadline, and
-// the next one is taken in any case. VPP goes on forwarding, unless the configuration asks for clean-up.
+// In reverse order: HTTP servers, actors (leaves first, each with its goroutines), then their dependencies. Every step has a deadline, after
+// which the next one begins. VPP keeps forwarding, unless cleanupOnExit is set.
 //
 // # Concurrency
 //
-// Start, Wait and Close of an Agent belong to one goroutine; everything else of it may be used from any goroutine between Start and Close.
+// Start, Wait and Close of an Agent belong to one goroutine; all other methods are safe from any goroutine between Start and Close.
 package agent

@@ -13,7 +13,7 @@ import (
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// externalSources are where external configuration comes from, and where it is kept.
+// externalSources makes the sources and the store of external configuration.
 func (a *Agent) externalSources() *outside.Sources {
 	cfg := outside.Config{File: a.cfg.External.File, Prefix: a.cfg.Etcd.Prefix, Node: a.cfg.NodeName}
 	if dir := a.cfg.DataDir; dir != "" {
@@ -25,7 +25,7 @@ func (a *Agent) externalSources() *outside.Sources {
 	return outside.New(cfg)
 }
 
-// natAddresses are those of external configuration that VPP may have from us. Documents that cannot be read or understood have none.
+// natAddresses returns the NAT addresses of external configuration, which the agent may have added to VPP. It ignores invalid documents.
 func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
 	documents, err := sources.Load(ctx)
 	if err != nil {
@@ -58,7 +58,7 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 	return out, nil
 }
 
-// ApplyExternal satisfies api.Controller. The actor answers by the deadline of the command, which is shorter than that of the request.
+// ApplyExternal satisfies api.Controller. The deadline of the command is shorter than that of the request, so that the client gets its error.
 func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
 	b.stage.countChanges(1)
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)

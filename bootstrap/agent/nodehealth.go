@@ -12,16 +12,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSeen is what the source said last of this node. It is immutable; nil = the source has not spoken.
+// nodeSeen is the latest state of this node's Node object. It is immutable; nil = the source has not delivered any.
 type nodeSeen struct {
-	first          time.Time // when the source spoke for the first time
+	first          time.Time // of the first delivery
 	known, leaving bool
 }
 
-// eligible reports whether new connections may come to the node, as far as is known.
+// eligible reports whether the node may receive new connections; true as long as it is unknown.
 func (n *nodeSeen) eligible() bool { return n == nil || !n.leaving }
 
-// noteNode notes what the source says of this node; nil = it has no such object. It belongs to the goroutine of the source.
+// noteNode records the Node object of this node; nil = there is none. Only the goroutine of the source calls it.
 func (a *Agent) noteNode(self *messages.Node) {
 	next := &nodeSeen{first: time.Now(), known: self != nil, leaving: self.GetLeaving()}
 	if last := a.node.Load(); last != nil {
@@ -30,7 +30,7 @@ func (a *Agent) noteNode(self *messages.Node) {
 	a.node.Store(next)
 }
 
-// lastSync is when the IPv4 renderer last brought VPP up to date; zero = never.
+// lastSync is the time of the latest pass of a renderer; zero = none.
 type lastSync struct{ at atomic.Int64 }
 
 func (l *lastSync) load() time.Time {
@@ -40,7 +40,7 @@ func (l *lastSync) load() time.Time {
 	return time.Time{}
 }
 
-// observer is the metrics, and somebody who looks at the clock.
+// observer adds the time of the latest pass to the metrics, for the health of the node.
 type observer struct {
 	*metrics.Metrics
 	updated *lastSync
@@ -52,8 +52,8 @@ func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.Metrics.Synced(renderer, took, full)
 }
 
-// nodeState is what the health of this node depends on. Only what stands between a change and VPP counts: neither an API server nor an etcd
-// that is away makes a node unhealthy that serves what it knows of, or load balancers would empty a whole cluster for it.
+// nodeState is the input of the node's health. Only components between a change and VPP count: a node that serves its last known state stays
+// healthy without an API server or etcd, otherwise load balancers would drain a whole cluster for one failed API server.
 func (a *Agent) nodeState() healthcheck.NodeState {
 	state := healthcheck.NodeState{Families: map[messages.IPFamily]healthcheck.SyncState{
 		messages.IPFamily_IPV4: {QueuedSince: a.queuedSince(), LastUpdated: a.updated.load()},
@@ -64,8 +64,8 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	return state
 }
 
-// queuedSince is since when VPP does not hold what the source said; zero = it does, or the source has said nothing. A service in quarantine
-// does not count: one service that cannot be handled, on every node alike, must not make all of them unhealthy.
+// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the source has delivered nothing. A service in
+// quarantine does not count: it may fail on every node alike, and must not make all of them unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {
@@ -87,13 +87,13 @@ func (a *Agent) queuedSince() time.Time {
 	return oldest
 }
 
-// inQuarantine reports whether the actor of a service was put aside.
+// inQuarantine reports whether the actor of a service is in quarantine.
 func (a *Agent) inQuarantine(key string) bool {
 	actor, ok := a.system.Actor(actors.PathService(key))
 	return ok && actor.State == runtime.StateQuarantined
 }
 
-// serveHealth begins to answer load balancers and the kubelet. An address that is taken is told and tried again.
+// serveHealth starts the health server for load balancers and the kubelet. While its address is in use, the server reports it and retries.
 func (a *Agent) serveHealth() error {
 	address := a.cfg.API.HealthzBindAddress
 	if address == "" {
@@ -107,7 +107,7 @@ func (a *Agent) serveHealth() error {
 	return nil
 }
 
-// HealthAddress is where load balancers ask for the health of the node, "ip:port"; "" = nowhere, or the address is taken.
+// HealthAddress is the address of the health server, "ip:port"; "" = there is none, or its address is in use.
 func (a *Agent) HealthAddress() string {
 	if a.nodePort == nil {
 		return ""

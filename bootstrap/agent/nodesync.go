@@ -20,14 +20,14 @@ import (
 // Errors of an embedded etcd that ended while the agent ran.
 var (
 	errEtcdEnded   = errors.New("the embedded etcd ended")
-	errUnexplained = errors.New("it did not say why")
+	errUnexplained = errors.New("without an error")
 )
 
-// connect returns a client of etcd; it waits for one that is starting.
+// connect returns a client of etcd; it waits for an embedded etcd that is starting.
 type connect func(context.Context) (*clientv3.Client, error)
 
-// nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor may be restarted. It remembers what a
-// new one must know: what Kubernetes and VPP said last, and which ID this node holds. All methods are safe for concurrent use.
+// nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor may be restarted. It keeps the input of the
+// next one: the latest nodes and addresses, and the ID of this node. All methods are safe for concurrent use.
 type nodeSync struct {
 	connect connect
 	cfg     cluster.Config
@@ -37,20 +37,20 @@ type nodeSync struct {
 	mu        sync.Mutex
 	syncer    *cluster.Syncer // nil while none runs
 	nodes     *messages.NodeInput
-	told      bool // SetNodes was called: nil is a value, too
-	doubted   bool // the source cannot vouch for nodes
+	told      bool // SetNodes was called; nodes may be nil even so
+	doubted   bool // nodes may be out of date
 	addresses []string
 }
 
 var _ actors.NodeSync = (*nodeSync)(nil)
 
-// nodeSync makes node sync, with an embedded etcd where asked for; nil where the node stands alone.
+// nodeSync makes node sync, with an embedded etcd if configured; nil without a store.
 func (a *Agent) nodeSync() (*nodeSync, error) {
 	var to connect
 	var err error
 	switch a.cfg.Etcd.Mode {
 	case config.EtcdNone:
-		return nil, nil //nolint:nilnil // no node sync is a legal choice
+		return nil, nil //nolint:nilnil // no store is a valid configuration
 	case config.EtcdEmbedded:
 		to, err = a.embeddedEtcd()
 	default:
@@ -66,7 +66,7 @@ func (a *Agent) nodeSync() (*nodeSync, error) {
 	return n, nil
 }
 
-// externalEtcd makes a client of the etcd that the configuration names. It connects by itself, whenever etcd is there.
+// externalEtcd makes a client of the configured etcd, which connects and reconnects in the background.
 func (a *Agent) externalEtcd() (connect, error) {
 	client, err := cluster.NewClient(cluster.ClientConfig{
 		Endpoints: a.cfg.Etcd.Endpoints, CA: a.cfg.Etcd.CA, Cert: a.cfg.Etcd.Cert, Key: a.cfg.Etcd.Key, DialTimeout: 5 * time.Second,
@@ -78,8 +78,8 @@ func (a *Agent) externalEtcd() (connect, error) {
 	return func(context.Context) (*clientv3.Client, error) { return client, nil }, nil
 }
 
-// embeddedEtcd starts an etcd inside this process. Its directory is taken at once, so that a second agent by mistake stops before it touches
-// anything; its start, which may have to wait for a slow disk, delays nobody but node sync.
+// embeddedEtcd starts an etcd inside this process. It locks the directory at once, so that a second agent, started by mistake, stops before it
+// changes anything. etcd starts in the background: a slow disk delays node sync only.
 func (a *Agent) embeddedEtcd() (connect, error) {
 	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
 		Dir: a.cfg.EtcdDataDir(), NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
@@ -123,7 +123,7 @@ func (a *Agent) embeddedEtcd() (connect, error) {
 	}, nil
 }
 
-// Run satisfies actors.NodeSync. It may be called again after it has returned.
+// Run satisfies actors.NodeSync. A restarted actor calls it again.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: cluster.Unconfirmed(n.lastID(), "waiting for etcd")})
 	client, err := n.connect(ctx)
@@ -138,7 +138,7 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 	})
 }
 
-// begin makes a syncer and tells it what the one before knew.
+// begin makes a syncer with the input of the one before.
 func (n *nodeSync) begin(client *clientv3.Client) *cluster.Syncer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -156,7 +156,7 @@ func (n *nodeSync) end() {
 	n.syncer = nil
 }
 
-// remember keeps the ID that this node holds, for the next syncer and for the next run.
+// remember keeps the ID that this node holds, for the next syncer and, in the local mirror, for the next process.
 func (n *nodeSync) remember(state *messages.ClusterState) {
 	if state.GetClaim() != messages.ClaimState_CLAIM_HELD {
 		return
@@ -181,11 +181,11 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// trust says whether the source sees what happens. While it does not, or what it says comes from the local mirror, a node that is missing in it
-// may well be there, and must not lose its ID.
+// trust sets whether the source is current. While it is not, or delivers the local mirror, a node that is missing in it may exist, and must not
+// lose its ID.
 func (n *nodeSync) trust(ok bool) {
 	if n == nil {
-		return // this node stands alone
+		return // no store
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,7 +195,7 @@ func (n *nodeSync) trust(ok bool) {
 	}
 }
 
-// tellNodes tells the syncer what Kubernetes said last. The lock must be held.
+// tellNodes passes the latest nodes to the syncer. The lock must be held.
 func (n *nodeSync) tellNodes() {
 	if n.syncer == nil || !n.told {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/informers"
 )
 
-// startOutside starts what speaks to the world about services: Kubernetes Events, written to the API server where there is one and to the log
-// otherwise, and the servers of health-check node ports. Both outlive restarts of actors.
+// startOutside starts the writer of Kubernetes Events, to the API server if there is one and to the log otherwise, and the servers of
+// health-check node ports. Both are no actors: they keep their state when actors restart.
 func (a *Agent) startOutside(client informers.Client) {
 	if client == nil {
 		a.events = events.NewLog(a.log.With("part", "events"))
@@ -31,7 +31,7 @@ func (a *Agent) startOutside(client informers.Client) {
 	a.own("health-check servers", a.health.Run)
 }
 
-// own runs something in a goroutine of the agent; Close ends it and waits for it.
+// own runs a component in a goroutine; Close ends it and waits for it.
 func (a *Agent) own(name string, run func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -42,7 +42,7 @@ func (a *Agent) own(name string, run func(context.Context) error) {
 		case err := <-done:
 			return err
 		case <-deadline.Done():
-			return fmt.Errorf("it goes on: %w", deadline.Err())
+			return fmt.Errorf("still running: %w", deadline.Err())
 		}
 	})
 }

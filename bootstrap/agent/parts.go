@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// kubeSource makes the source that the configuration names, with the client of the API server where there is one.
+// kubeSource makes the configured source, with the client of the API server if it uses one.
 func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 	log := a.log.With("part", "kube")
 	if dir, ok := a.cfg.Kubernetes.FilesDir(); ok {
@@ -36,7 +36,7 @@ func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName}, log), client, nil
 }
 
-// vppSocket is where VPP is reached; a simulated one is started first.
+// vppSocket returns the sockets of VPP; it starts a simulated VPP if configured.
 func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	if a.cfg.VPP.Mode != config.VPPSimulated {
 		return a.cfg.VPP.APISocket, a.cfg.VPP.StatsSocket, nil
@@ -53,7 +53,7 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	return apiSocket, statsSocket, errors.Join(a.simulated.Listen(apiSocket), a.simulated.ListenStats(statsSocket))
 }
 
-// sessionStats is who reads how full the table of NAT sessions is; nil = nobody.
+// sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no statistics socket.
 func sessionStats(socket string) actors.SessionStats {
 	if socket == "" {
 		return nil

@@ -12,16 +12,15 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
 
-// scrapeTimeout bounds the question of a scrape for the services. An introspection that does not answer costs a scrape that long, and the
-// numbers stay those of the last one.
+// scrapeTimeout limits the query of a scrape for the services. Without an answer in time the scrape shows the numbers of the last one.
 const scrapeTimeout = 100 * time.Millisecond
 
-// counted is what the last scrape knew of the services.
+// counted holds the numbers of services of the last scrape.
 type counted struct {
 	byState atomic.Pointer[map[string]int]
 }
 
-// states satisfies metrics.Sources: services by state.
+// states returns the number of services by state, for metrics.Sources.
 func (c *counted) states() map[string]int {
 	if known := c.byState.Load(); known != nil {
 		return maps.Clone(*known)
@@ -29,7 +28,7 @@ func (c *counted) states() map[string]int {
 	return nil
 }
 
-// scrape answers /metrics: first it brings up to date what nobody tells the metrics by itself.
+// scrape answers /metrics. It first updates the metrics that no component reports by itself.
 func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), scrapeTimeout)
 	a.count(ctx)
@@ -37,7 +36,7 @@ func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
 	a.metrics.Handler().ServeHTTP(w, r)
 }
 
-// count counts the services.
+// count updates the numbers of services.
 func (a *Agent) count(ctx context.Context) {
 	page, err := askFor[*actors.StatusPage](ctx, a, actors.PathIntrospect, &actors.StatusQuery{})
 	if err != nil {
@@ -47,7 +46,7 @@ func (a *Agent) count(ctx context.Context) {
 	for _, state := range []api.ServiceState{
 		api.ServiceInSync, api.ServicePending, api.ServiceFailed, api.ServiceQuarantined, api.ServiceNotServed,
 	} {
-		byState[string(state)] = 0 // a state that nobody has is 0, not absent: alerts compare
+		byState[string(state)] = 0 // alerts compare values, which an absent series does not have
 	}
 	var internal4, external4, internal6, external6 int
 	services := backend{a}.summaries(page.Services)
@@ -61,11 +60,11 @@ func (a *Agent) count(ctx context.Context) {
 	a.counted.byState.Store(&byState)
 	a.metrics.NoLocalEndpoints(false, internal4, external4)
 	a.metrics.NoLocalEndpoints(true, internal6, external6)
-	waiting := byState[string(api.ServicePending)] // a service waits together with its slices
+	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together
 	a.metrics.Pending(waiting, waiting)
 }
 
-// actorNumbers are the books of all mailboxes, for a scrape.
+// actorNumbers returns the counters of all mailboxes, for metrics.Sources.
 func (a *Agent) actorNumbers() []metrics.ActorNumbers {
 	states := a.system.Snapshot()
 	out := make([]metrics.ActorNumbers, len(states))
@@ -79,7 +78,7 @@ func (a *Agent) actorNumbers() []metrics.ActorNumbers {
 	return out
 }
 
-// partsOK is readiness, for a scrape.
+// partsOK returns the readiness of all parts, for metrics.Sources.
 func (a *Agent) partsOK() map[string]bool {
 	parts := map[string]bool{}
 	for _, p := range a.readiness.Load().Parts {

@@ -8,14 +8,14 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 )
 
-// httpServers are the two listeners: open from the start, so that an address in use is found before anything touches VPP, and served when
-// there is somebody to answer.
+// httpServers are the two listeners. They open first, so that an address in use is found before the agent changes VPP, and serve once the actors
+// can answer.
 type httpServers struct {
 	*api.Server
 	served bool
 }
 
-// address is where the read-only server listens; "" = nowhere.
+// address is the address of the read-only server; "" = there is none.
 func (h *httpServers) address() string {
 	if h == nil || h.Addr() == nil {
 		return ""
@@ -23,8 +23,9 @@ func (h *httpServers) address() string {
 	return h.Addr().String()
 }
 
-// listen opens the listeners.
+// listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
 func (a *Agent) listen() error {
+	a.metrics.Serves(a.cfg.Families())
 	server := api.New(backend{a}, api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: page.Handler(),
@@ -39,12 +40,12 @@ func (a *Agent) listen() error {
 		}
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		return server.Serve(ended) // closes them
+		return server.Serve(ended) // closes the listeners
 	})
 	return nil
 }
 
-// serve begins to answer.
+// serve starts the HTTP servers.
 func (a *Agent) serve() error {
 	a.metrics.Watch(metrics.Sources{Actors: a.actorNumbers, Parts: a.partsOK, Services: a.counted.states})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,15 +12,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Names of the interfaces that a simulated node has besides those of its pods.
+// Names of the interfaces of a simulated node besides those of its pods.
 const (
 	UplinkInterface = "uplink0"
 	HostInterface   = "host0"
 	hostSubnet      = "172.30.0.1/24"
 )
 
-// simulatedCNI does for the simulated VPP what a CNI does for a real one: it connects the node's pods, the node itself and the network
-// outside. It watches the same source as the agent and rebuilds everything when VPP was started again.
+// simulatedCNI is the CNI of the simulated VPP: it connects the pods of the node, the node itself and the network outside. It follows the source
+// of the agent, and connects everything again after a restart of VPP.
 type simulatedCNI struct {
 	mu   sync.Mutex
 	vpp  *simulator.VPP
@@ -30,7 +30,7 @@ type simulatedCNI struct {
 
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
 
-// boot connects everything to a VPP that has just come up empty.
+// boot connects everything to a VPP that has just started empty.
 func (s *simulatedCNI) boot(vpp *simulator.VPP) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *simulatedCNI) boot(vpp *simulator.VPP) {
 	s.connect()
 }
 
-// changed takes what Kubernetes says of the node and its pods.
+// changed takes over the node and its pods.
 func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *simulatedCNI) changed(in *messages.NodeInput) {
 	s.connect()
 }
 
-// connect adds what is missing. Pods that went keep their interface until the next start of VPP: their address is not used by then.
+// connect adds missing interfaces. Those of deleted pods stay until the next start of VPP: no other pod gets the address so soon.
 func (s *simulatedCNI) connect() {
 	self := s.node.GetSelf()
 	if s.vpp == nil || self == nil {
@@ -73,7 +73,7 @@ func (s *simulatedCNI) connect() {
 	}
 }
 
-// uplink connects the node to its network: the uplink carries its address and the default route, the host interface its processes.
+// uplink adds the uplink, with the address of the node and the default route, and the host interface, for processes on the node.
 func (s *simulatedCNI) uplink(self *messages.Node) error {
 	address := netip.AddrFrom4([4]byte{192, 168, 16, 1})
 	for _, text := range self.GetAddresses() {
@@ -93,10 +93,10 @@ func (s *simulatedCNI) uplink(self *messages.Node) error {
 	return err
 }
 
-// podInterface names the interface of a pod.
+// podInterface is the name of the interface of a pod.
 func podInterface(pod *messages.Pod) string { return "tap-" + pod.GetNamespace() + "-" + pod.GetName() }
 
-// gateway is the last address of a /24, where the router of the simulated network is.
+// gateway is the last address of a /24, the router of the simulated network.
 func gateway(subnet netip.Prefix) netip.Addr {
 	a := subnet.Addr().As4()
 	a[3] = 254

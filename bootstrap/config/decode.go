@@ -14,15 +14,15 @@ import (
 	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// Document is a configuration together with the places its values came from, so that a later check can name them.
+// Document is a configuration with the origin of its values, which validation names in errors.
 type Document struct {
 	// Agent is the configuration itself.
 	Agent *Agent
 	// source names the file.
 	source string
-	// lines holds the line of every path that stood in the file, list elements included.
+	// lines holds the line of every path in the file, list elements included.
 	lines map[string]int
-	// flags holds the flag of every path that a flag has set.
+	// flags holds the flag that has set a path.
 	flags map[string]string
 }
 
@@ -31,8 +31,8 @@ func NewDocument() *Document {
 	return &Document{Agent: Defaults(), lines: map[string]int{}, flags: map[string]string{}}
 }
 
-// Decode reads one YAML or JSON document over the defaults; source names it in errors. It reports every field that does not exist, stands
-// twice or has a value of the wrong type (Errors). The values themselves are checked by Validate.
+// Decode reads one YAML or JSON document over the defaults; source names it in errors. It reports every field that is unknown, duplicate or has
+// a value of the wrong type (Errors). Validate checks the values.
 func Decode(data []byte, source string) (*Document, error) {
 	doc := NewDocument()
 	doc.source = source
@@ -44,13 +44,13 @@ func Decode(data []byte, source string) (*Document, error) {
 	return doc, d.errs.orNil()
 }
 
-// Load is Decode and Validate in one, with the errors of both.
+// Load decodes and validates, and returns the errors of both.
 func Load(data []byte, source string) (*Document, error) {
 	doc, err := Decode(data, source)
 	return doc, Join(err, doc.Validate())
 }
 
-// Join merges the problems of two steps into one Errors; a field that the first step could not read is not reported by the second again.
+// Join merges the problems of two steps into one Errors and leaves out those of the second step about fields that the first one reports.
 func Join(first, second error) error {
 	var a, b Errors
 	switch {
@@ -68,7 +68,7 @@ func Join(first, second error) error {
 	return append(slices.Clone(a), slices.DeleteFunc(slices.Clone(b), func(e *FieldError) bool { return seen[e.Path] })...).orNil()
 }
 
-// decoder walks a parsed YAML document along the Go type.
+// decoder walks a parsed YAML document and the Go type in parallel.
 type decoder struct {
 	doc  *Document
 	errs Errors
@@ -87,7 +87,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 	return root
 }
 
-// head checks apiVersion and kind, the only fields without which a document means nothing.
+// head checks apiVersion and kind, the only required fields.
 func (d *decoder) head() {
 	for _, want := range []struct{ path, value string }{{"apiVersion", APIVersion}, {"kind", Kind}} {
 		if d.doc.lines[want.path] == 0 {
@@ -96,7 +96,7 @@ func (d *decoder) head() {
 	}
 }
 
-// object fills a struct from a mapping.
+// object sets the fields of a struct from a mapping.
 func (d *decoder) object(n *yaml.Node, to reflect.Value, path string) {
 	if isNull(n) {
 		return
@@ -114,7 +114,7 @@ func (d *decoder) object(n *yaml.Node, to reflect.Value, path string) {
 		case !known:
 			d.fail(key.Line, at, "unknown field%s", suggestion(key.Value, names(to.Type())))
 		case seen[key.Value]:
-			d.fail(key.Line, at, "stands twice")
+			d.fail(key.Line, at, "is duplicate")
 		default:
 			seen[key.Value] = true
 			d.doc.lines[at] = key.Line
@@ -123,7 +123,7 @@ func (d *decoder) object(n *yaml.Node, to reflect.Value, path string) {
 	}
 }
 
-// value fills one field; null keeps the default.
+// value sets one field; null keeps the default.
 func (d *decoder) value(n *yaml.Node, to reflect.Value, path string) {
 	text, isText := to.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
@@ -145,7 +145,7 @@ func (d *decoder) value(n *yaml.Node, to reflect.Value, path string) {
 	}
 }
 
-// list fills a list of strings; it replaces what was there.
+// list replaces a list of strings.
 func (d *decoder) list(n *yaml.Node, to reflect.Value, path string) {
 	if n.Kind != yaml.SequenceNode {
 		d.fail(n.Line, path, "expected a list, found %s", DescribeYAML(n))
@@ -164,7 +164,7 @@ func (d *decoder) list(n *yaml.Node, to reflect.Value, path string) {
 	to.Set(out)
 }
 
-// scalar fills a string, a boolean or a number.
+// scalar sets a string, a boolean or a number.
 func (d *decoder) scalar(n *yaml.Node, to reflect.Value, path string) {
 	wrong := func(want string) { d.fail(n.Line, path, "expected %s, found %s", want, DescribeYAML(n)) }
 	switch to.Kind() {
@@ -201,7 +201,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// fieldByName finds the field of a struct by its name in files.
+// fieldByName finds the field of a struct by its json tag.
 func fieldByName(in reflect.Value, name string) (reflect.Value, bool) {
 	for i := range in.NumField() {
 		if in.Type().Field(i).Tag.Get("json") == name {
@@ -219,7 +219,7 @@ func names(t reflect.Type) []string {
 	return all
 }
 
-// suggestion offers the field that was probably meant: one that differs in case or in little else.
+// suggestion names a known field that differs in case or in at most two characters, as the end of an error; "" = there is none.
 func suggestion(got string, known []string) string {
 	for _, name := range known {
 		if strings.EqualFold(name, got) || distance(strings.ToLower(name), strings.ToLower(got)) <= 2 {
@@ -229,7 +229,7 @@ func suggestion(got string, known []string) string {
 	return ""
 }
 
-// distance is the Levenshtein distance of two words; long ones are never near.
+// distance is the Levenshtein distance of two words; words of more than 40 bytes count as entirely different.
 func distance(a, b string) int {
 	if len(a) > 40 || len(b) > 40 {
 		return len(a) + len(b)

@@ -64,7 +64,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"unknown field", head + "nope: 1\n", "f.yaml:3: nope: unknown field"},
 		{"unknown field that is nearly one", head + "vpp:\n  apiSoket: /x\n", `f.yaml:4: vpp.apiSoket: unknown field; did you mean "apiSocket"?`},
 		{"wrong case", head + "nodename: a\n", `f.yaml:3: nodename: unknown field; did you mean "nodeName"?`},
-		{"twice", head + "nodeName: a\nnodeName: b\n", "f.yaml:4: nodeName: stands twice"},
+		{"twice", head + "nodeName: a\nnodeName: b\n", "f.yaml:4: nodeName: is duplicate"},
 		{"number for a string", head + "nodeName: 12\n", `f.yaml:3: nodeName: expected a string, found "12" (int)`},
 		{"object for a string", head + "nodeName: {}\n", "f.yaml:3: nodeName: expected a string, found an object"},
 		{"word for a number", head + "vpp:\n  requestWindow: many\n", `f.yaml:4: vpp.requestWindow: expected a number, found "many" (str)`},

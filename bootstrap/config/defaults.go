@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Defaults returns a new configuration with every default filled in. It is valid but for the node's name and an etcd.
+// Defaults returns a new configuration with every default. Only the node name and the etcd endpoints are missing.
 func Defaults() *Agent {
 	return &Agent{
 		APIVersion: APIVersion,
@@ -23,7 +23,7 @@ func Defaults() *Agent {
 		},
 		NAT44: NAT44{
 			SessionLimitMax: 256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
-			Timeouts: Timeouts{ // VPP's own, but for UDP: DNS makes many sessions
+			Timeouts: Timeouts{ // VPP's defaults except UDP: DNS makes many sessions
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
 			},
 		},
@@ -37,12 +37,13 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: seconds(60), DriftCheckLeast: Duration(900 * time.Millisecond), RediscoverInterval: seconds(5), Backoff: seconds(1), Patience: seconds(30),
+			DriftCheckInterval: seconds(60), DriftCheckLeast: Duration(900 * time.Millisecond), RollCallInterval: seconds(30),
+			RediscoverInterval: seconds(5), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{HTTPAddress: "127.0.0.1:9990", HealthzBindAddress: "0.0.0.0:10256", ControlSocket: "/run/troupe/control.sock"},
 		Log: Log{Format: "json", Level: "info"},
 	}
 }
 
-// seconds keeps the table of defaults readable.
+// seconds makes a Duration of whole seconds.
 func seconds(n int) Duration { return Duration(time.Duration(n) * time.Second) }

@@ -8,7 +8,7 @@ type Duration time.Duration
 // Duration returns the duration as the standard library's type.
 func (d Duration) Duration() time.Duration { return time.Duration(d) }
 
-// String returns the shortest usual text: "1m0s" is written "1m".
+// String returns the text without trailing zero units: "1m" instead of "1m0s".
 func (d Duration) String() string {
 	text := time.Duration(d).String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -32,5 +32,5 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// seconds is the duration as VPP takes it; Validate bounds it.
+// seconds is the duration in the unit of VPP's API; Validate keeps it in range.
 func (d Duration) seconds() uint32 { return uint32(time.Duration(d) / time.Second) }

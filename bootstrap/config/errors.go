@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what every error of this package about the content of a configuration matches (errors.Is).
+// ErrInvalid matches every error of this package about the content of a configuration (errors.Is).
 var ErrInvalid = errors.New("invalid configuration")
 
 // FieldError is one problem of a configuration.
 type FieldError struct {
-	// Source names the file; "" where the value came from a flag or from code.
+	// Source is the file or the flag of the value; "" = a default.
 	Source string
 	// Line in the file, from 1; 0 = unknown.
 	Line int
 	// Path of the field, for example "etcd.endpoints[1]"; "" = the document as a whole.
 	Path string
-	// Message says what is wrong, and what would be right.
+	// Message says what is wrong and what is expected.
 	Message string
 }
 

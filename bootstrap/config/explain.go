@@ -21,7 +21,7 @@ type FieldDoc struct {
 	Path string `json:"path"`
 	// Type in words.
 	Type string `json:"type"`
-	// Default as it would be written in a file; "" for an object.
+	// Default as written in a file; "" for an object.
 	Default string `json:"default,omitempty"`
 	// Flag that overrides the field; "" = none.
 	Flag string `json:"flag,omitempty"`
@@ -30,12 +30,12 @@ type FieldDoc struct {
 	// Min and Max are the bounds of a number or duration.
 	Min string `json:"min,omitempty"`
 	Max string `json:"max,omitempty"`
-	// Doc is the text.
+	// Doc is the explanation.
 	Doc string `json:"doc"`
 }
 
-// Explain returns the documentation of the field at path with everything below it, in the order of the document; "" = all of it. A path
-// that does not exist gives an error that names the nearest.
+// Explain returns the documentation of the field at path and of the fields below it, in the order of the document; "" = of all fields. The error
+// for an unknown path suggests a similar one.
 func Explain(path string) ([]FieldDoc, error) {
 	comments, defaults := fieldComments(), Defaults()
 	var docs []FieldDoc
@@ -63,7 +63,7 @@ func Explain(path string) ([]FieldDoc, error) {
 	return docs, nil
 }
 
-// Marshal writes a configuration as a YAML document in the order of the struct; with comments every field is explained above its line.
+// Marshal writes a configuration as a YAML document in the order of the struct; with comments it writes the documentation above each field.
 func Marshal(a *Agent, comments bool) string {
 	var b strings.Builder
 	docs := fieldComments()
@@ -86,7 +86,7 @@ func Marshal(a *Agent, comments bool) string {
 	return b.String()
 }
 
-// inline is a value in YAML on one line. Strings are quoted where YAML could take them for something else.
+// inline is a value in YAML on one line. It quotes strings that YAML could read as another type.
 func inline(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -103,7 +103,7 @@ func inline(value any) string {
 	return string(text)
 }
 
-// ambiguous reports whether YAML would read a plain word as something else than a string.
+// ambiguous reports whether YAML could read an unquoted word as another type than a string.
 func ambiguous(v string) bool {
 	if strings.HasSuffix(v, ":") || strings.Trim(v, "0123456789+-.:_abcdefABCDEFoOxX") == "" {
 		return true
@@ -115,7 +115,7 @@ func ambiguous(v string) bool {
 var fieldComments = sync.OnceValue(func() map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "types.go", typesSource, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		panic("config: " + err.Error()) // it was compiled
+		panic("config: " + err.Error()) // the compiler has parsed the same file
 	}
 	docs := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -135,7 +135,7 @@ var fieldComments = sync.OnceValue(func() map[string]string {
 	return docs
 })
 
-// Wrap breaks a paragraph into lines of at most width characters where words allow it.
+// Wrap breaks a paragraph at spaces into lines of at most width characters; a longer word gets a line of its own.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""

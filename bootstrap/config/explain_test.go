@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 	if got := strings.Join(paths, " "); got != want {
 		t.Errorf("explained %s, want %s", got, want)
 	}
-	if d := docs[1]; d.Default != "1m" || d.Type != "duration" || d.Min != "1s" || d.Doc != "Of UDP sessions." {
+	if d := docs[1]; d.Default != "1m" || d.Type != "duration" || d.Min != "1s" || d.Doc != "Idle timeout of UDP sessions." {
 		t.Errorf("nat44.timeouts.udp = %+v", d)
 	}
 

@@ -11,14 +11,14 @@ import (
 // Flags are the flags of a command that override fields of a configuration.
 type Flags struct {
 	cmd *cobra.Command
-	// values receives what is given on the command line; only fields whose flag was given are taken from it.
+	// values receives the values of all flags; Load copies only those of flags on the command line.
 	values *Agent
 	fields []field
 	file   string
 }
 
-// AddFlags gives a command --config and one flag for every field that has a flag tag; only names, if any are given, restricts them.
-// Help texts are the first sentence of the field's documentation, so they never differ from it.
+// AddFlags adds --config and one flag for every field that has a flag tag, or for those in only if it is not empty. The help text is the first
+// sentence of the field's documentation.
 func AddFlags(cmd *cobra.Command, only ...string) *Flags {
 	f := &Flags{cmd: cmd, values: Defaults()}
 	wanted := map[string]bool{}
@@ -53,8 +53,8 @@ func (f *Flags) bind(one field, name, usage string) {
 	}
 }
 
-// Load returns the configuration of a command line: defaults, then the file of --config, then the flags that were given. Problems of the
-// file's form are returned as Errors; the values are not checked yet.
+// Load returns the configuration of a command line: defaults, then the file of --config, then the flags. It returns syntax problems of the file as
+// Errors; it does not validate the values.
 func (f *Flags) Load() (*Document, error) {
 	doc, err := NewDocument(), error(nil)
 	if f.file != "" {
@@ -74,7 +74,7 @@ func (f *Flags) Load() (*Document, error) {
 	return doc, err
 }
 
-// LoadForStart is Load followed by the check of an agent that is about to start.
+// LoadForStart is Load followed by ValidateForStart.
 func (f *Flags) LoadForStart() (*Agent, error) {
 	doc, err := f.Load()
 	if doc == nil {
@@ -86,7 +86,7 @@ func (f *Flags) LoadForStart() (*Agent, error) {
 	return doc.Agent, nil
 }
 
-// usage is the first sentence of a documentation without its full stop, and the allowed values where it does not name them.
+// usage is the first sentence of a documentation without its full stop, with the allowed values unless the sentence names them.
 func usage(doc, enum string) string {
 	text, _, _ := strings.Cut(doc, ". ")
 	text = strings.TrimSuffix(text, ".")

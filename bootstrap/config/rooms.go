@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// Serving returns the settings of the service semantics. It fails only where Validate does.
+// Serving returns the settings of service handling. It fails only where Validate does.
 func (s Services) Serving() (service.Config, error) {
 	addresses, err := service.ParseNodePortAddresses(s.NodePortAddresses)
 	if err != nil {
@@ -26,8 +26,8 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
-// Renderer returns the settings of the nat44 renderer on the node of this name, whose neighbour refuses by routes what has no row. TwiceNAT
-// is the invalid address where loopbackIP is empty. It fails only where Validate does.
+// Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer beside it rejects traffic that has no row.
+// TwiceNAT is the invalid address where loopbackIP is empty. It fails only where Validate does.
 func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	cfg := nat44.Config{
 		Node: node, Pads: true, Unreachable: true, SessionLimit: uint32(n.SessionLimit), //nolint:gosec // Validate bounds it.
@@ -59,7 +59,19 @@ func (s SNAT) Settings() (external.SNAT, error) {
 	return out, nil
 }
 
-// Housekeeping returns the settings of the housekeeping of sessions.
+// Families returns the address families, "IPv4" and "IPv6", whose services each renderer renders.
+func (a *Agent) Families() map[string][]string {
+	switch a.Renderer {
+	case RendererCNAT:
+		return map[string][]string{RendererCNAT: {"IPv4", "IPv6"}}
+	case RendererDual:
+		return map[string][]string{RendererNAT44: {"IPv4"}, RendererCNAT: {"IPv6"}}
+	default:
+		return map[string][]string{RendererNAT44: {"IPv4"}}
+	}
+}
+
+// Housekeeping returns the settings of the session check.
 func (n NAT44) Housekeeping() sessions.Config {
 	return sessions.Config{
 		Min: uint32(n.SessionLimit), Max: uint32(n.SessionLimitMax), //nolint:gosec // Validate bounds them.

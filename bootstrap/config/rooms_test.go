@@ -62,3 +62,14 @@ func TestRenderer(t *testing.T) {
 		t.Errorf("%v, configuration (-want +got):\n%s", err, diff)
 	}
 }
+
+// TestFamilies: each family is that of one renderer.
+func TestFamilies(t *testing.T) {
+	for renderer, want := range map[string]map[string][]string{
+		RendererNAT44: {"nat44": {"IPv4"}}, RendererCNAT: {"cnat": {"IPv4", "IPv6"}}, RendererDual: {"nat44": {"IPv4"}, "cnat": {"IPv6"}},
+	} {
+		if diff := cmp.Diff(want, (&Agent{Renderer: renderer}).Families()); diff != "" {
+			t.Errorf("%s: %s", renderer, diff)
+		}
+	}
+}

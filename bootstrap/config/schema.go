@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// field is one leaf or section of the configuration: where it stands and what its tags say.
+// field is one leaf or section of the configuration with its path and its tags.
 type field struct {
 	// path is the dotted path in a file, for example "vpp.apiSocket".
 	path string
 	// name is the last part of path.
 	name string
-	// owner is the Go struct that has the field; with goName it finds the comment.
+	// owner is the name of the Go struct of the field, goName that of the field in it; together they find the comment.
 	owner  string
 	goName string
 	tag    reflect.StructTag
-	// index finds the value in an Agent (reflect.Value.FieldByIndex).
+	// index is the index of the value in an Agent, for reflect.Value.FieldByIndex.
 	index []int
 	typ   reflect.Type
 }
@@ -48,7 +48,7 @@ func appendFields(to []field, t reflect.Type, prefix string, index []int) []fiel
 	return to
 }
 
-// typeName is the name of the field's type for a reader of the documentation.
+// typeName is the name of the field's type in the documentation.
 func (f field) typeName() string {
 	switch {
 	case f.section():

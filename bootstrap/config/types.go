@@ -1,34 +1,33 @@
 package config
 
-// APIVersion and Kind are what the head of a configuration file must say.
+// APIVersion and Kind are the values that a configuration file must have in these fields.
 const (
 	APIVersion = "troupe.dev/v1alpha1"
 	Kind       = "AgentConfiguration"
 )
 
-// Agent is the configuration of the agent of one node. It holds no secrets, only the paths of files that do, so the same document may lie
-// in a ConfigMap for all nodes.
+// Agent is the configuration of the agent of one node. It holds no secrets, only paths of files with secrets, so that one ConfigMap may serve all
+// nodes.
 type Agent struct {
 	// Always troupe.dev/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Always AgentConfiguration.
 	Kind string `json:"kind"`
-	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not start without it; a file that many nodes
-	// share leaves it empty and each node passes --node-name.
+	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not start without it; where nodes
+	// share a file, each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
-	// Which dataplane renders IPv4 and IPv6: nat44 (IPv4 only), cnat (both) or dual (nat44 for IPv4, cnat for IPv6). This version has nat44
+	// Renderer of services in VPP: nat44 (IPv4 only), cnat (both families) or dual (nat44 for IPv4, cnat for IPv6). This version has nat44
 	// only and refuses the others.
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
-	// Take our rows, access lists, routes, interface roles and the hairpin address out of VPP when the agent is told to stop. By default VPP goes
-	// on forwarding, and the next start finds everything in place.
+	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from VPP when the agent stops. By default VPP keeps
+	// forwarding, and the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
-	// Directory for what must outlive this process: the local mirror with the node ID (mirror/), external configuration (external/), interfaces
-	// that were told to be of pods (pods.json), and the data of an embedded etcd. Empty: none of it is kept, but for an embedded etcd in
-	// etcd.dataDir.
+	// Directory for state that outlives the process: the local mirror with the node ID (mirror/), external configuration (external/), interfaces
+	// assigned to pods (pods.json), and the data of an embedded etcd. Empty: the agent keeps none of it; an embedded etcd uses etcd.dataDir.
 	DataDir string `json:"dataDir" flag:"data-dir"`
-	// Where the desired state comes from.
+	// Source of the desired state.
 	Kubernetes Kubernetes `json:"kubernetes"`
-	// What is served, as far as the cluster does not say it itself.
+	// Settings of service handling that Kubernetes objects do not contain.
 	Services Services `json:"services"`
 	// The connection to VPP.
 	VPP VPP `json:"vpp"`
@@ -36,39 +35,39 @@ type Agent struct {
 	NAT44 NAT44 `json:"nat44"`
 	// Configuration of NAT from outside of Kubernetes: see docs/external.md.
 	External External `json:"external"`
-	// What pods send out of the cluster: see docs/external.md.
+	// Source NAT for traffic of pods that leaves the cluster: see docs/external.md.
 	SNAT SNAT `json:"snat"`
-	// Where the nodes agree on node IDs and VPP addresses.
+	// The store in which the nodes share node IDs and VPP addresses.
 	Etcd Etcd `json:"etcd"`
-	// The local mirror: what the agent starts with when neither the API server nor etcd answers. It needs dataDir.
+	// The local mirror: the desired state that the agent starts with while neither the API server nor etcd answers. It needs dataDir.
 	Mirror Mirror `json:"mirror"`
 	// Intervals of checks and repairs: see docs/architecture.md.
 	Healing Healing `json:"healing"`
-	// The HTTP server.
+	// The HTTP servers and the control socket.
 	API API `json:"api"`
 	// The log.
 	Log Log `json:"log"`
 }
 
-// Kubernetes says where Services, EndpointSlices, Nodes and Pods are read.
+// Kubernetes configures the source of Services, EndpointSlices, Nodes and Pods.
 type Kubernetes struct {
 	// "kubernetes" reads the API server; "files:DIR" reads every *.yaml and *.json in DIR and watches it.
 	Source string `json:"source" flag:"kube-source"`
-	// Path of a kubeconfig. Empty: the service account of the pod. The address in it must not be a ClusterIP: this agent is what makes
-	// ClusterIPs work.
+	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a ClusterIP, because ClusterIPs work only
+	// once this agent runs.
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
-	// How many requests may exceed qps at once.
+	// Number of requests that may exceed qps in a burst.
 	Burst int `json:"burst" min:"1" max:"10000"`
 }
 
-// Services adds to the Kubernetes objects what kube-proxy takes from its configuration as well.
+// Services holds the settings that kube-proxy has in its configuration, too.
 type Services struct {
-	// Networks of all pods of the cluster. A client whose address is inside is taken for a pod; without them ClusterIP traffic is never
-	// masqueraded and no pod gets the short cut past externalTrafficPolicy Local.
+	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
+	// traffic, and externalTrafficPolicy Local applies to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
-	// Networks of the ClusterIPs. Packets to an address of them that belongs to no service are refused instead of routed away.
+	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
 	// networks, or "all" alone; an empty list means all.
@@ -77,76 +76,79 @@ type Services struct {
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
 }
 
-// VPP says how the dataplane is reached.
+// VPP configures the connection to the dataplane.
 type VPP struct {
-	// "socket" talks to VPP through its sockets; "simulated" starts a simulated VPP inside the agent, for trying and testing.
+	// "socket" talks to VPP through its sockets; "simulated" runs a simulated VPP inside the agent, for evaluation and tests.
 	Mode string `json:"mode" flag:"vpp" enum:"socket,simulated"`
 	// Binary API socket of VPP (socksvr in its startup.conf).
 	APISocket string `json:"apiSocket" flag:"vpp-api-socket"`
-	// Statistics socket of VPP (statseg in its startup.conf). Empty, or nobody there: the number of NAT sessions is asked for by the API, which stops
-	// the workers for a moment.
+	// Statistics socket of VPP (statseg in its startup.conf). Empty or unreachable: the agent reads the number of NAT sessions through the
+	// binary API, which stops the workers briefly.
 	StatsSocket string `json:"statsSocket" flag:"vpp-stats-socket"`
-	// How many requests may be under way at once. 1 makes a cold start about twenty times slower.
+	// Largest number of requests in flight. 1 makes a cold start about twenty times slower.
 	RequestWindow int `json:"requestWindow" min:"1" max:"4096"`
-	// How long VPP may take for an answer before the connection counts as lost and all requests under way as unknown.
+	// Time after which the agent treats the connection as lost because VPP has not answered a request. The outcome of requests in flight is
+	// unknown then.
 	ReplyTimeout Duration `json:"replyTimeout" min:"100ms" max:"5m"`
 }
 
 // NAT44 are the settings of VPP's NAT44-ED plugin, which the agent owns on its node.
 type NAT44 struct {
-	// IPv4 address that replaces the source of a packet whose client is its own backend (hairpin), and of clients that must be masqueraded.
-	// It must not belong to anything else. Empty: the last address of the node's pod CIDR.
+	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin), and of clients that must be masqueraded.
+	// It must not be in use elsewhere. Empty: the last address of the node's pod CIDR.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
-	// Number of sessions of each worker that the plugin is enabled with; where it is enabled with fewer, its limit is raised. 0 leaves VPP's value.
+	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
+	// keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`
-	// Highest value to which the limit of sessions is raised when living sessions need it, before connections are refused; it is never lowered.
-	// A session takes about 350 bytes of VPP's main heap. 0, or less than sessionLimit: it is never raised above sessionLimit.
+	// Highest value to which the agent raises the limit of sessions before active sessions reach it; it never lowers the limit. A session
+	// takes about 350 bytes of VPP's main heap. 0, or less than sessionLimit: the agent does not raise the limit above sessionLimit.
 	SessionLimitMax int `json:"sessionLimitMax" min:"0" max:"67108864"`
-	// How often the agent looks how full the table of sessions is; expired sessions are freed from 80 percent on.
+	// Interval at which the agent checks how full the session table is; from 80 percent on it frees expired sessions.
 	SessionCheckInterval Duration `json:"sessionCheckInterval" min:"1s" max:"10m"`
-	// Idle time after which VPP may reuse a session, by protocol.
+	// Idle timeout after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
 }
 
-// Timeouts are the idle times of NAT44 sessions. VPP counts in seconds.
+// Timeouts are the idle timeouts of NAT44 sessions, in whole seconds.
 type Timeouts struct {
-	// Of UDP sessions.
+	// Idle timeout of UDP sessions.
 	UDP Duration `json:"udp" min:"1s" max:"24h"`
-	// Of established TCP connections.
+	// Idle timeout of established TCP connections.
 	TCPEstablished Duration `json:"tcpEstablished" min:"1s" max:"168h"`
-	// Of TCP connections that are opening or closing.
+	// Idle timeout of TCP connections that are opening or closing.
 	TCPTransitory Duration `json:"tcpTransitory" min:"1s" max:"24h"`
-	// Of ICMP sessions.
+	// Idle timeout of ICMP sessions.
 	ICMP Duration `json:"icmp" min:"1s" max:"24h"`
 }
 
-// External says where external configuration is, besides keys in etcd and the control socket.
+// External configures the file of external configuration; keys in etcd and the control socket are further sources.
 type External struct {
-	// Path of a document of kind ExternalConfiguration, YAML or JSON. It is watched; it need not be there. Empty: none.
+	// Path of a document of kind ExternalConfiguration, YAML or JSON. The agent watches it; the file may be absent. Empty: none.
 	File string `json:"file" flag:"external-file"`
 }
 
-// SNAT is dynamic source NAT for what pods send out of the cluster. Where packets between pods of different nodes leave through the same interface
-// without an overlay it is refused, with a warning.
+// SNAT is dynamic source NAT for traffic of pods that leaves the cluster. The agent refuses it, with a warning, where packets between pods of
+// different nodes leave through the same interface without an overlay.
 type SNAT struct {
 	// Replace the addresses of pods by one of the node where their packets leave the cluster.
 	Enabled bool `json:"enabled" flag:"snat"`
 	// Name of the interface in VPP through which pods leave. Empty: the uplink, which has the default route.
 	Interface string `json:"interface"`
-	// IPv4 address of the interface that pods leave with. Empty: its first one. Pods cannot reach node ports at its other addresses.
+	// IPv4 address of the interface that replaces the address of pods. Empty: its first one. Pods cannot reach node ports at its other
+	// addresses.
 	Address string `json:"address" check:"ipv4"`
-	// Ports at which the nodes tunnel to each other; NAT leaves them alone at the addresses of the interface.
+	// Ports of the overlay between nodes, which NAT does not translate at the addresses of the interface.
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
-// Etcd says where the nodes of the cluster agree.
+// Etcd configures the store of node IDs and VPP addresses.
 type Etcd struct {
-	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for trying; "none" leaves this
-	// node alone, without a node ID and unknown to its peers.
+	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for evaluation; "none" gives
+	// this node no node ID, and its peers do not learn its addresses.
 	Mode string `json:"mode" flag:"etcd" enum:"external,embedded,none"`
 	// URLs of the etcd members, for example https://10.0.0.1:2379.
 	Endpoints []string `json:"endpoints" flag:"etcd-endpoints" check:"url"`
-	// Path of the certificate authority that signed the members' certificates (PEM). Empty: the system's.
+	// Path of the certificate authority that signed the members' certificates (PEM). Empty: the certificate authorities of the system.
 	CA string `json:"ca" flag:"etcd-ca"`
 	// Path of this agent's certificate (PEM). Needs key.
 	Cert string `json:"cert" flag:"etcd-cert"`
@@ -156,54 +158,57 @@ type Etcd struct {
 	DataDir string `json:"dataDir"`
 	// Prefix of all keys. Clusters that share one etcd need different ones.
 	Prefix string `json:"prefix"`
-	// How long after a node left Kubernetes its ID stays taken.
+	// Time for which the ID of a node stays reserved after the node has left Kubernetes.
 	GracePeriod Duration `json:"gracePeriod" min:"0s" max:"720h"`
 }
 
-// Mirror says when the local mirror is used, and when it forgets.
+// Mirror configures when the agent uses the local mirror, and when it empties it.
 type Mirror struct {
-	// How long the source may take for its first complete list before the mirror stands in for it. A source that says that it cannot read
-	// anything is not waited for.
+	// Time that the source has for its first complete list before the agent uses the mirror instead. The agent does not wait for a source that
+	// reports an error.
 	Grace Duration `json:"grace" min:"100ms" max:"10m"`
-	// How long a healthy source must have no service at all before the mirror forgets those it has: a source that lost its data looks the
-	// same.
+	// Time for which a healthy source must report no service at all before the mirror drops its services: a source that has lost its data looks
+	// the same.
 	ConfirmEmpty Duration `json:"confirmEmpty" min:"1s" max:"168h"`
 }
 
-// Healing are the intervals at which the agent looks after itself.
+// Healing configures checks and repairs.
 type Healing struct {
-	// At the latest after so long VPP is compared with what it should hold. It is sooner when reading VPP is quick: a thousandth of the time is spent on
-	// it, which is about 1 s between two comparisons with a hundred rows and 30 s with ten thousand.
+	// Longest time between two drift checks, which read VPP and compare it with the desired state. They run more often where reading VPP is
+	// quick: they take a thousandth of the time, which is about 1 s between two drift checks with a hundred rows and 30 s with ten thousand.
 	DriftCheckInterval Duration `json:"driftCheckInterval" min:"1s" max:"24h"`
-	// At the soonest after so long. With the value of driftCheckInterval VPP is compared at fixed intervals.
+	// Shortest time between two drift checks. With the value of driftCheckInterval they run at fixed intervals.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
-	// Longest time between two looks at VPP's interfaces; events make it look earlier.
+	// The registry repeats at this interval what every actor should know; it repairs whatever else may be wrong inside the process. Independent of
+	// the drift check.
+	RollCallInterval Duration `json:"rollCallInterval" min:"1s" max:"24h"`
+	// Longest time between two reads of VPP's interfaces; the agent reads them at once after an event.
 	RediscoverInterval Duration `json:"rediscoverInterval" min:"100ms" max:"1h"`
-	// First delay after something that failed; it doubles up to 30 s.
+	// First back-off of retries; it doubles up to 30 s.
 	Backoff Duration `json:"backoff" min:"10ms" max:"30s"`
-	// How long a part may be wrong before more is done about it, and then how long each remedy has to help: VPP is read and compared, everything
-	// is worked out anew, actors are restarted, the process ends.
+	// Time for which a component may be unhealthy before escalation begins, and the time that each escalation step has to help: drift check,
+	// resync, restart of actors, exit of the process.
 	Patience Duration `json:"patience" min:"5s" max:"1h"`
 }
 
-// API says where the agent answers.
+// API configures the servers of the agent.
 type API struct {
 	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep it on loopback unless the network is
 	// trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
-	// Address on which load balancers and the kubelet ask for the health of this node, in the words of kube-proxy: /healthz and /livez. If it is
-	// taken, the agent says so and tries again until it is free. Empty: none.
+	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
+	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
-	// Path of the unix socket (mode 0600) that also takes calls which change something. Empty: none.
+	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
-	// Allow faults of single actors, and drills, through the control socket: see docs/chaos.md. Without it nothing of that can happen.
+	// Allow chaos faults and drills through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }
 
-// Log says how the agent writes its log to standard error.
+// Log configures the log, which the agent writes to standard error.
 type Log struct {
-	// json or text.
+	// Format of a log line: json or text.
 	Format string `json:"format" flag:"log-format" enum:"json,text"`
-	// Least severity that is written: debug, info, warn or error.
+	// Lowest severity that the agent logs: debug, info, warn or error.
 	Level string `json:"level" flag:"log-level" enum:"debug,info,warn,error"`
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Values of the fields that choose between ways to work.
+// Values of fields with a list of allowed values.
 const (
 	RendererNAT44     = "nat44"
 	RendererCNAT      = "cnat"
@@ -36,10 +36,10 @@ func (k Kubernetes) FilesDir() (dir string, ok bool) {
 	return strings.CutPrefix(k.Source, SourceFilesPrefix)
 }
 
-// EtcdDataDir is where an embedded etcd keeps its data.
+// EtcdDataDir is the directory of an embedded etcd.
 func (a *Agent) EtcdDataDir() string { return cmp.Or(a.DataDir, a.Etcd.DataDir) }
 
-// MirrorDir is where the local mirror is kept, "" = there is none.
+// MirrorDir is the directory of the local mirror, "" = there is none.
 func (a *Agent) MirrorDir() string {
 	if a.DataDir == "" {
 		return ""
@@ -47,8 +47,8 @@ func (a *Agent) MirrorDir() string {
 	return filepath.Join(a.DataDir, "mirror")
 }
 
-// Validate checks the values and how they fit together. It reports every problem at once (Errors), with the line or the flag it came from.
-// It does not ask for a node name: see ValidateForStart.
+// Validate checks every value, and values that depend on each other. It reports all problems at once (Errors), each with the line or the flag of
+// the value. It does not require a node name: see ValidateForStart.
 func (doc *Document) Validate() error {
 	v := &validator{doc: doc}
 	for _, f := range schema() {
@@ -58,7 +58,7 @@ func (doc *Document) Validate() error {
 	return v.errs.orNil()
 }
 
-// ValidateForStart is Validate for an agent that is about to start: what a shared file may leave open must be there as well.
+// ValidateForStart is Validate for an agent that is about to start: it also requires the fields that a file shared by nodes may leave empty.
 func (doc *Document) ValidateForStart() error {
 	v := &validator{doc: doc}
 	if doc.Agent.NodeName == "" {
@@ -75,7 +75,7 @@ type validator struct {
 	errs Errors
 }
 
-// fail records a problem at the place its value came from: a flag, a line, or nowhere.
+// fail records a problem with the flag or the line of the value, if it has one.
 func (v *validator) fail(path, format string, args ...any) {
 	e := &FieldError{Path: path, Message: fmt.Sprintf(format, args...)}
 	list, _, _ := strings.Cut(path, "[")
@@ -164,7 +164,7 @@ func (v *validator) text(path, check, got string) {
 	}
 }
 
-// nodePortAddresses follows kube-proxy: "primary" stands alone; "all" is ours and stands alone as well.
+// nodePortAddresses follows kube-proxy: "primary" must be the only entry. "all" is an addition of Troupe with the same rule.
 func (v *validator) nodePortAddresses(path string, got []string) {
 	for i, item := range got {
 		at := path + "[" + strconv.Itoa(i) + "]"
@@ -172,12 +172,12 @@ func (v *validator) nodePortAddresses(path string, got []string) {
 		case item != "primary" && item != "all":
 			v.text(at, "cidr", item)
 		case len(got) > 1:
-			v.fail(at, "%q must stand alone", item)
+			v.fail(at, "%q must be the only entry", item)
 		}
 	}
 }
 
-// together checks fields that need each other.
+// together checks fields that depend on each other.
 func (v *validator) together(a *Agent) {
 	dir, files := a.Kubernetes.FilesDir()
 	switch {
@@ -212,7 +212,7 @@ func (v *validator) together(a *Agent) {
 	}
 }
 
-// snat checks what belongs to dynamic SNAT.
+// snat checks the fields of dynamic SNAT.
 func (v *validator) snat(a *Agent) {
 	if a.SNAT.Address != "" && a.SNAT.Address == a.NAT44.LoopbackIP {
 		v.fail("snat.address", "%s is nat44.loopbackIP", a.SNAT.Address)
@@ -237,7 +237,7 @@ func isIPOrName(host string) bool {
 	return err == nil
 }
 
-// mustDuration reads a tag; a tag that is wrong is found by the first test.
+// mustDuration parses a tag. It panics on an invalid tag, which every test of the package finds.
 func mustDuration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	yaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// maxSize bounds a file; a real one has 3 KB.
+// maxSize limits a file, in bytes; a full configuration has 10 KB.
 const maxSize = 1 << 20
 
-// ParseYAML returns the root of the only document in data, YAML or JSON. source names the file in the error, kind is what was expected where there
-// is nothing.
+// ParseYAML returns the root of the only document in data, YAML or JSON. The error names source, and kind if data is empty.
 func ParseYAML(data []byte, source, kind string) (*yaml.Node, *FieldError) {
 	fail := func(line int, format string, args ...any) (*yaml.Node, *FieldError) {
 		return nil, &FieldError{Source: source, Line: line, Message: fmt.Sprintf(format, args...)}
@@ -44,7 +43,7 @@ func ParseYAML(data []byte, source, kind string) (*yaml.Node, *FieldError) {
 	return root.Content[0], nil
 }
 
-// syntax takes an error of the YAML parser apart, whose text is "yaml: line N: what"; 0 = it names no line.
+// syntax splits an error of the YAML parser, "yaml: line N: what"; line 0 = the error has none.
 func syntax(err error) (line int, text string) {
 	text = strings.TrimPrefix(err.Error(), "yaml: ")
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
@@ -57,7 +56,7 @@ func syntax(err error) (line int, text string) {
 	return 0, text
 }
 
-// DescribeYAML names what stands in a file for an error message.
+// DescribeYAML describes a node of a file for an error message.
 func DescribeYAML(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

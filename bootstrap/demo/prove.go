@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -83,11 +82,14 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 			key = s.GetKey()
 		}
 	}
-	out := []fault{{"renderer nat44 killed", actors.PathRenderer("nat44")}, {"registry killed", actors.PathRegistry}}
+	var out []fault
 	if key != "" {
-		out = slices.Insert(out, 0, fault{"service actor " + key + " killed", actors.PathService(key)})
+		out = append(out, fault{"service actor " + key + " killed", actors.PathService(key)})
 	}
-	return out
+	for _, renderer := range actors.Renderers() {
+		out = append(out, fault{"renderer " + renderer + " killed", actors.PathRenderer(renderer)})
+	}
+	return append(out, fault{"registry killed", actors.PathRegistry})
 }
 
 // settle waits until the agent says that VPP holds what it should and every service of it agrees, twice in a row: the word of an actor that

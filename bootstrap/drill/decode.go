@@ -74,7 +74,7 @@ func (d *decoder) object(n *yaml.Node, path string, fields map[string]set) {
 		case !known:
 			d.fail(key.Line, at, "unknown field")
 		case d.lines[at] != 0:
-			d.fail(key.Line, at, "stands twice")
+			d.fail(key.Line, at, "is duplicate")
 		default:
 			d.lines[at] = key.Line
 			read(value, at)
@@ -103,11 +103,22 @@ func (d *decoder) planFields(p *live.Plan) map[string]set {
 }
 
 func (d *decoder) stepFields(s *live.Step) map[string]set {
-	return map[string]set{
-		"fault": d.text((*string)(&s.Fault.Kind)), "actor": d.text(&s.Actor), "of": d.text(&s.Of), "phase": d.text(&s.Phase),
-		"message": d.text(&s.Message), "rate": d.share(&s.Rate), "times": d.number(&s.Times), "by": d.duration(&s.By),
-		"for": d.duration(&s.For), "weight": d.number(&s.Weight), "at": d.duration(&s.At),
+	fields := map[string]set{
+		"fault": d.text((*string)(&s.Fault.Kind)), "actor": d.text(&s.Actor), "of": d.text(&s.Of), "weight": d.number(&s.Weight), "at": d.duration(&s.At),
 	}
+	for _, p := range live.Parameters() {
+		switch to := p.Field(&s.Fault).(type) {
+		case *string:
+			fields[p.Name] = d.text(to)
+		case *int:
+			fields[p.Name] = d.number(to)
+		case *float64:
+			fields[p.Name] = d.share(to)
+		case *live.Duration:
+			fields[p.Name] = d.duration(to)
+		}
+	}
+	return fields
 }
 
 // scalar reads a scalar of one of these YAML types.

@@ -58,7 +58,7 @@ func TestErrors(t *testing.T) {
 		"second document":          {head + faults + "---\n{}\n", "f.yaml:5: has a second document: only one is expected"},
 		"unknown field":            {head + "evry: 1s\n" + faults, "f.yaml:3: evry: unknown field"},
 		"unknown in a step":        {head + "faults:\n- fault: kill\n  off: service\n", "f.yaml:5: faults[0].off: unknown field"},
-		"twice":                    {head + "for: 1s\nfor: 2s\n" + faults, "f.yaml:4: for: stands twice"},
+		"twice":                    {head + "for: 1s\nfor: 2s\n" + faults, "f.yaml:4: for: is duplicate"},
 		"no unit":                  {head + "for: 30\n" + faults, `f.yaml:3: for: expected a duration with its unit, for example 30s, found "30" (int)`},
 		"no duration":              {head + "for: soon\n" + faults, `f.yaml:3: for: expected a duration with its unit, for example 30s, found "soon" (str)`},
 		"zero":                     {head + "every: 0s\n" + faults, `f.yaml:3: every: expected a duration with its unit, for example 30s, found "0s" (str)`},

@@ -22,29 +22,30 @@ type Metrics struct {
 	drift       *prometheus.CounterVec
 	inputErrors prometheus.Gauge
 	watched     *watched
+	families    map[string][]string
 	clock       func() time.Time
 }
 
-// New returns a new set with a registry of its own.
+// New returns a new set with a registry of its own. Serves must be called before the first sync.
 func New() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), sessions: newNATSessions(), watched: &watched{}, clock: time.Now,
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
-			Help: "Operations on VPP by renderer and outcome; unknown = no answer came, VPP is read again.",
+			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, the renderer reads VPP again.",
 		}, []string{"renderer", "outcome"}),
 		healing: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_healing_total",
-			Help: "What was done about what is wrong, by part and rung of the ladder: key = one object tried again, object = VPP read for one object, " +
-				"downstream = VPP read and compared, full = everything worked out anew, subtree = actors restarted, exit = process ended.",
+			Help: "Repairs by part and escalation step: key = one object retried, object = VPP read for one object, " +
+				"downstream = VPP read and compared, full = desired state computed again, subtree = actors restarted, exit = process ended.",
 		}, []string{"part", "rung"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_drift_total",
-			Help: "Things that VPP did not hold as a renderer knew: somebody else has been there. They are repaired.",
+			Help: "Entries in VPP that were modified outside troupe and repaired.",
 		}, []string{"renderer"}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",
-			Help: "Parts of the present Kubernetes objects that cannot be used.",
+			Help: "Invalid parts of the present Kubernetes objects.",
 		}),
 	}
 	m.registry.MustRegister(
@@ -62,42 +63,45 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Watch has the state of the agent read at every scrape; it replaces what was watched before.
+// Watch sets the functions that every scrape calls; it replaces earlier ones.
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 
-// family is the address family that a renderer serves, as kube-proxy writes it.
-func family(renderer string) string {
-	if renderer == "cnat" {
-		return familyIPv6
+// Serves sets the address families whose services each renderer renders. kube-proxy has one sync loop per family: the passes of these renderers
+// are counted as its syncs, those of any other renderer are not. It must be called before the first observation.
+func (m *Metrics) Serves(families map[string][]string) {
+	m.families = families
+	for _, served := range families {
+		for _, family := range served {
+			m.proxy.expect(family)
+		}
 	}
-	return familyIPv4
 }
 
-// Synced counts that a renderer brought changes into VPP: how long it took, and whether everything was read and compared or only what
-// changed was written. kube-proxy has one such pass for each family; the routes that refuse what has no row are no second one, only their
-// operations count.
+// Synced observes the duration of a pass of a renderer: a full one reads VPP and compares it with the desired state, a partial one writes only
+// what changed.
 func (m *Metrics) Synced(renderer string, took time.Duration, full bool) {
-	if renderer == "routes" {
-		return
-	}
-	f := family(renderer)
-	m.proxy.sync.WithLabelValues(f).Observe(took.Seconds())
+	kind := m.proxy.partial
 	if full {
-		m.proxy.full.WithLabelValues(f).Observe(took.Seconds())
-	} else {
-		m.proxy.partial.WithLabelValues(f).Observe(took.Seconds())
+		kind = m.proxy.full
 	}
-	m.proxy.lastSync.WithLabelValues(f).Set(seconds(m.clock()))
+	for _, family := range m.families[renderer] {
+		m.proxy.sync.WithLabelValues(family).Observe(took.Seconds())
+		kind.WithLabelValues(family).Observe(took.Seconds())
+		m.proxy.lastSync.WithLabelValues(family).Set(seconds(m.clock()))
+	}
 }
 
-// Queued notes that a change began to wait for a renderer.
+// Queued sets the time at which a change was queued for a renderer.
 func (m *Metrics) Queued(renderer string) {
-	m.proxy.lastQueued.WithLabelValues(family(renderer)).Set(seconds(m.clock()))
+	for _, family := range m.families[renderer] {
+		m.proxy.lastQueued.WithLabelValues(family).Set(seconds(m.clock()))
+	}
 }
 
-// Programmed counts an endpoint change that reached VPP, with the time since Kubernetes stamped it.
+// Programmed observes the time from the trigger of an endpoint change in Kubernetes until VPP had it. The clocks of two machines may make it
+// negative.
 func (m *Metrics) Programmed(latency time.Duration) {
-	m.proxy.programming.WithLabelValues(familyIPv4).Observe(max(latency, 0).Seconds())
+	m.proxy.programming.WithLabelValues(IPv4).Observe(max(latency, 0).Seconds())
 }
 
 // Operations counts operations on VPP by outcome.
@@ -107,43 +111,43 @@ func (m *Metrics) Operations(renderer string, succeeded, failed, unknown int) {
 	}
 }
 
-// Healed counts what was done about something that was wrong with a part.
+// Healed counts repairs of a part by escalation step.
 func (m *Metrics) Healed(part, rung string, n int) {
 	m.healing.WithLabelValues(part, rung).Add(float64(max(n, 0)))
 }
 
-// Drifted counts what VPP did not hold as a renderer knew.
+// Drifted counts entries in VPP that differed from the state that a renderer had written.
 func (m *Metrics) Drifted(renderer string, n int) {
 	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
 }
 
-// InputErrors sets the number of parts of Kubernetes objects that cannot be used.
+// InputErrors sets the number of invalid parts of Kubernetes objects.
 func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }
 
-// Changed counts changes of Services and of EndpointSlices that came in.
+// Changed counts received changes of Services and EndpointSlices.
 func (m *Metrics) Changed(services, slices int) {
 	m.proxy.serviceChanges.Add(float64(max(services, 0)))
 	m.proxy.endpointChanges.Add(float64(max(slices, 0)))
 }
 
-// Pending sets how many changes of Services and of EndpointSlices have not reached VPP yet.
+// Pending sets the number of changes of Services and EndpointSlices that have not reached VPP yet.
 func (m *Metrics) Pending(services, slices int) {
 	m.proxy.servicesPending.Set(float64(services))
 	m.proxy.endpointsPending.Set(float64(slices))
 }
 
-// NoLocalEndpoints sets how many service ports of an address family drop traffic for want of a local endpoint, by the policy that asks for
-// one.
+// NoLocalEndpoints sets the number of service ports of an address family that drop traffic because a traffic policy requires a local endpoint
+// and there is none.
 func (m *Metrics) NoLocalEndpoints(ipv6 bool, internal, external int) {
-	f := familyIPv4
+	f := IPv4
 	if ipv6 {
-		f = familyIPv6
+		f = IPv6
 	}
 	m.proxy.noLocal.WithLabelValues("internal", f).Set(float64(internal))
 	m.proxy.noLocal.WithLabelValues("external", f).Set(float64(external))
 }
 
-// Probed counts the answers of "healthz" and "livez"; others have no metric.
+// Probed counts the answers of "healthz" and "livez"; kube-proxy has no metric for other probes.
 func (m *Metrics) Probed(probe string, status int) {
 	switch probe {
 	case "healthz":
@@ -153,5 +157,5 @@ func (m *Metrics) Probed(probe string, status int) {
 	}
 }
 
-// seconds is a time as Prometheus counts it.
+// seconds is a time as Prometheus has it, in seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

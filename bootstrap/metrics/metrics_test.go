@@ -33,8 +33,11 @@ func has(t *testing.T, text string, lines ...string) {
 
 func observed() *Metrics {
 	m := New()
+	m.Serves(map[string][]string{"nat44": {IPv4}, "cnat": {IPv6}})
 	m.clock = func() time.Time { return time.Unix(1_800_000_000, 500_000_000) }
 	m.Queued("nat44")
+	m.Queued("other")
+	m.Synced("other", time.Hour, true) // serves no family: not a sync of kube-proxy
 	m.Synced("nat44", 3*time.Millisecond, true)
 	m.Synced("nat44", 2*time.Second, false)
 	m.Synced("cnat", time.Millisecond, false)
@@ -155,6 +158,7 @@ func TestTwoInOneProcess(t *testing.T) {
 // BenchmarkObserve is what a renderer pays for one batch.
 func BenchmarkObserve(b *testing.B) {
 	m := New()
+	m.Serves(map[string][]string{"nat44": {IPv4}})
 	b.ReportAllocs()
 	for b.Loop() {
 		m.Synced("nat44", time.Millisecond, false)

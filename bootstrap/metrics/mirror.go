@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// mirror are the metrics of the local mirror.
+// mirror holds the metrics of the local mirror.
 type mirror struct {
 	serving  prometheus.Gauge
 	saved    prometheus.Gauge
@@ -18,19 +18,19 @@ func newMirror() *mirror {
 	return &mirror{
 		serving: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_mirror_serving",
-			Help: "1 while the local mirror stands in for the Kubernetes source.",
+			Help: "1 while the agent uses the local mirror instead of the Kubernetes source.",
 		}),
 		saved: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_mirror_saved_timestamp_seconds",
-			Help: "When the local mirror was saved last by this process; 0 = it was not.",
+			Help: "Time at which this process last saved the local mirror; 0 = it has not.",
 		}),
 		saves: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "troupe_mirror_saves_total",
-			Help: "States that were saved in the local mirror.",
+			Help: "States saved in the local mirror.",
 		}),
 		notSaved: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_mirror_refused_total",
-			Help: "States that did not replace the local mirror: failed = the disk; empty = no service at all; foreign = another cluster, the old one was put aside first.",
+			Help: "States that did not replace the local mirror: failed = the write failed; empty = the state has no service; foreign = it is of another cluster, the agent kept the old mirror under another name.",
 		}, []string{"why"}),
 	}
 }
@@ -42,7 +42,7 @@ func (m *mirror) register(r *prometheus.Registry) {
 	r.MustRegister(m.serving, m.saved, m.saves, m.notSaved)
 }
 
-// MirrorServing tells whether the local mirror stands in for the Kubernetes source.
+// MirrorServing reports whether the agent uses the local mirror instead of the Kubernetes source.
 func (m *Metrics) MirrorServing(on bool) {
 	value := 0.0
 	if on {
@@ -51,7 +51,7 @@ func (m *Metrics) MirrorServing(on bool) {
 	m.mirror.serving.Set(value)
 }
 
-// MirrorSaved counts a state that was saved in the local mirror.
+// MirrorSaved counts a state saved in the local mirror.
 func (m *Metrics) MirrorSaved(at time.Time) {
 	m.mirror.saves.Inc()
 	m.mirror.saved.Set(seconds(at))

@@ -4,8 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // Values of the label ip_family.
 const (
-	familyIPv4 = "IPv4"
-	familyIPv6 = "IPv6"
+	IPv4 = "IPv4"
+	IPv6 = "IPv6"
 )
 
 // proxy holds the metrics of kube-proxy.
@@ -34,29 +34,32 @@ func newProxy() *proxy {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "kubeproxy_" + name, Help: help})
 	}
 	syncBuckets := prometheus.ExponentialBuckets(0.001, 2, 15)
-	p := &proxy{
-		sync:             histogram("sync_proxy_rules_duration_seconds", "Time to bring changes into VPP.", syncBuckets),
-		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare and repair everything.", syncBuckets),
-		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to bring only what changed into VPP.", syncBuckets),
+	return &proxy{
+		sync:             histogram("sync_proxy_rules_duration_seconds", "Time to write changes to VPP.", syncBuckets),
+		full:             histogram("sync_full_proxy_rules_duration_seconds", "Time to read VPP, compare it with the desired state and repair it.", syncBuckets),
+		partial:          histogram("sync_partial_proxy_rules_duration_seconds", "Time to write only the changes to VPP.", syncBuckets),
 		programming:      histogram("network_programming_duration_seconds", "Time from the change of an endpoint until VPP has it.", programmingBuckets()),
-		lastSync:         gauges("sync_proxy_rules_last_timestamp_seconds", "When changes were last brought into VPP.", "ip_family"),
-		lastQueued:       gauges("sync_proxy_rules_last_queued_timestamp_seconds", "When a change last began to wait.", "ip_family"),
+		lastSync:         gauges("sync_proxy_rules_last_timestamp_seconds", "Time of the last write of changes to VPP.", "ip_family"),
+		lastQueued:       gauges("sync_proxy_rules_last_queued_timestamp_seconds", "Time at which the last change was queued.", "ip_family"),
 		servicesPending:  gauge("sync_proxy_rules_service_changes_pending", "Changes of Services that have not reached VPP."),
 		endpointsPending: gauge("sync_proxy_rules_endpoint_changes_pending", "Changes of EndpointSlices that have not reached VPP."),
-		serviceChanges:   counter("sync_proxy_rules_service_changes_total", "Changes of Services that came in."),
-		endpointChanges:  counter("sync_proxy_rules_endpoint_changes_total", "Changes of EndpointSlices that came in."),
+		serviceChanges:   counter("sync_proxy_rules_service_changes_total", "Changes of Services received."),
+		endpointChanges:  counter("sync_proxy_rules_endpoint_changes_total", "Changes of EndpointSlices received."),
 		noLocal: gauges("sync_proxy_rules_no_local_endpoints_total",
-			"Service ports that drop traffic for want of local endpoints.", "traffic_policy", "ip_family"),
+			"Service ports that drop traffic because they have no local endpoint.", "traffic_policy", "ip_family"),
 		healthz: counters("proxy_healthz_total", "Answers of /healthz by status.", "code"),
 		livez:   counters("proxy_livez_total", "Answers of /livez by status.", "code"),
 	}
-	for _, h := range []*prometheus.HistogramVec{p.sync, p.full, p.partial, p.programming} {
-		h.WithLabelValues(familyIPv4) // there from the start, with a count of 0: what has not happened yet is not unknown
-	}
-	return p
 }
 
-// programmingBuckets are kube-proxy's: fine up to a minute, coarse up to five.
+// expect creates the histograms of a family with a count of 0, so that queries find them before the first observation.
+func (p *proxy) expect(family string) {
+	for _, h := range []*prometheus.HistogramVec{p.sync, p.full, p.partial, p.programming} {
+		h.WithLabelValues(family)
+	}
+}
+
+// programmingBuckets are those of kube-proxy: narrow up to one minute, wide up to five.
 func programmingBuckets() []float64 {
 	buckets := []float64{0.25, 0.5}
 	buckets = append(buckets, prometheus.LinearBuckets(1, 1, 59)...)

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
-// natSessions are the metrics of VPP's table of NAT sessions.
+// natSessions holds the metrics of VPP's table of NAT sessions.
 type natSessions struct {
 	count   *prometheus.GaugeVec
 	expired *prometheus.GaugeVec
@@ -28,12 +28,12 @@ func newNATSessions() *natSessions {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	return &natSessions{
-		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP, expired ones included, as of the last survey, which is made every minute or, when the table fills, more often."),
-		expired: byProtocol("troupe_nat_sessions_expired", "NAT sessions that have expired and still take a place, as of the last survey."),
+		count:   byProtocol("troupe_nat_sessions", "NAT sessions in VPP, with expired ones, as of the last survey, every minute or more often while the table fills."),
+		expired: byProtocol("troupe_nat_sessions_expired", "Expired NAT sessions that still occupy the table, as of the last survey."),
 		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker that has the most; compare it with the limit."),
-		limit:   gauge("troupe_nat_session_limit", "Present limit of the NAT sessions of a worker; 0 = not known."),
-		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and nothing more can be done."),
-		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions that were deleted to make room."),
+		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
+		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
+		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
 	}
 }
@@ -46,7 +46,7 @@ func (s *natSessions) register(r *prometheus.Registry) {
 	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors)
 }
 
-// Sessions sets how full VPP's table of NAT sessions is. It satisfies, with the next two, actors.SessionObserver.
+// Sessions sets the fill level of VPP's table of NAT sessions. With the next two methods it satisfies actors.SessionObserver.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
 	for p := range sessions.Protocols {
 		m.sessions.count.WithLabelValues(p.String()).Set(float64(s.By[p].Sessions))
@@ -61,8 +61,8 @@ func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, al
 	m.sessions.alarm.Set(on)
 }
 
-// SessionsDeleted counts expired sessions that were deleted.
+// SessionsDeleted counts deleted expired sessions.
 func (m *Metrics) SessionsDeleted(n int) { m.sessions.deleted.Add(float64(max(n, 0))) }
 
-// SessionErrors counts requests about sessions that failed.
+// SessionErrors counts failed requests about sessions.
 func (m *Metrics) SessionErrors(n int) { m.sessions.errors.Add(float64(max(n, 0))) }

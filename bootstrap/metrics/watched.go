@@ -9,11 +9,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and must not wait for an actor.
+// Sources are functions that a scrape calls. Each may be nil, must be safe from any goroutine and must not wait for an actor, so that a hanging
+// actor does not stop scrapes.
 type Sources struct {
-	// Actors returns the numbers of every actor, or already sums of several.
+	// Actors returns the numbers of every actor, or sums of several actors.
 	Actors func() []ActorNumbers
-	// Parts returns whether each part of the agent does what it should, by name.
+	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
 	// Services returns the number of services by state.
 	Services func() map[string]int
@@ -25,29 +26,29 @@ type ActorNumbers struct {
 	Kind string
 	// State is its state, for example "running".
 	State string
-	// Count is the number of actors; 0 = one. Actors that are gone, whose numbers must go on to count, have -1: they are none.
+	// Count is the number of actors; 0 = one. -1 marks actors that have ended: counters keep their numbers, but they are not counted as actors.
 	Count int
-	// Pending is the number of messages that wait.
+	// Pending is the number of messages in mailboxes.
 	Pending uint64
-	// Received, Coalesced, Restarts and Failures count since the agent started.
+	// Received, Coalesced, Restarts and Failures count since the start of the agent.
 	Received, Coalesced, Restarts, Failures uint64
-	// BusySeconds is the time spent with messages.
+	// BusySeconds is the time spent handling messages.
 	BusySeconds float64
 }
 
-// watched is the collector of what is read at a scrape. It is unchecked (Describe sends nothing): which metrics it has depends on Sources.
+// watched collects the metrics that a scrape reads from Sources. It is unchecked (Describe sends nothing), because its metrics depend on them.
 type watched struct{ sources atomic.Pointer[Sources] }
 
-// Descriptions of the metrics that are read at a scrape.
+// Descriptions of the metrics of Sources.
 var (
 	descActors    = describe("troupe_actors", "Actors by kind and state.", "kind", "state")
-	descPending   = describe("troupe_actor_messages_pending", "Messages that wait in mailboxes.", "kind")
-	descReceived  = describe("troupe_actor_messages_received_total", "Messages that actors were given.", "kind")
-	descCoalesced = describe("troupe_actor_messages_coalesced_total", "Messages that replaced a waiting one of the same key.", "kind")
+	descPending   = describe("troupe_actor_messages_pending", "Messages waiting in mailboxes.", "kind")
+	descReceived  = describe("troupe_actor_messages_received_total", "Messages posted to actors.", "kind")
+	descCoalesced = describe("troupe_actor_messages_coalesced_total", "Messages that replaced a waiting message of the same key.", "kind")
 	descRestarts  = describe("troupe_actor_restarts_total", "New incarnations of actors.", "kind")
 	descFailures  = describe("troupe_actor_failures_total", "Failures of actors.", "kind")
-	descBusy      = describe("troupe_actor_busy_seconds_total", "Time that actors spent with messages.", "kind")
-	descReady     = describe("troupe_ready", "1 where a part of the agent does what it should.", "part")
+	descBusy      = describe("troupe_actor_busy_seconds_total", "Time that actors spent handling messages.", "kind")
+	descReady     = describe("troupe_ready", "1 if the part of the agent is ready.", "part")
 	descServices  = describe("troupe_services", "Services by state.", "state")
 )
 

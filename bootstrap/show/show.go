@@ -53,7 +53,7 @@ type Local struct {
 
 // Row is one entry of a renderer in VPP (messages.RowState).
 type Row struct {
-	// Renderer is "nat44" or "cnat".
+	// Renderer is the name of the renderer, for example "nat44".
 	Renderer string `json:"renderer"`
 	// VIP is "ip:port/PROTO".
 	VIP string `json:"vip"`

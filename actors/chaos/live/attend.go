@@ -8,22 +8,22 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// How a fault is watched.
+// Intervals and timeouts of the observation of a fault.
 const (
-	lookEvery   = 20 * time.Millisecond
-	idleShare   = 10 // a look is followed by a pause of so many times its length
-	pardonEvery = time.Second
-	askFor      = 2 * time.Second
-	readFor     = 10 * time.Second
+	lookEvery    = 20 * time.Millisecond
+	idleShare    = 10 // the pause after an observation is this many times its duration: with 10,000 services one takes long
+	releaseEvery = time.Second
+	askFor       = 2 * time.Second
+	readFor      = 10 * time.Second
 )
 
-// attend waits for the end of a fault and finds out what came of it. It is one goroutine for each fault.
+// attend waits for the end of a fault and records its outcome. Each fault has a goroutine of its own for it, which outlives the request.
 func (l *Live) attend(a *active) {
 	l.await(a)
 	l.conclude(a, l.watch(a))
 }
 
-// await returns when the fault is over: stopped, at its deadline, or because it has struck as often as it should.
+// await returns when the fault has ended: stopped, at its deadline, or because the definition says that it is over.
 func (l *Live) await(a *active) {
 	deadline := time.NewTimer(time.Until(a.record.Until))
 	defer deadline.Stop()
@@ -37,7 +37,7 @@ func (l *Live) await(a *active) {
 		case <-deadline.C:
 			waiting = false
 		case <-look.C:
-			if a.Kind == Panic && a.left.Load() <= 0 {
+			if a.def.over != nil && a.def.over(a) {
 				by, waiting = "done", false
 			}
 		}
@@ -47,7 +47,7 @@ func (l *Live) await(a *active) {
 	l.end(a, by)
 }
 
-// verdict is what came of a fault.
+// verdict is the outcome of a fault.
 type verdict struct {
 	state         State
 	recovered     time.Duration
@@ -55,10 +55,10 @@ type verdict struct {
 	problem       string
 }
 
-// watch looks until everything has been well for a while, or must be given up.
+// watch observes the agent until it has been well for Config.Quiet without interruption, or not within Config.Recovery.
 func (l *Live) watch(a *active) (v verdict) {
 	ended := time.Now()
-	deadline, pardoned, since := ended.Add(l.cfg.Recovery), ended, time.Time{}
+	deadline, released, since := ended.Add(l.cfg.Recovery), ended, time.Time{}
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	for {
@@ -68,19 +68,19 @@ func (l *Live) watch(a *active) (v verdict) {
 			return verdict{state: StateUnknown, problem: "the agent stops"}
 		}
 		now := time.Now()
-		if l.others() {
+		if l.others() { // a problem may be theirs, so the recovery time starts when the last of them has ended
 			deadline = now.Add(l.cfg.Recovery)
 		}
 		problem := l.unwell(a)
-		look.Reset(max(lookEvery, idleShare*time.Since(now))) // with ten thousand services a look has its price
+		look.Reset(max(lookEvery, idleShare*time.Since(now)))
 		switch {
 		case problem != "" && now.After(deadline):
 			return verdict{state: StateNotWell, problem: problem, writes: l.writes(a), reads: l.reads(a)}
 		case problem != "":
 			since = time.Time{}
-			if now.Sub(pardoned) > pardonEvery { // a strike that had begun when the fault ended
-				pardoned = now
-				l.pardon(a)
+			if now.Sub(released) > releaseEvery { // a hook that ran when the fault ended may have failed the actor once more
+				released = now
+				l.releaseQuarantine(a)
 			}
 		case since.IsZero():
 			since = now
@@ -95,7 +95,7 @@ func (l *Live) watch(a *active) (v verdict) {
 	}
 }
 
-// others reports whether somebody else suffers meanwhile.
+// others reports whether other faults are active.
 func (l *Live) others() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,11 +106,14 @@ func (l *Live) writes(a *active) uint64 { return l.cfg.World.Usage().Writes - a.
 
 func (l *Live) reads(a *active) uint64 { return l.cfg.World.Usage().RowReads - a.began.reads }
 
-// unwell says what is not as it was before the fault; "" = nothing.
+// unwell names a problem that did not exist before the fault; "" = there is none.
 func (l *Live) unwell(a *active) string {
+	if a.box == nil {
+		return l.worsened(a)
+	}
 	box, found := l.system.Mailbox(a.path)
 	if !found {
-		if isService(a.path) { // its service may be gone
+		if isService(a.path) { // the cluster may have deleted the service
 			return l.worsened(a)
 		}
 		return a.path + " is gone"
@@ -119,27 +122,27 @@ func (l *Live) unwell(a *active) string {
 	switch {
 	case state.State != runtime.StateIdle && state.State != runtime.StateRunning:
 		return fmt.Sprintf("%s is %s", a.path, state.State)
-	case a.Kind == Kill && box == a.began.box && state.Incarnation <= a.began.incarnation:
+	case a.def.kills(&a.Fault) && box == a.box && state.Incarnation <= a.began.incarnation:
 		return a.path + " has not been restarted"
 	}
 	return l.worsened(a)
 }
 
-// worsened is a complaint that was not there before the fault.
+// worsened names a problem of the whole agent that did not exist before the fault; "" = there is none.
 func (l *Live) worsened(a *active) string {
 	ctx, cancel := context.WithTimeout(l.ctx, askFor)
 	defer cancel()
 	return worse(a.began.complaints, complaints(ctx, l.cfg.World))
 }
 
-// pardon lets an actor that this fault has put into quarantine try again.
-func (l *Live) pardon(a *active) {
-	if state, found := l.system.Actor(a.path); found && state.State == runtime.StateQuarantined && (a.Kind == CrashLoop || a.Kind == Panic) {
+// releaseQuarantine restarts an actor that this fault has put into quarantine.
+func (l *Live) releaseQuarantine(a *active) {
+	if state, found := l.system.Actor(a.path); found && a.def.quarantines && state.State == runtime.StateQuarantined {
 		_ = l.system.ResetBackoff(a.path)
 	}
 }
 
-// readBack compares VPP with what it should hold; "" = it is.
+// readBack compares VPP with the desired state; "" = they are equal.
 func (l *Live) readBack() string {
 	ctx, cancel := context.WithTimeout(l.ctx, readFor)
 	defer cancel()
@@ -153,7 +156,7 @@ func (l *Live) readBack() string {
 	return ""
 }
 
-// conclude writes down what came of a fault.
+// conclude records the outcome of a fault.
 func (l *Live) conclude(a *active, v verdict) {
 	l.mu.Lock()
 	r := a.record
@@ -173,7 +176,7 @@ func (l *Live) conclude(a *active, v verdict) {
 	if v.state == StateWell {
 		text, problem = text+"; "+done.Outcome, ""
 	}
-	l.cfg.Log.Info("chaos ended", "id", done.ID, "actor", done.Actor, "by", done.EndedBy, "struck", done.Struck, "state", string(done.State),
+	l.cfg.Log.Info("chaos fault ended", "id", done.ID, "actor", done.Actor, "by", done.EndedBy, "struck", done.Struck, "state", string(done.State),
 		"outcome", done.Outcome)
 	l.journal(done.Actor, fmt.Sprintf("chaos/%d", done.ID), text, problem)
 }

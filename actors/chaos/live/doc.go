@@ -1,25 +1,25 @@
-// Package live lets actors of a running agent fail on purpose: single faults by hand, and drills that follow a plan while invariants are
-// evaluated. The agent makes a Live only when it was started with --enable-chaos; without one the runtime has no hooks, so nothing of this
-// package runs.
+// Package live injects faults into actors of a running agent: single faults on request, and drills that follow a plan and evaluate invariants.
+// The agent creates a Live only with --enable-chaos; without one the runtime has no hooks, and no code of this package runs.
 //
-//	Policy   which faults are armed: the hooks of the runtime, one look at an atomic pointer for a message
-//	Live     the desk: resolves targets, refuses what must not be, ends faults at their deadline, keeps the audit record
-//	Plan     what a drill does; a run chooses faults and targets by its seed
-//	judge    pure: samples of the agent -> which invariant (I1 to I14) holds
+//	kinds        the table of fault kinds, with parameters: all else about a kind is derived from its entry
+//	Policy       the armed faults: the hooks of the runtime, which load one atomic pointer for each message
+//	Live         finds the target, enforces exemptions and limits, ends faults at their deadline, keeps the audit record
+//	Plan         the faults of a drill; a run draws faults and targets by its seed
+//	judge        pure: samples of the agent -> which invariant (I1 to I14) holds
 //
 // # What is refused
 //
-// The root, the journal and chaos itself are exempt. Supervisors can be killed and can panic, but neither be suspended nor lose messages: what
-// they and their children tell each other does not leave the runtime. Every fault has a deadline; only so many last at a time; injected
-// failures stay below the budgets of the supervisors, so that a drill never ends the process.
+// The root, the journal and chaos itself are exempt. Supervisors can be killed and can panic, but not be suspended or lose messages: the messages
+// between a supervisor and its children do not pass the hooks. Every fault has a deadline; the number of active faults is limited; injected
+// failures stay below the restart budgets of supervisors, so that a drill never ends the process.
 //
 // # Audit
 //
-// Who did what, when, and what came of it is a Record, an entry of the journal (kind "drill") and a line in the log. The outcome is found out
-// by watching until the agent is as well as it was before: readiness, every service, and VPP read back.
+// Each fault is a Record, two events of the journal (kind "drill") and two lines in the log: who injected which fault when, and its outcome. To
+// find the outcome, Live observes the agent until readiness, every service and VPP, read back, are as they were before.
 //
 // # Concurrency and shutdown
 //
-// All methods of Live and Policy are safe for concurrent use. Hooks run in the goroutines of actors and never block. Live owns its goroutines;
-// Close ends every fault and waits for them.
+// All methods of Live and Policy are safe for concurrent use. Hooks run in the goroutines of actors and never block. Close ends every fault and
+// waits for the goroutines of Live.
 package live

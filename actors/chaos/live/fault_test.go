@@ -28,7 +28,7 @@ func TestFaultCheck(t *testing.T) {
 		"unknown kind":             {Fault{Kind: "dance", Actor: "a"}, "fault"},
 		"no actor":                 {Fault{Kind: Kill}, "actor"},
 		"kill that lasts":          {Fault{Kind: Kill, Actor: "a", For: second, Rate: 1, Message: "X"}, "message rate for"},
-		"suspend of a message":     {Fault{Kind: Suspend, Actor: "a", Message: "X", Times: 2, By: second, Phase: PhaseStop}, "phase times message by"},
+		"suspend of a message":     {Fault{Kind: Suspend, Actor: "a", Message: "X", Times: 2, By: second, Phase: PhaseStop}, "phase message by times"},
 		"message of a start":       {Fault{Kind: Panic, Actor: "a", Phase: PhaseStart, Message: "X"}, "message"},
 		"unknown phase":            {Fault{Kind: Panic, Actor: "a", Phase: "later"}, "phase"},
 		"rate above 1":             {Fault{Kind: Drop, Actor: "a", Rate: 1.01}, "rate"},

@@ -13,78 +13,78 @@ import (
 // Holds says whether an invariant holds.
 type Holds string
 
-// What is known of an invariant.
+// States of an invariant.
 const (
-	// Pending: it is decided at the end.
+	// Pending: the end of the run decides.
 	Pending Holds = "pending"
-	// Held: it was evaluated and held every time.
+	// Held: it held in every sample.
 	Held Holds = "holds"
-	// Violated: it did not hold once.
+	// Violated: it did not hold in some sample.
 	Violated Holds = "violated"
-	// NotEvaluated: it cannot be told from outside, or what happened left nothing to tell it from.
+	// NotEvaluated: it cannot be evaluated in a running agent, or a change of the cluster made the result ambiguous.
 	NotEvaluated Holds = "not-evaluated"
 )
 
-// Invariant is something that must hold whatever fails.
+// Invariant is a property that must hold during and after any fault.
 type Invariant struct {
 	// Name is "ready" or I1 to I14.
 	Name string `json:"name"`
-	// What must hold.
+	// What is the property in one sentence.
 	What string `json:"what"`
-	// State is what is known; Detail why it is violated or not evaluated.
+	// State is the result so far; Detail the reason if it is violated or not evaluated.
 	State  Holds  `json:"state"`
 	Detail string `json:"detail,omitempty"`
 }
 
-// sample is the agent at one instant of a run.
+// sample is the state of the agent at one instant of a run.
 type sample struct {
 	at         time.Time
 	ready      bool
 	reasons    string
-	services   []Service // nil = could not be seen
+	services   []Service // nil = they could not be read
 	actors     []runtime.ActorState
 	read       bool // VPP was read back
 	operations []string
-	agreed     bool // ready and cluster were the same before and after that read
+	agreed     bool // readiness and cluster did not change during that read
 	usage      link.Usage
 	changes    uint64
 	goroutines int
 }
 
-// judge decides from samples which invariants hold. It has no clock and asks nobody.
+// judge decides from samples which invariants hold. It is pure: no clock, no queries, so that tests feed it with samples.
 type judge struct {
 	first, last *sample
 	generations map[string]uint64
-	suspended   map[string]time.Time // since when an actor waits for its supervisor
-	found       map[string]Invariant // by name, what was found so far
+	suspended   map[string]time.Time // when an actor began to wait for the decision of its supervisor
+	found       map[string]Invariant // results so far, by name
 	services    int                  // faults of service actors
 }
 
-// Bounds of what is normal.
+// Bounds of normal operation.
 const (
-	mostUndecided  = 5 * time.Second // a supervisor decides at once
+	mostUndecided  = 5 * time.Second // a supervisor decides at once; a slow machine takes longer
 	pendingPerKey  = 2
 	pendingBesides = 1000
 	mostGoroutines = 32 // more than at the beginning
 )
 
-// invariants are all of them in their order, with why those that are never evaluated live are not.
+// invariants returns all invariants in their order, with the reason why some are never evaluated in a running agent.
 func invariants() []Invariant {
 	const simulated = "needs the order of all messages: troupe chaos simulate evaluates it"
 	return []Invariant{
-		{Name: "ready", What: "ready means that VPP holds what it should, and the node is ready in the end", State: Pending},
-		{Name: "I1", What: "VPP, read back, holds exactly what the services want", State: Pending},
+		{Name: "ready", What: "a ready node has a VPP in the desired state, and the node is ready in the end", State: Pending},
+		{Name: "I1", What: "VPP, read back, holds exactly the rows of the services", State: Pending},
 		{Name: "I2", What: "no update is lost: every service is in sync", State: Pending},
 		{Name: "I3", What: "no row twice: VPP refuses nothing", State: Pending},
-		{Name: "I4", What: "a failing service actor costs VPP nothing", State: NotEvaluated, Detail: "no service actor was hit alone"},
-		{Name: "I5", What: "faults change nothing in VPP while the cluster does not change", State: Pending},
-		{Name: "I6", What: "nothing is removed before every service has spoken", State: NotEvaluated, Detail: simulated},
+		{Name: "I4", What: "a failing service actor costs VPP nothing", State: NotEvaluated, Detail: "no fault hit a service actor alone"},
+		{Name: "I5", What: "VPP does not change while the cluster does not change", State: Pending},
+		{Name: "I6", What: "no row is removed before the epoch barrier", State: NotEvaluated, Detail: simulated},
 		{Name: "I7", What: "generations never go backwards", State: Pending},
-		{Name: "I8", What: "no actor is left over, suspended, gated or in quarantine", State: Pending},
+		{Name: "I8", What: "no actor is left over, missing, suspended or in quarantine", State: Pending},
 		{Name: "I9", What: "no goroutine is left over", State: Pending},
 		{Name: "I10", What: "mailboxes stay bounded by the number of services", State: Pending},
-		{Name: "I11", What: "supervision lives: every failure is decided, the root never restarts", State: Pending},
-		{Name: "I12", What: "no packet is lost", State: NotEvaluated, Detail: "needs traffic: watch your own during the drill"},
+		{Name: "I11", What: "a supervisor decides every failure, the root never restarts", State: Pending},
+		{Name: "I12", What: "no packet is lost", State: NotEvaluated, Detail: "needs traffic: measure your own during the drill"},
 		{Name: "I13", What: "later siblings are younger after a restart", State: NotEvaluated, Detail: simulated},
 		{Name: "I14", What: "the same seed is the same run", State: NotEvaluated, Detail: "holds in the simulation only"},
 	}
@@ -96,14 +96,14 @@ func newJudge(first *sample) *judge {
 	return j
 }
 
-// say notes what was found of an invariant; a violation stays, the first one.
+// say records the result of an invariant; the first violation stays.
 func (j *judge) say(name string, state Holds, format string, args ...any) {
 	if j.found[name].State != Violated {
 		j.found[name] = Invariant{Name: name, State: state, Detail: fmt.Sprintf(format, args...)}
 	}
 }
 
-// verdicts are all invariants with what is known of them.
+// verdicts returns all invariants with their results so far.
 func (j *judge) verdicts() []Invariant {
 	all := invariants()
 	for i := range all {
@@ -124,11 +124,11 @@ func (j *judge) violated() *Invariant {
 	return nil
 }
 
-// take evaluates what must hold at any time.
+// take evaluates the invariants that must hold at any time.
 func (j *judge) take(s *sample) {
-	still := j.last != nil && j.last.changes == s.changes // changes of the cluster take their time
+	still := j.last != nil && j.last.changes == s.changes // a change of the cluster takes time to reach VPP
 	if s.read && s.agreed && still && s.ready && len(s.operations) > 0 {
-		j.say("ready", Violated, "ready, but VPP lacks %d operations, first: %s", len(s.operations), s.operations[0])
+		j.say("ready", Violated, "ready, but VPP differs from the desired state by %d operations, first: %s", len(s.operations), s.operations[0])
 	}
 	j.takeUsage(s)
 	for i := range s.services {
@@ -142,9 +142,9 @@ func (j *judge) take(s *sample) {
 	j.last = s
 }
 
-// takeUsage evaluates what VPP was asked for. When the cluster has changed there are reasons.
+// takeUsage evaluates the requests to VPP. After a change of the cluster, or a restart of VPP, writes and refusals may have a reason.
 func (j *judge) takeUsage(s *sample) {
-	const changed = "the cluster, or VPP itself, changed meanwhile"
+	const changed = "the cluster changed or VPP restarted during the run"
 	switch refused := s.usage.Refused - j.first.usage.Refused; {
 	case s.changes != j.first.changes && refused > 0:
 		j.say("I3", NotEvaluated, changed)
@@ -175,7 +175,7 @@ func (j *judge) takeActors(s *sample) {
 			}
 			waiting[a.Path] = since
 			if s.at.Sub(since) > mostUndecided {
-				j.say("I11", Violated, "%s has failed and nobody decides since %v", a.Path, s.at.Sub(since).Round(time.Second))
+				j.say("I11", Violated, "%s has failed and its supervisor has not decided for %v", a.Path, s.at.Sub(since).Round(time.Second))
 			}
 		}
 	}
@@ -194,10 +194,10 @@ func rootOf(s *sample) *runtime.ActorState {
 	return nil
 }
 
-// among takes note of a fault of a service actor while others suffered as well: where nothing was written at all, it has cost nothing.
+// among counts a fault of a service actor that overlapped with others: it has cost nothing if the whole run has written nothing.
 func (j *judge) among() { j.services++ }
 
-// alone takes the record of a fault that hit one service actor while nobody else suffered: it must have cost nothing.
+// alone evaluates a fault that hit one service actor while no other fault was active: it must have cost nothing.
 func (j *judge) alone(r *Record, changed bool) {
 	switch {
 	case changed:
@@ -209,13 +209,13 @@ func (j *judge) alone(r *Record, changed bool) {
 	}
 }
 
-// well reports whether a sample shows an agent at rest; what is missing otherwise.
+// well names a problem that keeps the agent from being at rest; "" = there is none.
 func well(s *sample) string {
 	switch problems := restless(s); {
 	case !s.ready:
 		return "not ready: " + s.reasons
 	case s.services == nil:
-		return "services cannot be seen"
+		return "services cannot be read"
 	case len(problems) > 0:
 		return problems[0]
 	case !s.read:
@@ -231,7 +231,7 @@ func well(s *sample) string {
 	return ""
 }
 
-// restless lists actors that cannot work, are left over or missing.
+// restless lists actors that do not work, are left over or missing.
 func restless(s *sample) (problems []string) {
 	alive, shown := map[string]bool{}, map[string]bool{}
 	for i := range s.services {
@@ -256,7 +256,7 @@ func restless(s *sample) (problems []string) {
 	return problems
 }
 
-// final evaluates what must hold when everything has had its time, and decides what has stayed open.
+// final evaluates the invariants that must hold in the end, and decides all that are pending.
 func (j *judge) final(s *sample) {
 	j.take(s)
 	check := func(name string, ok bool, format string, args ...any) {
@@ -269,7 +269,7 @@ func (j *judge) final(s *sample) {
 	if s.read && len(s.operations) > 0 {
 		j.say("I1", Violated, "VPP differs by %d operations, first: %s", len(s.operations), s.operations[0])
 	}
-	check("I2", s.services != nil, "services cannot be seen")
+	check("I2", s.services != nil, "services cannot be read")
 	for i := range s.services {
 		one := &s.services[i]
 		check("I2", one.good(), "%s is %s: %s", one.Key, one.State, one.Error)

@@ -40,7 +40,7 @@ func TestJudge(t *testing.T) {
 			s.actors[2].State = runtime.StateQuarantined
 		}},
 		"it cannot be read meanwhile": {during: func(_ int, s *sample) { s.read, s.services = false, nil }},
-		"ready and wrong":             {during: func(_ int, s *sample) { s.operations = []string{"add row"} }, want: "ready", detail: "ready, but VPP lacks 1 operations, first: add row"},
+		"ready and wrong":             {during: func(_ int, s *sample) { s.operations = []string{"add row"} }, want: "ready", detail: "ready, but VPP differs from the desired state by 1 operations, first: add row"},
 		"ready, wrong, in between":    {during: func(_ int, s *sample) { s.operations, s.agreed = []string{"add row"}, false }},
 		"ready and wrong for a reason": {during: func(i int, s *sample) {
 			s.operations, s.changes = []string{"add row"}, uint64(i)
@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 			final: func(s *sample) { s.services[0].State, s.services[0].Error = "pending", "lost" }, want: "I2",
 			detail: "shop/a is pending: lost",
 		},
-		"nobody can see the services": {final: func(s *sample) { s.services = nil }, want: "I2", detail: "services cannot be seen"},
+		"nobody can see the services": {final: func(s *sample) { s.services = nil }, want: "I2", detail: "services cannot be read"},
 		"a refusal":                   {during: func(i int, s *sample) { s.usage.Refused = uint64(i) }, want: "I3", detail: "VPP refused 1 requests"},
 		"a refusal after a change": {during: func(i int, s *sample) { s.usage.Refused, s.changes = 1, 1 }, final: func(s *sample) {
 			s.usage.Refused, s.changes = 1, 1
@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 		"goroutines are left over": {final: func(s *sample) { s.goroutines = 133 }, want: "I9", detail: "133 goroutines, 100 at the beginning"},
 		"a mailbox grows":          {during: func(i int, s *sample) { s.actors[2].User = 1009 * i / 9 }, want: "I10", detail: "1009 messages wait"},
 		"the journal is behind":    {during: func(i int, s *sample) { s.actors[1].User = 100000 }},
-		"nobody decides":           {during: func(_ int, s *sample) { s.actors[2].State = runtime.StateSuspended }, want: "I11", detail: "nobody decides since 6s"},
+		"nobody decides":           {during: func(_ int, s *sample) { s.actors[2].State = runtime.StateSuspended }, want: "I11", detail: "its supervisor has not decided for 6s"},
 		"somebody decides in time": {during: func(i int, s *sample) {
 			if i%5 > 0 {
 				s.actors[2].State = runtime.StateSuspended
@@ -153,7 +153,7 @@ func TestWell(t *testing.T) {
 	for want, change := range map[string]func(*sample){
 		"":                                      func(*sample) {},
 		"not ready: x":                          func(s *sample) { s.ready, s.reasons = false, "x" },
-		"services cannot be seen":               func(s *sample) { s.services, s.actors = nil, s.actors[:2] },
+		"services cannot be read":               func(s *sample) { s.services, s.actors = nil, s.actors[:2] },
 		"VPP could not be read back":            func(s *sample) { s.read = false },
 		"VPP differs by 2 operations, first: a": func(s *sample) { s.operations = []string{"a", "b"} },
 		"shop/a is failed":                      func(s *sample) { s.services[0].State = "failed" },

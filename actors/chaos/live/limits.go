@@ -10,21 +10,23 @@ import (
 
 // Limits of all faults together.
 const (
-	// MostFaults is how many faults last at the same time.
+	// MostFaults is the number of faults that may be active at the same time.
 	MostFaults = 16
-	// mostFailures under one supervisor within failureWindow is less than the smallest budget of the tree, 10 in 10 s: a drill leaves room
-	// for failures that are real. Services are not counted: each fails alone, without a budget.
+	// mostFailures within failureWindow are injected below one supervisor. That is less than the smallest restart budget of the tree, 10 in
+	// 10 s, so that there is room for real failures. Services do not count: they are quarantined one by one, and their supervisor has no
+	// budget.
 	mostFailures  = 6
 	failureWindow = 10 * time.Second
 )
 
-// limiter counts the failures that were injected below each supervisor.
+// limiter limits the failures that are injected below each supervisor. It is a sliding window and no token bucket, because a restart budget is a
+// sliding window: a bucket would either admit fewer at once or exceed the budget.
 type limiter struct {
 	mu  sync.Mutex
-	log map[string][]time.Time // by path of the supervisor, oldest first; at most mostFailures each
+	log map[string][]time.Time // by path of the supervisor, oldest first, at most mostFailures each
 }
 
-// allow reports whether one more failure of an actor is tolerable now, and counts it.
+// allow reports whether one more failure of an actor is within the limit, and counts it if so.
 func (l *limiter) allow(path string, now time.Time) bool {
 	parent := path[:max(strings.LastIndexByte(path, '/'), 0)]
 	if parent == actors.PathServices {
@@ -47,7 +49,7 @@ func (l *limiter) allow(path string, now time.Time) bool {
 	return ok
 }
 
-// exempt says why faults never happen to an actor, whatever it is called; "" = they may.
+// exempt says why an actor, given by path, name or kind, is exempt from all faults; "" = it is not.
 func exempt(name string) string {
 	switch name {
 	case actors.RootName, "root":

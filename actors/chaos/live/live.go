@@ -14,55 +14,55 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config says what a Live works with.
+// Config holds the dependencies and settings of a Live.
 type Config struct {
-	// World is the agent that the faults happen to.
+	// World is the agent under test.
 	World World
-	// Log gets the audit record; never nil.
+	// Log receives the audit record; never nil.
 	Log *slog.Logger
-	// Quiet is how long all must be well until it counts; 0 = 1.5 s, longer than actors take to repeat themselves.
+	// Quiet is the time without problems after which the agent counts as well; 0 = 1.5 s, longer than the retry interval of actors.
 	Quiet time.Duration
-	// Recovery is how long the agent may take to be well again; 0 = 45 s, longer than a quarantine.
+	// Recovery is the time that the agent has to be well again after a fault; 0 = 45 s, longer than a quarantine.
 	Recovery time.Duration
 }
 
-// Live is the desk of live chaos. Its Policy goes into the options of a System before that is made, then Attach hands the System over.
+// Live injects faults and keeps their audit record. The hooks of its Policy are options of a System, which does not exist yet at New: Attach
+// hands it over.
 type Live struct {
 	Policy
 	cfg    Config
-	system *runtime.System // set by Attach, before anybody can ask for anything
+	system *runtime.System // set by Attach, before the first request
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
 	mu      sync.Mutex // guards the following
 	closed  bool
-	last    uint64 // ID
+	last    uint64 // ID of the latest fault
 	records []*Record
 	active  map[uint64]*active
-	healing int // faults that are over and being watched
+	healing int // faults that have ended and whose outcome is open
 	run     *run
 	runs    uint64
 }
 
-// active is a fault that strikes.
+// active is a fault that has not ended.
 type active struct {
 	*armed
 	record *Record
-	box    *runtime.Mailbox // of a suspension
-	ended  chan struct{}    // closed when it is over
+	box    *runtime.Mailbox // of the actor when the fault began; nil = the fault has no actor
+	ended  chan struct{}    // closed at the end
 	began  baseline
 }
 
-// baseline is how things were before a fault.
+// baseline is the state of the agent before a fault, with which the outcome is compared: a fault is not blamed for older problems.
 type baseline struct {
 	complaints    map[string]string
-	box           *runtime.Mailbox
 	incarnation   uint64
 	writes, reads uint64
 }
 
-// New makes a desk that is not attached yet.
+// New returns a Live that is not attached yet.
 func New(cfg Config) *Live {
 	if cfg.Quiet == 0 {
 		cfg.Quiet = 1500 * time.Millisecond
@@ -75,10 +75,10 @@ func New(cfg Config) *Live {
 	return l
 }
 
-// Attach hands over the system whose hooks are those of the policy. It is called once, before anything else.
+// Attach sets the system whose hooks are those of the policy. It must be called once, before any other method.
 func (l *Live) Attach(s *runtime.System) { l.system = s }
 
-// Close ends every fault and waits for what is being watched, as long as ctx allows.
+// Close ends every fault and waits, until ctx ends, for the goroutines that observe outcomes.
 func (l *Live) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
@@ -98,14 +98,14 @@ func (l *Live) Close(ctx context.Context) error {
 	}
 }
 
-// Inject lets a fault happen and returns its record as it is now. It is over at the latest after Fault.For, whoever asked for it.
+// Inject begins a fault and returns its record as it is now. The fault ends after Fault.For at the latest, even if the client is gone by then.
 func (l *Live) Inject(ctx context.Context, who string, f Fault) (Record, error) {
 	return l.inject(ctx, who, f, 0)
 }
 
-// Refused writes down that somebody was refused what he asked for, and returns the reason as it came.
+// refused records a request that was refused, and returns the reason unchanged.
 func (l *Live) refused(who string, f Fault, err error) error {
-	l.cfg.Log.Warn("chaos refused", "actor", f.Actor, "fault", f.String(), "who", who, "err", err)
+	l.cfg.Log.Warn("chaos fault refused", "actor", f.Actor, "fault", f.String(), "who", who, "err", err)
 	l.journal(f.Actor, "", fmt.Sprintf("%s refused, asked for by %s", f, who), err.Error())
 	return err
 }
@@ -120,22 +120,26 @@ func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Rec
 		return Record{}, l.refused(who, f, err)
 	}
 	usage := l.cfg.World.Usage()
-	began := baseline{
-		complaints: complaints(ctx, l.cfg.World), box: box, incarnation: box.State().Incarnation,
-		writes: usage.Writes, reads: usage.RowReads,
+	began := baseline{complaints: complaints(ctx, l.cfg.World), writes: usage.Writes, reads: usage.RowReads}
+	if box != nil {
+		began.incarnation = box.State().Incarnation
 	}
-	a, err := l.admit(who, f, run, began)
+	a, err := l.admit(who, f, run, box, began)
 	if err != nil {
 		return Record{}, l.refused(who, f, err)
 	}
 	record := l.copyOf(a.record)
-	l.cfg.Log.Warn("chaos", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
+	l.cfg.Log.Warn("chaos fault injected", "id", record.ID, "actor", record.Actor, "fault", f.String(), "who", who)
 	l.journal(record.Actor, fmt.Sprintf("chaos/%d", record.ID), record.line()+", by "+who, "")
 	return record, nil
 }
 
-// target finds the actor of a fault and says why it must not happen to it.
+// target finds the actor of a fault, nil if the kind needs none, and refuses exempt ones.
 func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
+	d := Lookup(f.Kind)
+	if !d.NeedsActor {
+		return nil, nil
+	}
 	refuse := func(name, why string) error {
 		return fmt.Errorf("%s %s: %w", f.Kind, name, &reasoned{ErrExempt, why})
 	}
@@ -148,13 +152,13 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 		return nil, fmt.Errorf("%s: %w", f.Kind, err)
 	case exempt(box.Path()) != "":
 		return nil, refuse(box.Path(), exempt(box.Path()))
-	case l.supervisors()[box.Path()] && f.Kind != Kill && f.Kind != Panic:
+	case !d.supervisors && l.supervisors()[box.Path()]:
 		return nil, refuse(box.Path(), fmt.Sprintf("a supervisor is exempt from %s: kill it, or choose one of its children", f.Kind))
 	}
 	return box, nil
 }
 
-// supervisors are the paths of those that have children, and of the one that may have none yet.
+// supervisors are the paths of actors with children, and that of the supervisor of services, which may have none.
 func (l *Live) supervisors() map[string]bool {
 	paths := map[string]bool{actors.PathServices: true}
 	for _, a := range l.system.Snapshot() {
@@ -163,7 +167,7 @@ func (l *Live) supervisors() map[string]bool {
 	return paths
 }
 
-// reasoned is an error of a class with its own text.
+// reasoned is an error of a class with a text of its own.
 type reasoned struct {
 	class error
 	why   string
@@ -196,22 +200,25 @@ func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
 	return nil, fmt.Errorf("%s: %w", name, ErrNoActor)
 }
 
-// admit enters a fault and lets it begin, if that is not too much.
-func (l *Live) admit(who string, f Fault, run uint64, began baseline) (*active, error) {
-	path := began.box.Path()
+// admit enters a fault into the audit record and begins it, within the limits.
+func (l *Live) admit(who string, f Fault, run uint64, box *runtime.Mailbox, began baseline) (*active, error) {
+	path := ""
+	if box != nil {
+		path = box.Path()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.tooMuch(f, path); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", f.Kind, path, err)
+		return nil, refusal(f, path, err)
 	}
 	now := time.Now()
 	record := &Record{ID: l.last + 1, Who: who, What: f, Actor: path, Began: now, State: StateActive, Run: run}
 	if f.For > 0 {
 		record.Until = now.Add(time.Duration(f.For))
 	}
-	a := &active{armed: newArmed(record.ID, f, path, uint64(now.UnixNano())), record: record, ended: make(chan struct{}), began: began}
+	a := &active{armed: newArmed(record.ID, f, path, uint64(now.UnixNano())), record: record, box: box, ended: make(chan struct{}), began: began}
 	if err := l.begin(a); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", f.Kind, path, err)
+		return nil, refusal(f, path, err)
 	}
 	l.last++
 	l.records = append(l.records, record)
@@ -219,56 +226,53 @@ func (l *Live) admit(who string, f Fault, run uint64, began baseline) (*active, 
 		l.records = slices.Delete(l.records, 0, len(l.records)-keptRecords)
 	}
 	l.active[record.ID] = a
-	if f.Kind == Kill {
+	if !a.def.Lasts() {
 		l.end(a, "done")
 	}
 	l.tasks.Go(func() { l.attend(a) })
 	return a, nil
 }
 
-// tooMuch says why a fault has to wait; the lock is held.
+// refusal adds the fault to the reason.
+func refusal(f Fault, path string, err error) error {
+	return fmt.Errorf("%s: %w", strings.TrimSpace(string(f.Kind)+" "+path), err)
+}
+
+// tooMuch says why a fault exceeds a limit; the lock is held.
 func (l *Live) tooMuch(f Fault, path string) error {
 	if l.closed {
 		return ErrClosed
 	}
 	for _, other := range l.active {
 		if other.path == path && other.Kind == f.Kind {
-			return &reasoned{ErrBusy, fmt.Sprintf("#%d does the same until %s", other.id, other.record.Until.UTC().Format(time.TimeOnly))}
+			return &reasoned{ErrBusy, fmt.Sprintf("fault #%d of this kind is active until %s", other.id, other.record.Until.UTC().Format(time.TimeOnly))}
 		}
 	}
 	if len(l.active) >= MostFaults {
-		return &reasoned{ErrLimit, fmt.Sprintf("limit: %d faults last already, more are too much at once", MostFaults)}
+		return &reasoned{ErrLimit, fmt.Sprintf("limit: %d faults are active, no more are allowed at the same time", MostFaults)}
 	}
-	if (f.Kind == Kill || f.atEnds()) && !l.limiter.allow(path, time.Now()) {
-		why := fmt.Sprintf("limit: %d failures were injected below its supervisor within %v, more would make it give up", mostFailures, failureWindow)
+	if Lookup(f.Kind).kills(&f) && !l.limiter.allow(path, time.Now()) {
+		why := fmt.Sprintf("limit: %d failures were injected below its supervisor within %v, more could exhaust its restart budget", mostFailures, failureWindow)
 		return &reasoned{ErrLimit, why}
 	}
 	return nil
 }
 
-// begin does what the fault is; the lock is held.
+// begin injects a fault; the lock is held.
 func (l *Live) begin(a *active) error {
-	switch a.Kind {
-	case Kill:
-		a.struck.Store(1)
-		return l.system.Kill(a.path)
-	case Suspend:
-		box, found := l.system.Mailbox(a.path)
-		if !found {
-			return ErrNoActor
-		}
-		if box.State().Held {
-			return &reasoned{ErrBusy, "its mailbox is closed already"}
-		}
-		a.box = box
-		box.Hold()
-	default:
-		l.arm(a.armed)
-		if a.atEnds() {
-			return l.system.Kill(a.path) // so that there is a start
+	if a.def.inject != nil {
+		if err := a.def.inject(l, a); err != nil {
+			return err
 		}
 	}
-	return nil
+	if !a.def.kills(&a.Fault) {
+		return nil
+	}
+	err := l.system.Kill(a.path)
+	if err != nil && a.def.end != nil {
+		a.def.end(l, a)
+	}
+	return err
 }
 
 // end takes the effect of a fault away; the lock is held. The second time it does nothing.
@@ -278,25 +282,29 @@ func (l *Live) end(a *active, by string) {
 	}
 	delete(l.active, a.id)
 	l.healing++
-	switch a.Kind {
-	case Kill:
-	case Suspend:
-		a.struck.Store(uint64(a.box.UserMessageCount()))
-		a.box.Release()
-	default:
-		l.disarm(a.armed)
+	a.struck.Store(a.count()) // before the effect goes: messages that waited have arrived after it
+	if a.def.end != nil {
+		a.def.end(l, a)
 	}
-	if a.Kind == CrashLoop || a.Kind == Panic {
-		_ = l.system.ResetBackoff(a.path) // it may be gone
+	if a.def.quarantines {
+		_ = l.system.ResetBackoff(a.path) // the actor may be gone
 	}
 	a.record.Ended, a.record.EndedBy, a.record.State, a.record.Struck = time.Now(), by, StateRecovering, a.struck.Load()
 	close(a.ended)
 }
 
-// Stop ends every fault at once, and the run that chooses them. It returns how many faults that were.
+// count returns the failures or messages that the fault has cost so far.
+func (a *active) count() uint64 {
+	if a.def.struck != nil {
+		return a.def.struck(a)
+	}
+	return a.struck.Load()
+}
+
+// Stop ends every fault at once, and the run that injects them. It returns the number of faults that it ended.
 func (l *Live) Stop(who string) int {
 	l.mu.Lock()
-	l.clear() // first of all: nothing strikes any more
+	l.clear() // first, so that no fault strikes while the others end
 	stopped := len(l.active)
 	for _, a := range l.active {
 		l.end(a, "stopped by "+who)
@@ -304,13 +312,13 @@ func (l *Live) Stop(who string) int {
 	running := l.run != nil && l.run.halt(who)
 	l.mu.Unlock()
 	if stopped > 0 || running {
-		l.cfg.Log.Warn("chaos stopped", "faults", stopped, "who", who)
+		l.cfg.Log.Warn("all chaos faults stopped", "faults", stopped, "who", who)
 		l.journal(actors.RootName, "", fmt.Sprintf("all chaos stopped: %d faults, by %s", stopped, who), "")
 	}
 	return stopped
 }
 
-// Status tells everything.
+// Status returns the state of all faults and of the latest run.
 func (l *Live) Status() Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -318,10 +326,7 @@ func (l *Live) Status() Status {
 	for _, r := range slices.Backward(l.records) {
 		one := *r
 		if a := l.active[r.ID]; a != nil {
-			one.Struck = a.struck.Load()
-			if a.box != nil {
-				one.Struck = uint64(a.box.UserMessageCount())
-			}
+			one.Struck = a.count()
 		}
 		s.Records = append(s.Records, one)
 	}

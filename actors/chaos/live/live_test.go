@@ -308,7 +308,7 @@ func TestOutcomes(t *testing.T) {
 		"it cost something": {
 			after: func(th *theatre) { th.usage.Writes, th.usage.RowReads = 3, 1 }, state: StateWell, want: "VPP: 3 writes, 1 row reads",
 		},
-		"nobody answers": {after: func(th *theatre) { th.blind = errBlind }, state: StateNotWell, want: "services cannot be seen: nobody answers"},
+		"nobody answers": {after: func(th *theatre) { th.blind = errBlind }, state: StateNotWell, want: "services cannot be read: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, th *theatre) {

@@ -188,4 +188,4 @@ func (th *theatre) Changes() uint64 {
 	return th.changes
 }
 
-var errBlind = errors.New("nobody answers")
+var errBlind = errors.New("no answer")

@@ -9,53 +9,53 @@ import (
 
 // Limits and defaults of a plan.
 const (
-	// DefaultRunFor is how long a drill lasts that does not say it, MostRunFor the longest one.
+	// DefaultRunFor is the default duration of a drill, MostRunFor the longest one.
 	DefaultRunFor = time.Minute
 	MostRunFor    = 24 * time.Hour
 	// DefaultEvery is the mean pause between two faults, LeastEvery the shortest one.
 	DefaultEvery = 10 * time.Second
 	LeastEvery   = 200 * time.Millisecond
-	// DefaultConverge is how long the agent has to be well again after the last fault.
+	// DefaultConverge is the default time that the agent has to be well again after the last fault.
 	DefaultConverge = 45 * time.Second
-	// MostSteps is how many faults a plan may list.
+	// MostSteps is the number of faults that a plan may list.
 	MostSteps = 200
 )
 
-// Plan says what a drill does.
+// Plan describes a drill.
 type Plan struct {
-	// Name is for the audit record.
+	// Name of the drill in the audit record.
 	Name string `json:"name,omitempty"`
-	// Seed decides which faults are chosen, whom they hit and when; 0 = a new one for each run.
+	// Seed decides the random choices of faults, targets and times; 0 = a new one for each run.
 	Seed uint64 `json:"seed,omitempty"`
-	// For is how long faults are injected; 0 = DefaultRunFor.
+	// For is the time during which faults are injected; 0 = DefaultRunFor.
 	For Duration `json:"for,omitempty"`
-	// Every is the mean pause between the faults that are chosen at random, each 30 % shorter to longer; 0 = DefaultEvery.
+	// Every is the mean pause between two random faults; each pause is up to 30 % shorter or longer. 0 = DefaultEvery.
 	Every Duration `json:"every,omitempty"`
-	// BlastRadius is how many actors suffer or recover at the same time, up to MostFaults; 0 = 1.
+	// BlastRadius is the number of faults that may be active or recovering at the same time, up to MostFaults; 0 = 1.
 	BlastRadius int `json:"blastRadius,omitempty"`
-	// Converge is how long everything may take to be well after the last fault; 0 = DefaultConverge.
+	// Converge is the time that the agent has to be well again after the last fault; 0 = DefaultConverge.
 	Converge Duration `json:"converge,omitempty"`
-	// KeepGoing goes on after an invariant was violated; otherwise all faults end then.
+	// KeepGoing continues after the violation of an invariant; otherwise the violation ends the drill.
 	KeepGoing bool `json:"keepGoing,omitempty"`
-	// Faults are what may happen, or what happens at a certain time.
+	// Faults are those to draw from, and those for a set time.
 	Faults []Step `json:"faults"`
 }
 
-// Step is one fault of a plan: against one actor, or against one that is chosen from a kind each time.
+// Step is one fault of a plan: against one actor, or against one that the run draws from a kind of actors each time.
 type Step struct {
 	Fault
-	// Kind of the actors to choose from, for example "service"; instead of Actor.
+	// Of is the kind of the actors to draw from, for example "service"; instead of Actor.
 	Of string `json:"of,omitempty"`
-	// Weight is how often the step is chosen, compared with the others; 0 = 1. With At it means nothing.
+	// Weight is how often the run draws the step, compared with the others; 0 = 1. It does not apply to a step with At.
 	Weight int `json:"weight,omitempty"`
-	// At has the step happen once, that long after the start, or as soon as the blast radius has room; 0 = at random times.
+	// At makes the step happen once, that long after the start or as soon as the blast radius allows; 0 = at random times.
 	At Duration `json:"at,omitempty"`
 }
 
 // mostWeight bounds Weight.
 const mostWeight = 1000
 
-// Check reports every field that cannot be, joined; nil if all can.
+// Check reports every field that is invalid, joined; nil if all are valid.
 func (p *Plan) Check() error {
 	var errs []error
 	bad := func(field, format string, args ...any) {
@@ -88,25 +88,32 @@ func (p *Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// check reports every field of a step that cannot be.
+// check reports every field of a step that is invalid.
 func (s *Step) check(prefix string) (errs []error) {
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, &FieldError{prefix + field, fmt.Sprintf(format, args...)})
 	}
 	f := s.Fault
+	actorless := false
+	if d := Lookup(f.Kind); d != nil {
+		actorless = !d.NeedsActor
+	}
 	switch {
+	case actorless && s.Of != "":
+		bad("of", "means nothing for %s", f.Kind)
+	case actorless:
 	case s.Of != "" && f.Actor != "":
-		bad("of", "cannot stand beside actor")
+		bad("of", "and actor exclude each other")
 	case s.Of == "" && f.Actor == "":
-		bad("actor", "is required, or of: a kind of actors to choose from")
+		bad("actor", "is required, or of: a kind of actors to draw from")
 	case s.Of != "" && exempt(s.Of) != "":
 		bad("of", "%s", exempt(s.Of))
 	}
 	if why := exempt(f.Actor); why != "" {
 		bad("actor", "%s", why)
 	}
-	if f.Actor == "" {
-		f.Actor = "?" // chosen later
+	if f.Actor == "" && !actorless {
+		f.Actor = "?" // the run draws it
 	}
 	if s.Weight < 0 || s.Weight > mostWeight {
 		bad("weight", "%d is not from 1 to %d", s.Weight, mostWeight)
@@ -139,7 +146,7 @@ func Fields(err error) []*FieldError {
 	return out
 }
 
-// flatten takes a joined error apart.
+// flatten returns the parts of a joined error.
 func flatten(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
@@ -150,7 +157,7 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// complete fills in what a plan leaves open.
+// complete sets the defaults of a plan.
 func (p Plan) complete() Plan {
 	set := func(d *Duration, to time.Duration) {
 		if *d == 0 {

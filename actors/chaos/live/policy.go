@@ -14,22 +14,23 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// Policy is the set of faults that are armed. Its methods Fault and Network are the hooks of the runtime. The zero value is an empty policy.
+// Policy is the set of armed faults. Its methods Fault and Network are the hooks of the runtime. The zero value is an empty policy.
 type Policy struct {
 	limiter limiter
-	usual   [1]time.Duration // what most messages get: now, once; never modified
+	usual   [1]time.Duration // delivery of a message that no fault hits: now, once; never modified
 
-	mu    sync.Mutex // of whoever changes armed
+	mu    sync.Mutex // serialises changes of armed
 	armed atomic.Pointer[map[string][]*armed]
 }
 
 // armed is one fault that waits for its actor.
 type armed struct {
 	Fault
+	def    *Definition
 	id     uint64
-	path   string
+	path   string // of the actor; "" = of none
 	struck atomic.Uint64
-	left   atomic.Int64 // of a Panic
+	left   atomic.Int64 // failures until Times is reached
 
 	mu   sync.Mutex
 	rand *rand.Rand // guarded by mu: hooks run in many goroutines
@@ -40,9 +41,9 @@ var (
 	_ runtime.NetworkHook = (*Policy)(nil).Network
 )
 
-// newArmed prepares a complete fault.
+// newArmed prepares a fault with all its defaults.
 func newArmed(id uint64, f Fault, path string, seed uint64) *armed {
-	a := &armed{Fault: f, id: id, path: path, rand: rand.New(rand.NewPCG(seed, id))}
+	a := &armed{Fault: f, def: Lookup(f.Kind), id: id, path: path, rand: rand.New(rand.NewPCG(seed, id))}
 	a.left.Store(int64(f.Times))
 	return a
 }
@@ -52,7 +53,7 @@ func (p *Policy) arm(a *armed) {
 	p.change(func(m map[string][]*armed) { m[a.path] = append(slices.Clone(m[a.path]), a) })
 }
 
-// disarm takes a fault out; nothing of it strikes after that, but a hook that has begun may still end.
+// disarm removes a fault. It does not strike any more, except in a hook that is running already.
 func (p *Policy) disarm(a *armed) {
 	p.change(func(m map[string][]*armed) {
 		rest := slices.DeleteFunc(slices.Clone(m[a.path]), func(one *armed) bool { return one == a })
@@ -62,14 +63,14 @@ func (p *Policy) disarm(a *armed) {
 	})
 }
 
-// clear takes all faults out at once.
+// clear removes all faults at once.
 func (p *Policy) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed.Store(nil)
 }
 
-// change replaces the map, which hooks read without a lock.
+// change replaces the map instead of modifying it, because hooks read it without a lock.
 func (p *Policy) change(modify func(map[string][]*armed)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +86,7 @@ func (p *Policy) change(modify func(map[string][]*armed)) {
 	p.armed.Store(&next)
 }
 
-// at returns what is armed against an actor.
+// at returns the faults that are armed against an actor.
 func (p *Policy) at(m *runtime.Mailbox) []*armed {
 	now := p.armed.Load()
 	if now == nil {
@@ -97,48 +98,36 @@ func (p *Policy) at(m *runtime.Mailbox) []*armed {
 // Fault satisfies runtime.FaultHook.
 func (p *Policy) Fault(m *runtime.Mailbox, msg any, phase runtime.Phase) {
 	for _, a := range p.at(m) {
-		if !a.meets(msg, phase) || !a.due() {
+		if a.def.fails == nil || !a.def.fails(a, msg, phase) || !a.due() {
 			continue
 		}
 		if !p.limiter.allow(m.Path(), time.Now()) {
 			a.left.Add(1)
-			continue // the supervisor would give up
+			continue // one more failure could make the supervisor escalate
 		}
 		a.struck.Add(1)
 		panic(fmt.Errorf("%w: #%d %s %s", errInjected, a.id, a.Kind, phaseName(phase)))
 	}
 }
 
-// meets reports whether the fault is one of this phase and message.
-func (a *armed) meets(msg any, phase runtime.Phase) bool {
-	switch a.Kind {
-	case CrashLoop:
-		return phase == runtime.Starting
-	case Panic:
-		return phaseName(phase) == a.Phase && (a.Message == "" || typeName(msg) == a.Message)
-	default:
-		return false
-	}
-}
+// hits reports whether the fault concerns messages of this type.
+func (a *armed) hits(msg any) bool { return a.Message == "" || typeName(msg) == a.Message }
 
-// due reports whether the fault strikes this time, and counts it.
+// due reports whether the fault strikes this time, and counts it. A fault without Times strikes without limit.
 func (a *armed) due() bool {
-	if a.Kind == CrashLoop {
-		return true
-	}
 	if !a.rolls() {
 		return false
 	}
-	if a.left.Add(-1) >= 0 {
+	if a.Times == 0 || a.left.Add(-1) >= 0 {
 		return true
 	}
 	a.left.Add(1)
 	return false
 }
 
-// rolls throws the dice of the rate.
+// rolls draws whether a message belongs to the share that suffers.
 func (a *armed) rolls() bool {
-	if a.Rate >= 1 {
+	if a.Rate == 0 || a.Rate >= 1 {
 		return true
 	}
 	a.mu.Lock()
@@ -146,27 +135,27 @@ func (a *armed) rolls() bool {
 	return a.rand.Float64() < a.Rate
 }
 
-// Network satisfies runtime.NetworkHook. Only what actors tell each other is touched: questions of the API pass, and what supervisors hear does
-// not come here because they cannot be chosen.
+// Network satisfies runtime.NetworkHook. It touches messages between actors only: requests of the API pass, and supervisors are exempt.
 func (p *Policy) Network(to *runtime.Mailbox, msg any) []time.Duration {
-	var late time.Duration
+	var sum time.Duration
 	for _, a := range p.at(to) {
-		if a.Kind != Drop && a.Kind != Delay || !between(msg) || a.Message != "" && typeName(msg) != a.Message || !a.rolls() {
+		if a.def.transmits == nil || !between(msg) || !a.hits(msg) || !a.rolls() {
 			continue
 		}
 		a.struck.Add(1)
-		if a.Kind == Drop {
+		late, lost := a.def.transmits(a)
+		if lost {
 			return nil
 		}
-		late += time.Duration(a.By)
+		sum += late
 	}
-	if late == 0 {
+	if sum == 0 {
 		return p.usual[:]
 	}
-	return []time.Duration{late}
+	return []time.Duration{sum}
 }
 
-// between reports whether a message is one of actors among themselves.
+// between reports whether a message is one that actors send each other.
 func between(msg any) bool {
 	t := reflect.TypeOf(msg)
 	return t != nil && strings.HasPrefix(t.String(), "*messages.") && t.String() != "*messages.Inspect"

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// State is how far a fault is.
+// State is the state of a fault.
 type State string
 
 // The states of a fault, in their order.
 const (
-	// StateActive: it strikes.
+	// StateActive: the fault lasts.
 	StateActive State = "active"
-	// StateRecovering: it is over; whether the agent is well again is being watched.
+	// StateRecovering: the fault has ended; Live observes whether the agent is well again.
 	StateRecovering State = "recovering"
-	// StateWell: the agent is as well as it was before.
+	// StateWell: the agent has no problem that it did not have before the fault.
 	StateWell State = "well"
-	// StateNotWell: it is not, and was given its time.
+	// StateNotWell: it still has such a problem after the recovery time.
 	StateNotWell State = "not-well"
-	// StateUnknown: nobody could watch to the end.
+	// StateUnknown: the agent stopped before the outcome was known.
 	StateUnknown State = "unknown"
 )
 
@@ -26,54 +26,54 @@ const (
 type Record struct {
 	// ID counts the faults of this agent, from 1.
 	ID uint64 `json:"id"`
-	// Who asked for it: the peer of the control socket, or the run that chose it.
+	// Who injected it: the peer of the control socket, or the run.
 	Who string `json:"who"`
-	// What was asked for, complete.
+	// What is the fault with all its defaults.
 	What Fault `json:"what"`
-	// Actor is the path of whom it happens to.
+	// Actor is the path of the actor; "" = the fault has none.
 	Actor string `json:"actor"`
-	// Began is when it was armed, Until when it ends at the latest, Ended when it did.
+	// Began is the time of the injection, Until the deadline, Ended the end.
 	Began time.Time `json:"began"`
 	Until time.Time `json:"until,omitzero"`
 	Ended time.Time `json:"ended,omitzero"`
-	// EndedBy is why it ended: "done", "deadline", or who stopped it.
+	// EndedBy is the reason of the end: "done", "deadline", or who stopped it.
 	EndedBy string `json:"endedBy,omitempty"`
-	// State is how far it is.
+	// State of the fault.
 	State State `json:"state"`
-	// Struck counts the failures or messages that it has cost; of a suspension the messages that waited at its end.
+	// Struck counts the failures or messages that it has cost; for a suspension, the messages that waited at its end.
 	Struck uint64 `json:"struck"`
-	// Recovered is how long it took after the end until all was well again, for good.
+	// Recovered is the time from the end until the agent was well again and stayed so.
 	Recovered Duration `json:"recovered,omitempty"`
-	// VPPWrites and VPPReads are the changes of VPP's configuration and the reads of all rows from the beginning until all was well and quiet.
-	// Periodic checks are not among the latter.
+	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows from the injection until the agent was well.
+	// They do not include drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
-	// Outcome is one line for an operator; "" = not known yet.
+	// Outcome is one line for an operator; "" = it is open.
 	Outcome string `json:"outcome,omitempty"`
 	// Run is the drill it belongs to; 0 = none.
 	Run uint64 `json:"run,omitempty"`
 }
 
-// Over reports whether nothing more will change about it.
+// Over reports whether the record is final.
 func (r *Record) Over() bool { return r.State != StateActive && r.State != StateRecovering }
 
-// line is how the record begins in journal and log.
+// line identifies the fault in the journal and the log.
 func (r *Record) line() string { return fmt.Sprintf("#%d %s", r.ID, r.What) }
 
-// Status is everything about chaos at one instant.
+// Status is the state of all faults and of the latest drill.
 type Status struct {
-	// Enabled is false in an agent without --enable-chaos; Hint says then how to change that.
+	// Enabled is false in an agent without --enable-chaos; Hint then says how to enable chaos.
 	Enabled bool   `json:"enabled"`
 	Hint    string `json:"hint,omitempty"`
-	// Active is how many faults strike now.
+	// Active is the number of active faults.
 	Active int `json:"active"`
-	// Run is the latest drill; nil = there was none.
+	// Run is the latest drill; nil = none.
 	Run *RunStatus `json:"run,omitempty"`
 	// Records are the latest faults, the newest first.
 	Records []Record `json:"records"`
 }
 
-// Find returns the record of a fault, nil if it is not there any more.
+// Find returns the record of a fault, nil if it has been dropped.
 func (s *Status) Find(id uint64) *Record {
 	for i := range s.Records {
 		if s.Records[i].ID == id {

@@ -11,64 +11,64 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// RunState is how far a run is.
+// RunState is the state of a run.
 type RunState string
 
 // The states of a run, in their order.
 const (
-	// RunActive: faults are injected.
+	// RunActive: the run injects faults.
 	RunActive RunState = "running"
-	// RunConverging: all faults are over; the agent has its time to be well again.
+	// RunConverging: all faults have ended; the run waits until the agent is well again.
 	RunConverging RunState = "converging"
-	// RunPassed: every invariant that could be evaluated holds.
+	// RunPassed: every invariant that was evaluated holds.
 	RunPassed RunState = "passed"
-	// RunViolated: one does not.
+	// RunViolated: an invariant does not hold.
 	RunViolated RunState = "violated"
-	// RunStopped: it was stopped early; what was evaluated until then holds.
+	// RunStopped: it was stopped early; no invariant was violated until then.
 	RunStopped RunState = "stopped"
 )
 
-// Over reports whether nothing more will change about the run.
+// Over reports whether the run has ended.
 func (s RunState) Over() bool { return s != RunActive && s != RunConverging }
 
 // RunStatus describes a run.
 type RunStatus struct {
 	// ID counts the runs of this agent, from 1.
 	ID uint64 `json:"id"`
-	// Name of the plan; Who asked for it.
+	// Name is that of the plan; Who started the run.
 	Name string `json:"name,omitempty"`
 	Who  string `json:"who"`
-	// Seed repeats its choices.
+	// Seed of the random choices; a run with the same seed draws the same faults.
 	Seed uint64 `json:"seed"`
-	// Began is its start, Until when the last fault is injected, Ended when it was over.
+	// Began is the start, Until the time of the last injection, Ended the end.
 	Began time.Time `json:"began"`
 	Until time.Time `json:"until"`
 	Ended time.Time `json:"ended,omitzero"`
-	// State is how far it is; Reason why it was stopped or what was violated first.
+	// State of the run; Reason is who stopped it, or the first violation.
 	State  RunState `json:"state"`
 	Reason string   `json:"reason,omitempty"`
-	// Faults counts those that were injected, Skipped those that the limits, or a lack of targets, did not allow.
+	// Faults counts the injected faults, Skipped those that limits or a lack of targets prevented.
 	Faults  int `json:"faults"`
 	Skipped int `json:"skipped"`
-	// VPPWrites and VPPReads are what it has cost: changes of the configuration, reads of all rows. Periodic checks are not among the latter.
+	// VPPWrites and VPPReads count the changes of VPP's configuration and the reads of all rows during the run, without drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
-	// Converged is how long it took after the last fault until all was well.
+	// Converged is the time from the last fault until the agent was well.
 	Converged Duration `json:"converged,omitempty"`
 	// Invariants are in the order of their names.
 	Invariants []Invariant `json:"invariants"`
 }
 
-// How often a run looks.
+// Intervals and timeouts of a run.
 const (
 	runTick    = 100 * time.Millisecond
 	sampleTick = time.Second
 	readTick   = 5 * time.Second
 	restTick   = 500 * time.Millisecond
-	lookFor    = 3 * time.Second // an actor that hangs must not stop the drill
+	lookFor    = 3 * time.Second // timeout of a sample: an actor that hangs must not stop the drill
 )
 
-// run is a drill under way. Its fields belong to the goroutine of drill; those of RunStatus are guarded by Live.mu.
+// run is an active drill. Its fields belong to the goroutine of drill; Live.mu guards those of RunStatus.
 type run struct {
 	RunStatus
 	plan    Plan
@@ -76,21 +76,21 @@ type run struct {
 	judge   *judge
 	stopped chan struct{} // closed by halt
 	who     string        // who stopped it
-	at      []bool        // steps with a time that have happened
+	at      []bool        // done, for steps with a time
 	next    time.Time     // of the next random fault
 	read    time.Time     // of the last read-back
 	sampled time.Time
-	mine    []uint64 // records that have not been judged yet
+	mine    []uint64 // IDs of faults whose record the judge has not seen
 }
 
-// status is a copy for others; the lock is held.
+// status returns a copy; the lock is held.
 func (r *run) status() *RunStatus {
 	s := r.RunStatus
 	s.Invariants = append([]Invariant(nil), s.Invariants...)
 	return &s
 }
 
-// halt has the run end early and reports whether it was under way; the lock is held.
+// halt ends the run early and reports whether it was active; the lock is held.
 func (r *run) halt(who string) bool {
 	if r.State.Over() || r.who != "" {
 		return false
@@ -100,7 +100,7 @@ func (r *run) halt(who string) bool {
 	return true
 }
 
-// Start begins a drill. One at a time, and only on an agent that is well.
+// Start begins a drill. It refuses a second one at the same time, and an agent with a problem, which the verdict would be blamed on.
 func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, error) {
 	if err := plan.Check(); err != nil {
 		return RunStatus{}, err
@@ -116,7 +116,7 @@ func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, err
 	case l.closed:
 		return RunStatus{}, fmt.Errorf("run: %w", ErrClosed)
 	case l.run != nil && !l.run.State.Over():
-		return RunStatus{}, fmt.Errorf("run: %w", &reasoned{ErrBusy, fmt.Sprintf("run %d is under way", l.run.ID)})
+		return RunStatus{}, fmt.Errorf("run: %w", &reasoned{ErrBusy, fmt.Sprintf("run %d is active", l.run.ID)})
 	}
 	l.runs++
 	now := time.Now()
@@ -130,7 +130,7 @@ func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, err
 	r.next = now.Add(plan.pause(r.rand))
 	r.Invariants = r.judge.verdicts()
 	l.run = r
-	l.cfg.Log.Warn("chaos run", "run", r.ID, "plan", r.Name, "seed", r.Seed, "until", r.Until, "who", who)
+	l.cfg.Log.Warn("chaos run started", "run", r.ID, "plan", r.Name, "seed", r.Seed, "until", r.Until, "who", who)
 	l.journal(actors.RootName, r.object(), fmt.Sprintf("run %d of plan %q for %v, seed %d, by %s", r.ID, r.Name, plan.For, r.Seed, who), "")
 	l.tasks.Go(func() { l.drill(r) })
 	return *r.status(), nil
@@ -138,7 +138,7 @@ func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, err
 
 func (r *run) object() string { return fmt.Sprintf("chaos/run/%d", r.ID) }
 
-// drill is the life of a run, in a goroutine of its own.
+// drill injects the faults of a run and waits for the end, in a goroutine of its own.
 func (l *Live) drill(r *run) {
 	tick := time.NewTicker(runTick)
 	defer tick.Stop()
@@ -167,7 +167,7 @@ func (l *Live) drill(r *run) {
 	l.converge(r)
 }
 
-// goesOn reports whether more faults should be injected.
+// goesOn reports whether the run injects further faults.
 func (l *Live) goesOn(r *run) bool {
 	select {
 	case <-r.stopped:
@@ -179,7 +179,7 @@ func (l *Live) goesOn(r *run) bool {
 	}
 }
 
-// strike injects what is due, as far as the blast radius has room; what has a time comes first.
+// strike injects the faults that are due, within the blast radius. Steps with a time come first, because random ones can wait.
 func (l *Live) strike(r *run, now time.Time) {
 	for i := range r.plan.Faults {
 		if s := &r.plan.Faults[i]; s.At > 0 && !r.at[i] && now.Sub(r.Began) >= time.Duration(s.At) && l.room(r) {
@@ -192,13 +192,13 @@ func (l *Live) strike(r *run, now time.Time) {
 	}
 	step := r.plan.choose(r.rand)
 	if step == nil || !l.room(r) {
-		return // soon again
+		return // the next tick tries again
 	}
 	r.next = now.Add(r.plan.pause(r.rand))
 	l.hit(r, step)
 }
 
-// room reports whether fewer actors suffer than the blast radius allows.
+// room reports whether the blast radius allows one more fault.
 func (l *Live) room(r *run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,11 +209,11 @@ func (l *Live) room(r *run) bool {
 func (l *Live) hit(r *run, s *Step) {
 	f := s.Fault
 	if s.Of != "" {
-		f.Actor = l.victim(r, s.Of)
+		f.Actor = l.draw(r, s.Of)
 	}
 	var record Record
 	err := ErrNoActor
-	if f.Actor != "" {
+	if f.Actor != "" || s.Of == "" {
 		record, err = l.inject(l.ctx, fmt.Sprintf("run %d, %s", r.ID, r.Who), f, r.ID)
 	}
 	l.mu.Lock()
@@ -226,8 +226,8 @@ func (l *Live) hit(r *run, s *Step) {
 	r.mine = append(r.mine, record.ID)
 }
 
-// victim draws a healthy actor of a kind; "" = there is none. Snapshots are ordered by path, so that the seed decides.
-func (l *Live) victim(r *run, kind string) string {
+// draw chooses a healthy actor of a kind; "" = there is none. Snapshots are ordered by path, so that the seed alone decides.
+func (l *Live) draw(r *run, kind string) string {
 	var healthy []string
 	supervisors := l.supervisors()
 	for _, a := range l.system.Snapshot() {
@@ -241,7 +241,7 @@ func (l *Live) victim(r *run, kind string) string {
 	return healthy[r.rand.IntN(len(healthy))]
 }
 
-// look takes a sample and has it judged.
+// look takes a sample and evaluates it.
 func (l *Live) look(r *run, now time.Time) {
 	read := now.Sub(r.read) >= readTick
 	if read {
@@ -254,7 +254,7 @@ func (l *Live) look(r *run, now time.Time) {
 	l.publish(r, s)
 }
 
-// judgeRecords has the faults judged that hit service actors: alone in a run with a blast radius of one.
+// judgeRecords evaluates the faults of service actors that have an outcome. With a blast radius of one, each was the only fault at its time.
 func (l *Live) judgeRecords(r *run, s *sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +285,7 @@ func (l *Live) find(id uint64) *Record {
 	return nil
 }
 
-// publish brings the status up to date.
+// publish updates the status of the run.
 func (l *Live) publish(r *run, s *sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,7 +293,8 @@ func (l *Live) publish(r *run, s *sample) {
 	r.VPPWrites, r.VPPReads = s.usage.Writes-r.judge.first.usage.Writes, s.usage.RowReads-r.judge.first.usage.RowReads
 }
 
-// sample looks at everything; read says whether VPP is read back, too.
+// sample reads the state of the agent, and VPP if read is set. Readiness and changes are read before and after VPP: only if they are equal can the
+// contents of VPP be held against readiness.
 func (l *Live) sample(ctx context.Context, read bool, patience time.Duration) *sample {
 	w := l.cfg.World
 	reading, cancel := context.WithTimeout(ctx, patience)
@@ -317,7 +318,7 @@ func (l *Live) sample(ctx context.Context, read bool, patience time.Duration) *s
 	return s
 }
 
-// converge gives the agent its time to be well, and decides.
+// converge waits until the agent is well or the time is over, and decides the verdict.
 func (l *Live) converge(r *run) {
 	tick := time.NewTicker(restTick)
 	defer tick.Stop()
@@ -356,7 +357,7 @@ func (l *Live) converge(r *run) {
 	l.journal(actors.RootName, r.object(), text, problem)
 }
 
-// watching reports whether faults of the run are not concluded yet.
+// watching reports whether outcomes of the run's faults are open.
 func (l *Live) watching(r *run) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

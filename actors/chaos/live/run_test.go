@@ -89,7 +89,7 @@ func TestRunEndsEarly(t *testing.T) {
 		},
 		"stopped":       {event: func(th *theatre) { th.Stop("an operator") }, state: RunStopped, want: "stopped by an operator"},
 		"never well":    {event: func(th *theatre) { th.change(func() { th.ready = false }) }, state: RunViolated, want: "ready: not ready: nat44: unwell", long: true},
-		"VPP is left":   {event: func(th *theatre) { th.change(func() { th.lacks = []string{"add row"} }) }, state: RunViolated, want: "ready: ready, but VPP lacks 1 operations", long: true},
+		"VPP is left":   {event: func(th *theatre) { th.change(func() { th.lacks = []string{"add row"} }) }, state: RunViolated, want: "ready: ready, but VPP differs from the desired state by 1 operations", long: true},
 		"nobody is in":  {event: func(th *theatre) { th.change(func() { th.blind = errBlind }) }, state: RunViolated, want: "I1: VPP could not be read back", long: true},
 		"the cluster":   {event: func(th *theatre) { th.change(func() { th.changes, th.usage.Writes = 1, 3 }) }, state: RunPassed, long: true},
 		"nothing at it": {event: func(*theatre) {}, state: RunPassed, long: true},

@@ -7,36 +7,36 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// World is the agent as drills see it. Its methods are safe for concurrent use; those with a context give up when it ends.
+// World is the agent from the view of drills. Its methods are safe for concurrent use; those with a context return when it ends.
 type World interface {
-	// Readiness says whether the node serves what it should, and if not why.
+	// Readiness reports whether the node is ready, and the reasons if it is not.
 	Readiness() (ready bool, reasons string)
 	// Services returns all services, ordered by key.
 	Services(ctx context.Context) ([]Service, error)
-	// Diff reads VPP back and returns the operations that would make it what it should be, each as one line.
+	// Diff reads VPP and returns the operations that would bring it to the desired state, each as one line.
 	Diff(ctx context.Context) ([]string, error)
-	// Usage is what VPP was asked for so far, without what Diff asks.
+	// Usage counts the requests to VPP so far, without those of Diff.
 	Usage() link.Usage
-	// Changes counts reasons to change VPP: what the source has said was changed, and other VPPs than before.
+	// Changes counts the reasons to change VPP: changes of the cluster, and restarts of VPP.
 	Changes() uint64
 }
 
-// Service is what drills want to know of a service.
+// Service is the part of the status of a service that drills evaluate.
 type Service struct {
 	// Key is "namespace/name".
 	Key string
 	// Generation of its last input.
 	Generation uint64
-	// State is a word of the API; "in-sync" and "not-served" are good ones.
+	// State is that of the API; "in-sync" and "not-served" are the good ones.
 	State string
-	// Error is the last one; "" = none.
+	// Error is the last error; "" = none.
 	Error string
 }
 
-// good reports whether nothing is left to do for the service.
+// good reports whether the service has reached its desired state.
 func (s *Service) good() bool { return s.State == "in-sync" || s.State == "not-served" }
 
-// complaints are all things that are not as they should be: what by whom.
+// complaints returns all problems of the agent, by the component that has them.
 func complaints(ctx context.Context, w World) map[string]string {
 	out := map[string]string{}
 	if ready, why := w.Readiness(); !ready {
@@ -44,7 +44,7 @@ func complaints(ctx context.Context, w World) map[string]string {
 	}
 	services, err := w.Services(ctx)
 	if err != nil {
-		out["services"] = "services cannot be seen: " + err.Error()
+		out["services"] = "services cannot be read: " + err.Error()
 	}
 	for i := range services {
 		if s := &services[i]; !s.good() {
@@ -54,7 +54,7 @@ func complaints(ctx context.Context, w World) map[string]string {
 	return out
 }
 
-// worse returns one complaint that was not there before, the first by subject; "" = there is none.
+// worse returns the first new problem in the order of components; "" = there is none.
 func worse(before, now map[string]string) string {
 	subject := ""
 	for one := range now {

@@ -44,7 +44,7 @@ func (t *Troupe) Inject(_ context.Context, who string, f live.Fault) (*live.Reco
 		return nil, fmt.Errorf("actor %s: %w", f.Actor, api.ErrNotFound)
 	}
 	r := live.Record{ID: uint64(len(t.chaos.records) + 1), Who: who, What: f, Actor: f.Actor, Began: Began, State: live.StateActive}
-	if f.Kind == live.Kill {
+	if !live.Lookup(f.Kind).Lasts() {
 		a := t.actors[f.Actor]
 		a.Failures, a.Restarts, a.Incarnation, a.LastFailure = a.Failures+1, a.Restarts+1, a.Incarnation+1, "killed"
 		r.State, r.Ended, r.EndedBy, r.Struck = live.StateWell, Began.Add(time.Second), "done", 1
