@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -12,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 

@@ -1,13 +1,13 @@
 package actors
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 

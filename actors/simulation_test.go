@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // weather is what may happen to everybody while a storm lasts.

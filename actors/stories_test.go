@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 

@@ -19,6 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line here.
@@ -32,12 +33,28 @@ func (d *Deps) renderers() []renderer {
 // renderer is one renderer.
 type renderer struct {
 	render.Kind
-	actor func(*render.Config) runtime.Behaviour
+	actor  func(*render.Config) runtime.Behaviour
+	dryRun func(*messages.Begin, []*messages.ServiceView) []*messages.RenderAck
 }
 
 // adapted is the renderer of an adapter.
 func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) renderer {
-	return renderer{adapter(config).Kind(), func(driver *render.Config) runtime.Behaviour { return render.New(driver, adapter(config)) }}
+	return renderer{
+		adapter(config).Kind(),
+		func(driver *render.Config) runtime.Behaviour { return render.New(driver, adapter(config)) },
+		func(begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
+			return render.DryRun(adapter(config), begin, views)
+		},
+	}
+}
+
+// DryRun returns what each renderer would acknowledge to each service on a node: in the order of the renderers, then of the views. Of Deps only the
+// settings of renderers and services are used.
+func DryRun(d *Deps, node *messages.NodeContext, views []*messages.ServiceView) (acks [][]*messages.RenderAck) {
+	for _, r := range d.renderers() {
+		acks = append(acks, r.dryRun(&messages.Begin{Node: node}, views))
+	}
+	return acks
 }
 
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"maps"
@@ -17,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"

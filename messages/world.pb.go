@@ -11,11 +11,12 @@
 package messages
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1428,67 +1429,6 @@ func (*Pull) Descriptor() ([]byte, []int) {
 	return file_world_proto_rawDescGZIP(), []int{14}
 }
 
-// To be deleted with its last user.
-type Digest struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Services       uint64                 `protobuf:"varint,1,opt,name=services,proto3" json:"services,omitempty"`
-	Hash           uint64                 `protobuf:"varint,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	NodeGeneration uint64                 `protobuf:"varint,3,opt,name=node_generation,json=nodeGeneration,proto3" json:"node_generation,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
-}
-
-func (x *Digest) Reset() {
-	*x = Digest{}
-	mi := &file_world_proto_msgTypes[15]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Digest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Digest) ProtoMessage() {}
-
-func (x *Digest) ProtoReflect() protoreflect.Message {
-	mi := &file_world_proto_msgTypes[15]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Digest.ProtoReflect.Descriptor instead.
-func (*Digest) Descriptor() ([]byte, []int) {
-	return file_world_proto_rawDescGZIP(), []int{15}
-}
-
-func (x *Digest) GetServices() uint64 {
-	if x != nil {
-		return x.Services
-	}
-	return 0
-}
-
-func (x *Digest) GetHash() uint64 {
-	if x != nil {
-		return x.Hash
-	}
-	return 0
-}
-
-func (x *Digest) GetNodeGeneration() uint64 {
-	if x != nil {
-		return x.NodeGeneration
-	}
-	return 0
-}
-
 var File_world_proto protoreflect.FileDescriptor
 
 const file_world_proto_rawDesc = "" +
@@ -1601,11 +1541,7 @@ const file_world_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x04 \x01(\x04R\n" +
 	"generation\"\x06\n" +
-	"\x04Pull\"a\n" +
-	"\x06Digest\x12\x1a\n" +
-	"\bservices\x18\x01 \x01(\x04R\bservices\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\x04R\x04hash\x12'\n" +
-	"\x0fnode_generation\x18\x03 \x01(\x04R\x0enodeGeneration*A\n" +
+	"\x04Pull*A\n" +
 	"\bProtocol\x12\x18\n" +
 	"\x14PROTOCOL_UNSPECIFIED\x10\x00\x12\a\n" +
 	"\x03TCP\x10\x06\x12\a\n" +
@@ -1638,7 +1574,7 @@ func file_world_proto_rawDescGZIP() []byte {
 }
 
 var file_world_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_world_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_world_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_world_proto_goTypes = []any{
 	(Protocol)(0),               // 0: troupe.Protocol
 	(ServiceType)(0),            // 1: troupe.ServiceType
@@ -1659,8 +1595,7 @@ var file_world_proto_goTypes = []any{
 	(*NodeChanged)(nil),         // 16: troupe.NodeChanged
 	(*Snapshot)(nil),            // 17: troupe.Snapshot
 	(*Pull)(nil),                // 18: troupe.Pull
-	(*Digest)(nil),              // 19: troupe.Digest
-	nil,                         // 20: troupe.NodeInput.NodesEntry
+	nil,                         // 19: troupe.NodeInput.NodesEntry
 }
 var file_world_proto_depIdxs = []int32{
 	1,  // 0: troupe.Service.type:type_name -> troupe.ServiceType
@@ -1678,7 +1613,7 @@ var file_world_proto_depIdxs = []int32{
 	7,  // 12: troupe.ServiceInput.slices:type_name -> troupe.EndpointSlice
 	12, // 13: troupe.ServiceInput.errors:type_name -> troupe.ObjectError
 	10, // 14: troupe.NodeInput.self:type_name -> troupe.Node
-	20, // 15: troupe.NodeInput.nodes:type_name -> troupe.NodeInput.NodesEntry
+	19, // 15: troupe.NodeInput.nodes:type_name -> troupe.NodeInput.NodesEntry
 	11, // 16: troupe.NodeInput.pods:type_name -> troupe.Pod
 	12, // 17: troupe.NodeInput.errors:type_name -> troupe.ObjectError
 	13, // 18: troupe.ServiceChanged.input:type_name -> troupe.ServiceInput
@@ -1704,7 +1639,7 @@ func file_world_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_world_proto_rawDesc), len(file_world_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -302,7 +302,7 @@ func (h *holding) disturb() string {
 		return "agent restart"
 	case roll < 7 && h.kills < 6: // a supervisor gives up after ten failures in ten seconds
 		h.kills++
-		paths := []string{actors.PathRenderer("nat44"), actors.PathRegistry, actors.PathInterfaces, actors.PathLink, actors.PathWatch}
+		paths := []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Link, address.Watch}
 		path := paths[h.random.IntN(len(paths))]
 		h.kill(path)
 		return "killed " + path

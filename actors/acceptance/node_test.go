@@ -17,7 +17,11 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -50,7 +54,7 @@ type node struct {
 	// link, system and readiness are those of the running troupe.
 	link      *overheard
 	system    *runtime.System
-	readiness *actors.Readiness
+	readiness *health.Readiness
 	// known are all services that ever were, by key.
 	known map[string]bool
 	// context is what the node is, as the services should see it.
@@ -82,7 +86,7 @@ func (n *node) start() {
 // startWith runs a troupe on another source. It is configured as the agent does it.
 func (n *node) startWith(from kube.Source) {
 	n.Helper()
-	n.readiness = &actors.Readiness{}
+	n.readiness = &health.Readiness{}
 	log := slog.New(slog.NewTextHandler(&testLog{t: n.T}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	hints := make(chan struct{}, 1)
 	n.link = &overheard{Link: link.New(link.Config{Socket: n.vpp.Socket(), OnEvent: func() {
@@ -99,7 +103,7 @@ func (n *node) startWith(from kube.Source) {
 	system := runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { n.Errorf("the troupe gave up: %s", reason) }})
 	n.system = system
 	n.Cleanup(func() { n.shutdown(system) })
-	if _, err := system.SpawnRoot(actors.RootName, actors.Tree(deps)); err != nil {
+	if _, err := system.SpawnRoot(address.RootName, actors.Tree(deps)); err != nil {
 		n.Fatal(err)
 	}
 }
@@ -149,11 +153,11 @@ func (n *node) settled() {
 // barrier passes a question through the actors in the order in which a change travels: mailboxes are queues, so whoever answers has seen
 // what came before.
 func (n *node) barrier() {
-	paths := []string{actors.PathWatch, actors.PathRegistry}
+	paths := []string{address.Watch, address.Registry}
 	for _, key := range slices.Sorted(maps.Keys(n.source.services())) {
-		paths = append(paths, actors.PathService(key))
+		paths = append(paths, address.Service(key))
 	}
-	for _, path := range append(paths, actors.PathRenderer("nat44"), actors.PathRenderer("routes"), actors.PathIntrospect) {
+	for _, path := range append(paths, address.Renderer("nat44"), address.Renderer("routes"), address.Introspect) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		_, _ = n.system.Inspect(ctx, path) // an actor that is not there yet has seen nothing; unsettled waits for it
 		cancel()
@@ -180,7 +184,7 @@ func (n *node) unsettled() string {
 		if inputs[key] != nil {
 			continue
 		}
-		if _, alive := n.system.Actor(actors.PathService(key)); alive {
+		if _, alive := n.system.Actor(address.Service(key)); alive {
 			return key + " has not retired"
 		}
 		delete(n.known, key)
@@ -197,11 +201,11 @@ func (n *node) differs() string {
 	defer cancel()
 	var operations []string
 	for _, renderer := range actors.Renderers() {
-		answer, err := n.system.Ask(ctx, actors.PathRenderer(renderer), &actors.DiffQuery{})
+		answer, err := n.system.Ask(ctx, address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return err.Error()
 		}
-		page := answer.(*actors.DiffPage)
+		page := answer.(*render.DiffPage)
 		if page.Err != nil {
 			return page.Err.Error()
 		}
@@ -255,12 +259,12 @@ func (n *node) rolesMissing(statuses map[string]*messages.ServiceStatus) string 
 func (n *node) statuses() map[string]*messages.ServiceStatus {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	answer, err := n.system.Ask(ctx, actors.PathIntrospect, &actors.StatusQuery{})
+	answer, err := n.system.Ask(ctx, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil
 	}
 	all := map[string]*messages.ServiceStatus{}
-	for _, s := range answer.(*actors.StatusPage).Services {
+	for _, s := range answer.(*status.ServicesPage).Services {
 		all[s.GetKey()] = s
 	}
 	return all

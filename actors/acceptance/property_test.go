@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -84,7 +84,7 @@ func (n *node) disturb(random *rand.Rand) {
 		n.start()
 	case 10:
 		n.settled()
-		paths := []string{actors.PathRenderer("nat44"), actors.PathRegistry, actors.PathWatch, actors.PathInterfaces, actors.PathServices}
+		paths := []string{address.Renderer("nat44"), address.Registry, address.Watch, address.Interfaces, address.Services}
 		n.kill(paths[random.IntN(len(paths))])
 	}
 }

@@ -14,10 +14,10 @@ type bound struct {
 // slower are the faults after which it may take longer.
 func slower() map[string]bound {
 	const second = time.Second
-	stolen := bound{second, "VPP tells nobody; the drift check finds out"}
-	refused := bound{second, "one of each kind is tried every 900 ms"}
+	stolen := bound{21 * second, "VPP does not report it; the drift check finds it, every 20 s"}
+	refused := bound{1100 * time.Millisecond, "a half-open probe of each refusal class every second"}
 	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
-	lost := bound{second, "what was said is asked for or said again when two digests in a row differ, or nobody has answered"}
+	lost := bound{31 * second, "the roll call repeats everything every 30 s"}
 	return map[string]bound{
 		"rows stolen": stolen, "routes stolen": stolen, "rows given back": stolen,
 		"VPP refuses": refused, "table full": refused,

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
@@ -91,12 +93,12 @@ func (e expectation) backends() []netip.AddrPort {
 
 // wrongStatuses compares what introspection shows with who exists, and whether everybody has been served in the latest version (I2).
 func (w *world) wrongStatuses() (wrong []string) {
-	answer, err := w.sys.Ask(context.Background(), actors.PathIntrospect, &actors.StatusQuery{})
+	answer, err := w.sys.Ask(context.Background(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var shown []string
-	for _, s := range answer.(*actors.StatusPage).Services {
+	for _, s := range answer.(*status.ServicesPage).Services {
 		shown = append(shown, s.GetKey())
 		for _, r := range s.GetRenders() {
 			if r.GetState() != messages.RenderState_RENDER_IN_SYNC {
@@ -119,7 +121,7 @@ func (w *world) wrongActors() (wrong []string) {
 	var services []string
 	for _, a := range w.sys.Snapshot() {
 		if a.Kind == "service" {
-			services = append(services, runtime.UnescapeName(strings.TrimPrefix(a.Path, actors.PathServices+"/")))
+			services = append(services, runtime.UnescapeName(strings.TrimPrefix(a.Path, address.Services+"/")))
 		}
 		if a.Suspended || a.Held || a.State == runtime.StateStarting || a.State == runtime.StateBackoff || a.State == runtime.StateQuarantined {
 			wrong = append(wrong, fmt.Sprintf("I8: %s is %s", a.Path, a.State))
@@ -146,7 +148,7 @@ func (w *world) bounded() {
 	const most, written = 4 * (serviceNames + 2), 20 * (serviceNames + 2)
 	for _, a := range w.sys.Snapshot() {
 		allowed := most
-		if a.Path == actors.PathJournal {
+		if a.Path == address.Journal {
 			w.silenced = w.silenced || a.Held || a.Suspended
 			allowed = written
 			if w.silenced {

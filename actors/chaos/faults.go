@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -120,7 +120,7 @@ func (w *world) stick(r *rand.Rand) {
 		return
 	}
 	box.Hold()
-	w.silenced = w.silenced || box.Path() == actors.PathJournal
+	w.silenced = w.silenced || box.Path() == address.Journal
 	w.weather.count("actor held up")
 	w.later(seconds(r, 8), box.Release)
 }
@@ -128,7 +128,7 @@ func (w *world) stick(r *rand.Rand) {
 // lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken when it has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
 	w.spell(r, &w.weather.late, 2, 6)
-	_ = w.sys.Kill(actors.PathRenderer("nat44")) // it may be down already
+	_ = w.sys.Kill(address.Renderer("nat44")) // it may be down already
 }
 
 func (w *world) poison(r *rand.Rand) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -23,7 +23,7 @@ type nodeSync struct {
 	published []string // and the addresses of this node
 }
 
-var _ actors.NodeSync = (*nodeSync)(nil)
+var _ desired.NodeSync = (*nodeSync)(nil)
 
 func newNodeSync(sim *runtime.Sim) *nodeSync {
 	n := &nodeSync{sim: sim}
@@ -31,7 +31,7 @@ func newNodeSync(sim *runtime.Sim) *nodeSync {
 	return n
 }
 
-// Run satisfies actors.NodeSync.
+// Run satisfies desired.NodeSync.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	for seen := -1; ; {
 		n.sim.Park(func() bool { return ctx.Err() != nil || n.broken || n.version != seen })
@@ -48,12 +48,12 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 	}
 }
 
-// SetNodes satisfies actors.NodeSync.
+// SetNodes satisfies desired.NodeSync.
 func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.nodes = slices.Sorted(maps.Keys(in.GetNodes()))
 }
 
-// Publish satisfies actors.NodeSync.
+// Publish satisfies desired.NodeSync.
 func (n *nodeSync) Publish(addresses []string) { n.published = addresses }
 
 func (n *nodeSync) set(state *messages.ClusterState) {

@@ -4,7 +4,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -12,9 +12,9 @@ import (
 // groups are the supervisors that start their children one after the other, in this order.
 func groups() map[string][]string {
 	return map[string][]string{
-		actors.RootName:            {"journal", "introspect", "healer", "dataplane", "world"},
-		actors.PathDataplane:       {"link", "interfaces", "nat44", "routes", "audit", "upkeep"},
-		actors.RootName + "/world": {"registry", "nodes", "services", "watch", "external"},
+		address.RootName:            {"journal", "introspect", "healer", "dataplane", "world"},
+		address.Dataplane:           {"link", "interfaces", "nat44", "routes", "audit", "upkeep"},
+		address.RootName + "/world": {"registry", "nodes", "services", "watch", "external"},
 	}
 }
 

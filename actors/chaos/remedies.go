@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -14,12 +15,9 @@ import (
 // believes something wrong is saved by the next check, and whoever forgets something by the next repetition. So each of these needs a fault that
 // explains it. That VPP does not hold what a renderer knew is explained by what was stolen.
 const (
-	again   = "what VPP refused is tried again"
-	doubt   = "VPP is read, because it has refused something"
-	relist  = "the source is asked for everything again"
-	recount = "the registry is asked for which generations there are"
-	repeat  = "a service is told again what it has not acknowledged"
-	silence = "the registry is asked for services that have not spoken"
+	again  = "what VPP refused is tried again"
+	doubt  = "VPP is read, because it has refused something"
+	repeat = "a service is sent again what it has not acknowledged"
 )
 
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
@@ -32,12 +30,9 @@ func explanations() map[string][]string {
 		"stuck actor", "poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "services late",
 	}
 	return map[string][]string{
-		again:   refusal,
-		doubt:   slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
-		relist:  loss,
-		recount: loss,
-		repeat:  loss,
-		silence: loss,
+		again:  refusal,
+		doubt:  slices.Concat(refusal, []string{"rows stolen", "rows put by another", "rows given back"}), // a row is there, or not, against expectation
+		repeat: loss,
 	}
 }
 
@@ -46,21 +41,20 @@ type remedies struct {
 	failed map[string][]time.Time // when a service failed lately
 	boots  map[string]string      // the VPP that an actor has been told of
 	over   bool                   // all faults are over, and all is well again
-	killed bool                   // somebody has been killed nevertheless, who asks for what he has to know
 }
 
-// observer is the actors.Observer of a simulation.
+// observer is the report.Observer of a simulation.
 type observer struct{ *world }
 
-var _ actors.Observer = observer{}
+var _ report.Observer = observer{}
 
-// Synced satisfies actors.Observer.
+// Synced satisfies report.Observer.
 func (observer) Synced(string, time.Duration, bool) {}
 
-// Programmed satisfies actors.Observer.
+// Programmed satisfies report.Observer.
 func (observer) Programmed(time.Duration) {}
 
-// Operations satisfies actors.Observer.
+// Operations satisfies report.Observer.
 func (o observer) Operations(_ string, _, failed, unknown int) {
 	if failed > 0 {
 		o.weather.count("operation refused")
@@ -70,10 +64,10 @@ func (o observer) Operations(_ string, _, failed, unknown int) {
 	}
 }
 
-// InputErrors satisfies actors.Observer.
+// InputErrors satisfies report.Observer.
 func (observer) InputErrors(int) {}
 
-// Healed satisfies actors.Observer.
+// Healed satisfies report.Observer.
 func (o observer) Healed(part, rung string, _ int) {
 	switch rung {
 	case "key":
@@ -85,7 +79,7 @@ func (o observer) Healed(part, rung string, _ int) {
 	}
 }
 
-// Drifted satisfies actors.Observer: nothing explains it but what somebody else has taken away since the read before.
+// Drifted satisfies report.Observer: nothing explains it but what somebody else has taken away since the read before.
 func (o observer) Drifted(renderer string, n int) {
 	o.weather.count("drift found")
 	explained := 0
@@ -99,7 +93,7 @@ func (o observer) Drifted(renderer string, n int) {
 	case "routes":
 		explained, o.world.strayed = o.world.strayed, 0
 	}
-	if o.remedies.boots[actors.PathRenderer(renderer)] != o.vpp.Boot() {
+	if o.remedies.boots[address.Renderer(renderer)] != o.vpp.Boot() {
 		return // it is another VPP, of which the renderer has not been told yet
 	}
 	if n > explained {
@@ -115,7 +109,7 @@ const (
 
 // failure is the runtime's OnFault.
 func (w *world) failure(f *messages.Fault) {
-	if !strings.HasPrefix(f.GetActor(), actors.PathServices+"/") {
+	if !strings.HasPrefix(f.GetActor(), address.Services+"/") {
 		return
 	}
 	now := w.sim.Now()
@@ -133,16 +127,8 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	}
 	if phase == runtime.Before {
 		switch m := msg.(type) {
-		case *messages.Pull:
-			if to.Path() == actors.PathRegistry {
-				w.remedy(recount)
-			} else {
-				w.remedy(relist)
-			}
 		case *messages.Nudge:
 			w.remedy(repeat)
-		case *messages.Missing:
-			w.remedy(silence)
 		case *messages.LinkState:
 			w.remedies.boots[to.Path()] = m.GetBoot()
 		}
@@ -156,7 +142,7 @@ func (w *world) remedy(what string) {
 	switch {
 	case !explained && !w.remedies.over:
 		w.breach("I15: %s, which no fault explains", what)
-	case w.remedies.over && !(w.remedies.killed && what == relist):
+	case w.remedies.over:
 		w.breach("I15: %s, although all faults are over", what)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 )
 
 // TestSingleFaults measures how long it takes after any single fault until all is well, in virtual time, and bounds it.
@@ -51,9 +51,9 @@ func TestSingleFaults(t *testing.T) {
 // TestKillEachActor: whoever dies while nothing changes, all is well within a second.
 func TestKillEachActor(t *testing.T) {
 	for _, path := range []string{
-		actors.PathJournal, actors.PathIntrospect, actors.PathHealer, actors.PathDataplane, actors.PathLink, actors.PathInterfaces,
-		actors.PathRenderer("nat44"), actors.PathRenderer("routes"), actors.PathAudit, actors.PathSessions, actors.RootName + "/world", actors.PathRegistry,
-		actors.PathNodes, actors.PathServices, actors.PathWatch, actors.PathExternal,
+		address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces,
+		address.Renderer("nat44"), address.Renderer("routes"), address.Audit, address.Sessions, address.RootName + "/world", address.Registry,
+		address.Nodes, address.Services, address.Watch, address.External,
 	} {
 		for seed := range uint64(6) {
 			var err error

@@ -7,13 +7,13 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
-// errBroken is the end of a source or a node sync that can not go on.
+// errBroken is the end of a node sync that cannot go on.
 var errBroken = errors.New("injected: broken for good")
 
-// source is the simulated kube.Source on a cluster, with the faults that informers have.
+// source is the simulated kube.Source on a cluster, with the faults that informers have. Before the troupe stand the mirror and the relay of
+// production.
 type source struct {
 	sim     *runtime.Sim
 	cluster *cluster
@@ -25,29 +25,27 @@ type source struct {
 
 	refresh bool
 	blind   bool // the watch is broken: changes are missed
-	told    bool // whether that was said
-	broken  bool // Run is to end with an error
+	told    bool // whether that was reported
+	broken  bool // the watch ends, and everything is listed again
 	twice   bool // everything is to be delivered once more
 	asked   int  // how often everything was asked for
 }
 
-var (
-	_ kube.Source   = (*source)(nil)
-	_ kube.Digester = (*source)(nil)
-)
+var _ kube.Source = (*source)(nil)
 
-// Run satisfies kube.Source; each run counts its generations from 1.
+// newSource returns the source of one process.
+func newSource(sim *runtime.Sim, k *cluster) *source {
+	return &source{sim: sim, cluster: k, store: kube.NewStore(thisNode)}
+}
+
+// Run satisfies kube.Source.
 func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	over := func() bool { return ctx.Err() != nil }
-	if s.slow > 0 {
-		s.sim.Sleep(s.slow, over)
-		s.answered = s.sim.Now()
-	}
+	s.wait(over)
 	s.sim.Park(func() bool { return over() || !s.blind })
 	if over() {
 		return nil
 	}
-	s.store, s.told = kube.NewStore(thisNode), false
 	s.list()
 	s.store.Commit()
 	sink.Snapshot(s.store.Snapshot())
@@ -61,12 +59,14 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 			return nil
 		case s.broken:
 			s.broken = false
-			return errBroken
-		case s.blind != s.told:
-			if s.told = s.blind; s.blind {
-				sink.Health(false, "injected: the watch is broken")
-				continue
-			}
+			sink.Health(false, "injected: the watch ended")
+			s.wait(over)
+			s.told = true
+		case s.blind && !s.told:
+			s.told = true
+			sink.Health(false, "injected: the watch is broken")
+		case s.told && !s.blind:
+			s.told = false
 			s.list() // what was missed
 			s.store.Commit().Deliver(sink)
 			sink.Health(true, "")
@@ -80,6 +80,14 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	}
 }
 
+// wait is the time that a list takes.
+func (s *source) wait(over func() bool) {
+	if s.slow > 0 {
+		s.sim.Sleep(s.slow, over)
+		s.answered = s.sim.Now()
+	}
+}
+
 func (s *source) list() {
 	s.store.Replace(s.cluster.objects(), nil)
 	s.seen = s.cluster.version
@@ -89,12 +97,4 @@ func (s *source) list() {
 func (s *source) Refresh() {
 	s.refresh = true
 	s.asked++
-}
-
-// Digest satisfies kube.Digester.
-func (s *source) Digest() *messages.Digest {
-	if s.store == nil {
-		return &messages.Digest{}
-	}
-	return s.store.Digest()
 }

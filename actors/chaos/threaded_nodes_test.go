@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -20,7 +20,7 @@ type threadedNodes struct {
 	told   nodeSync      // what the troupe has told it
 }
 
-var _ actors.NodeSync = (*threadedNodes)(nil)
+var _ desired.NodeSync = (*threadedNodes)(nil)
 
 func newThreadedNodes() *threadedNodes {
 	n := &threadedNodes{wake: make(chan struct{}, 1)}
@@ -49,7 +49,7 @@ func (n *threadedNodes) fail() {
 	nudge(n.wake)
 }
 
-// Run satisfies actors.NodeSync.
+// Run satisfies desired.NodeSync.
 func (n *threadedNodes) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	for nudge(n.wake); ; {
 		select {
@@ -71,14 +71,14 @@ func (n *threadedNodes) Run(ctx context.Context, out func(*messages.ClusterState
 	}
 }
 
-// SetNodes satisfies actors.NodeSync.
+// SetNodes satisfies desired.NodeSync.
 func (n *threadedNodes) SetNodes(in *messages.NodeInput) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.told.SetNodes(in)
 }
 
-// Publish satisfies actors.NodeSync.
+// Publish satisfies desired.NodeSync.
 func (n *threadedNodes) Publish(addresses []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 )
 
 // onlook asks everything that can be asked from outside, as the HTTP server does, until ctx ends, and reads every answer to its ends. It returns how
@@ -31,11 +33,11 @@ func (w *threaded) onlook(ctx context.Context) (answered int) {
 			path string
 			text any
 		}{
-			{actors.PathIntrospect, &actors.StatusQuery{}},
-			{actors.PathIntrospect, &actors.WorldQuery{}},
-			{actors.PathJournal, &actors.EventsQuery{Limit: 100}},
-			{actors.PathRenderer("nat44"), &actors.DiffQuery{}},
-			{actors.PathRenderer("nat44"), &actors.RowsQuery{Service: serviceKey(rand.IntN(serviceNames))}},
+			{address.Introspect, &status.ServicesQuery{}},
+			{address.Introspect, &status.WorldQuery{}},
+			{address.Journal, &status.EventsQuery{Limit: 100}},
+			{address.Renderer("nat44"), &render.DiffQuery{}},
+			{address.Renderer("nat44"), &render.RowsQuery{Service: serviceKey(rand.IntN(serviceNames))}},
 		} {
 			answer, err := sys.Ask(ctx, question.path, question.text)
 			switch {

@@ -14,7 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 )
 
 // How long things may take, by a wall clock.
@@ -170,12 +171,12 @@ func (w *threaded) agrees() {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), wallPatience)
 	defer cancel()
-	answer, err := w.sys.Ask(ctx, actors.PathRenderer("nat44"), &actors.DiffQuery{})
+	answer, err := w.sys.Ask(ctx, address.Renderer("nat44"), &render.DiffQuery{})
 	if err != nil {
 		w.Error(err)
 		return
 	}
-	if page := answer.(*actors.DiffPage); page.Err != nil || len(page.Operations) > 0 {
+	if page := answer.(*render.DiffPage); page.Err != nil || len(page.Operations) > 0 {
 		w.Error(errors.Join(page.Err, fmt.Errorf("I1: it would change %q", page.Operations)))
 	}
 }

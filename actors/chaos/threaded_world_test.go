@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -102,7 +104,7 @@ func (w *threaded) start() {
 	w.deliver()
 	hints := make(chan struct{}, 1)
 	w.deps = &actors.Deps{
-		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &actors.Readiness{}, InterfaceEvents: hints,
+		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &health.Readiness{}, InterfaceEvents: hints,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
@@ -114,7 +116,7 @@ func (w *threaded) start() {
 		OnFatal: func(reason string) { w.fatal.Store(&reason) },
 	})
 	w.empty = w.sys.Statistics()
-	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
+	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
 		w.Error(err)
 	}
 	w.asked.Store(w.sys)

@@ -10,7 +10,10 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -29,6 +32,7 @@ type world struct {
 	later     func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
 	cluster   *cluster
 	source    *source
+	endSource func() // of the present process
 	nodes     *nodeSync
 	vpp       *virtual.Stream
 	weather   *weather
@@ -65,10 +69,13 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 
 // start begins the life of an agent: a process knows nothing of the one before.
 func (w *world) start() error {
-	w.source = &source{sim: w.sim, cluster: w.cluster}
+	w.source = newSource(w.sim, w.cluster)
+	feed := relay.New(w.source, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	w.endSource = cancel
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
-		NodeName: thisNode, Source: w.source, Link: w.vpp, NodeSync: w.nodes, Readiness: &actors.Readiness{}, Park: w.sim.Park,
+		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Observer: observer{w},
 	}
@@ -78,7 +85,12 @@ func (w *world) start() error {
 	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
-	if _, err := w.sys.SpawnRoot(actors.RootName, actors.Tree(w.deps)); err != nil {
+	w.sim.Start("bootstrap", "source", func() {
+		if err := feed.Run(ctx); err != nil {
+			w.breach("the source ended: %v", err)
+		}
+	})
+	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
 	return nil
@@ -89,6 +101,7 @@ func (w *world) restart(r *rand.Rand) {
 	if err := w.sys.Shutdown(context.Background()); err != nil {
 		w.breach("I9: %v", err)
 	}
+	w.endSource()
 	w.vpp.Disconnect("injected: the agent ended")
 	for range r.IntN(4) {
 		w.cluster.mutate(r, false)
@@ -156,5 +169,6 @@ func (w *world) heal() error {
 // stop ends the troupe and reports who does not end.
 func (w *world) stop() error {
 	err := w.sys.Shutdown(context.Background())
+	w.endSource()
 	return errors.Join(err, w.vpp.VPP.Close())
 }

@@ -52,5 +52,8 @@ func (g *Config) toRenderers(c *runtime.Context, msg any) {
 	}
 }
 
-// mostDoublings bounds the back-off of retries: 32 times the first delay.
-const mostDoublings = 5
+// backoff is that of messages that were not acknowledged: it grows to 32 times the first delay.
+func (g *Config) backoff() runtime.Backoff {
+	const growth, jitter = 32, 0.3
+	return runtime.Backoff{Min: g.Retry, Max: growth * g.Retry, Jitter: jitter}
+}

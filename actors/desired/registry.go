@@ -45,7 +45,7 @@ type registry struct {
 type entry struct {
 	spec    *messages.ServiceSpec
 	started bool      // its actor exists: it has asked
-	tries   uint8     // how often this spec was sent
+	tries   int       // how often this spec was sent
 	again   time.Time // when it is sent again
 }
 

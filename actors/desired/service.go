@@ -2,12 +2,10 @@ package desired
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -25,7 +23,7 @@ type serviceActor struct {
 	status   *messages.ServiceStatus        // published last
 	triggers triggers
 	cancel   func() // of the retry timer; nil = none is running
-	tries    uint8  // how often it fired since there was news
+	tries    int    // how often it fired since there was news
 	traced   bool   // what becomes of the present spec is recorded
 }
 
@@ -225,16 +223,13 @@ func (s *serviceActor) retry(c *runtime.Context) {
 	}
 }
 
-// retryLater waits for one to two times the delay, which doubles with each retry: a renderer reports by itself when something changes. Where in
-// between depends on the service, so that not all of them retry at once.
+// retryLater retries with back-off: a renderer reports by itself when something changes.
 func (s *serviceActor) retryLater(c *runtime.Context) {
 	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
 		return
 	}
-	delay := s.config.Retry << min(s.tries, mostDoublings)
-	jitter := time.Duration(kube.DigestHash(s.key, uint64(s.tries)) % uint64(delay))
-	s.tries = min(s.tries+1, mostDoublings)
-	s.cancel = c.After(delay+jitter, &serviceRetry{})
+	s.tries++
+	s.cancel = c.After(s.config.backoff().DelayFor(s.key, s.tries), &serviceRetry{})
 }
 
 // resetRetry ends the back-off: there is news.

@@ -20,8 +20,8 @@ func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput)
 
 // send sends the spec of a service, and again later if it is not acknowledged.
 func (r *registry) send(c *runtime.Context, e *entry) {
-	e.again = c.Now().Add(r.config.Retry << min(e.tries, mostDoublings))
 	e.tries++
+	e.again = c.Now().Add(r.config.backoff().DelayFor(e.spec.GetInput().GetKey(), e.tries))
 	if r.context == nil {
 		return // nothing is local and nothing has an address before the node is known
 	}

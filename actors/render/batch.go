@@ -72,7 +72,7 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), why
 	}
 	o := sum(m.results)
-	d.queue.conclude(m.keys, o.refused, c.Now(), d.config.Backoff)
+	d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff())
 	if o.unknown > 0 {
 		d.known = false // some of it may have happened
 	}

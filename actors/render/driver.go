@@ -29,6 +29,12 @@ type Config struct {
 	DriftCheckOverdue time.Duration
 }
 
+// backoff is that of refused objects and settings: up to 30 s, a fifth longer or shorter.
+func (g *Config) backoff() runtime.Backoff {
+	const longest, jitter = 30 * time.Second, 0.2
+	return runtime.Backoff{Min: g.Backoff, Max: longest, Jitter: jitter}
+}
+
 // Driver makes VPP equal to what the services want, by means of an Adapter. It owns the work queue, the barrier, the acknowledgements and the session
 // with VPP; the difference between desired and actual objects goes to VPP in batches, one at a time, over one stream.
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/class"
-	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -142,7 +142,7 @@ func (q *queue[K]) unfinished() []K {
 
 // fail notes that VPP refused an object; it is tried again with back-off, which a failed probe does not extend. One that is not what was believed is
 // tried again at once, the first time, because VPP is read meanwhile.
-func (q *queue[K]) fail(k K, err error, now time.Time, backoff time.Duration) {
+func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) {
 	f := q.failed[k]
 	if f == nil {
 		f = &failure{}
@@ -154,33 +154,15 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff time.Duration) {
 		f.err = err
 		return
 	}
-	delay := jitter(delayAfter(f.tries, backoff), k.String(), f.tries)
+	delay := backoff.DelayFor(k.String(), f.tries+1)
 	switch kind, _ := class.Of(err); {
 	case kind == class.Abort:
-		delay = jitter(longestDelay, k.String(), f.tries) // it ends the same way, unless something changes that is not reported
+		delay = backoff.Max // it ends the same way, unless something changes that is not reported
 	case kind == class.Resync && f.tries == 0:
 		delay = 0
 	}
 	f.err, f.class, f.until = err, refusalOf(err), now.Add(delay)
 	f.tries++
-}
-
-// delayAfter is the back-off after so many refusals in a row.
-func delayAfter(tries int, backoff time.Duration) time.Duration {
-	return min(backoff<<min(tries, 10), longestDelay)
-}
-
-// longestDelay is the longest back-off of an object.
-const longestDelay = 30 * time.Second
-
-// jitter makes a delay up to a fifth longer or shorter. It depends on the name and the number of tries only, so that objects which failed together do not
-// come back together and a simulation is repeatable.
-func jitter(delay time.Duration, name string, tries int) time.Duration {
-	most := delay / 5
-	if most <= 0 {
-		return delay
-	}
-	return delay - most + time.Duration(kube.DigestHash(name, uint64(tries))%uint64(2*most))
 }
 
 // stubborn reports whether VPP has refused one of the objects several times since it was last read for that: what is believed of it may be wrong.
@@ -223,7 +205,7 @@ func (q *queue[K]) retry(now time.Time) {
 
 // conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes now what it refused before, others of the same refusal
 // class need not wait any longer.
-func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff time.Duration) {
+func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) {
 	accepted := map[refusal]int{}
 	for _, k := range batch {
 		before := q.failed[k]

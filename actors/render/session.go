@@ -99,9 +99,9 @@ func (s *session) readFailed(c *runtime.Context, known bool, reason string, err 
 
 // refuse has VPP left alone for a growing while.
 func (s *session) refuse(c *runtime.Context, err error) {
-	delay := jitter(delayAfter(s.times, s.config.Backoff), s.name, s.times)
-	s.refused, s.delayed, s.unread = err, c.Now().Add(delay), false
 	s.times++
+	delay := s.config.backoff().DelayFor(s.name, s.times)
+	s.refused, s.delayed, s.unread = err, c.Now().Add(delay), false
 	c.Logger().Warn("VPP refused settings or a read, retrying", "err", err, "retry", delay)
 	report.Event(c, &messages.Event{Kind: "render", Object: s.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
 }

@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
@@ -34,12 +37,12 @@ type Agent struct {
 	cfg       *config.Agent
 	log       *slog.Logger
 	system    *runtime.System
-	readiness *actors.Readiness
+	readiness *health.Readiness
 	metrics   *metrics.Metrics
 	fatal     chan error
 	closers   []closer // in the order of their start
 	node      atomic.Pointer[nodeSeen]
-	lag       *actors.Lag
+	pending   *status.PendingSince
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
@@ -65,7 +68,7 @@ type sourceMaker func(*Agent) (kube.Source, informers.Client, error)
 
 // startWith is Start with a choice of the source.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
-	a := &Agent{cfg: cfg, log: log, readiness: &actors.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), lag: &actors.Lag{}}
+	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
 	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {
@@ -127,13 +130,13 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
 	}
 	deps := &actors.Deps{
-		NodeName: a.cfg.NodeName, Source: feedSource{feed}, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
+		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
 		InterfaceEvents: hints, NAT44: rendering, SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
-		HealthChecks: a.health, Lag: a.lag, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
+		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
-			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), Audit: a.cfg.Healing.DriftCheckInterval.Duration(),
-			AuditLeast: a.cfg.Healing.DriftCheckLeast.Duration(),
-			Backoff:    a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
+			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
+			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),
+			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
 		},
 	}
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
@@ -149,7 +152,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
-	_, err = a.system.SpawnRoot(actors.RootName, actors.Tree(deps))
+	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
 	return err
 }
 
@@ -167,7 +170,7 @@ func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 // onFault passes a failure to the journal, and to introspection, which tells the users of a service that was put aside; metrics read the mailboxes.
 // It is called from supervisors and does not block.
 func (a *Agent) onFault(f *messages.Fault) {
-	for _, path := range []string{actors.PathJournal, actors.PathIntrospect} {
+	for _, path := range []string{address.Journal, address.Introspect} {
 		if f.GetActor() != path {
 			a.system.Send(a.system.PID(path), f)
 		}

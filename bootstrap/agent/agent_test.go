@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	etcd "github.com/troupe-vpp/troupe/cluster"
@@ -76,13 +76,13 @@ func TestStopInEveryState(t *testing.T) {
 		},
 		"an actor is suspended": {reach: func(t *testing.T, a *Agent) {
 			ready(t, a)
-			if err := a.Backend().Command(t.Context(), actors.PathRegistry, "suspend"); err != nil {
+			if err := a.Backend().Command(t.Context(), address.Registry, "suspend"); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		"an actor is being restarted": {reach: func(t *testing.T, a *Agent) {
 			ready(t, a)
-			for _, path := range []string{actors.PathNodes, actors.PathRenderer("nat44"), actors.PathWatch} {
+			for _, path := range []string{address.Nodes, address.Renderer("nat44"), address.Watch} {
 				if err := a.Kill(path); err != nil {
 					t.Fatal(err)
 				}
@@ -273,7 +273,7 @@ func TestWait(t *testing.T) {
 	go func() {
 		defer close(hammer)
 		for { // the children of the root, whose patience is the last
-			for _, path := range []string{actors.PathJournal, actors.PathIntrospect, actors.PathHealer} {
+			for _, path := range []string{address.Journal, address.Introspect, address.Healer} {
 				_ = a.Kill(path) // it may be dead already
 			}
 			select {

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -45,7 +48,7 @@ func askFor[T any](ctx context.Context, a *Agent, path string, question any) (T,
 
 // Live satisfies api.Prober. Only a restart of the process helps when the root actor has ended; all other failures are up to supervisors.
 func (b backend) Live() error {
-	if _, ok := b.system.Actor(actors.RootName); !ok {
+	if _, ok := b.system.Actor(address.RootName); !ok {
 		return errors.New("the root actor is gone")
 	}
 	return nil
@@ -72,8 +75,8 @@ func (b backend) Node() api.NodeHealth {
 }
 
 // world queries introspection for its state without the services.
-func (b backend) world(ctx context.Context) (*actors.WorldPage, error) {
-	return ask[*actors.WorldPage](ctx, b.Agent, actors.PathIntrospect, &actors.WorldQuery{})
+func (b backend) world(ctx context.Context) (*status.WorldPage, error) {
+	return ask[*status.WorldPage](ctx, b.Agent, address.Introspect, &status.WorldQuery{})
 }
 
 // Interfaces satisfies api.Reader.
@@ -114,7 +117,7 @@ func kindWord(k messages.InterfaceKind) string {
 
 // Events satisfies api.Reader.
 func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPage, error) {
-	page, err := ask[*actors.EventsPage](ctx, b.Agent, actors.PathJournal, &actors.EventsQuery{
+	page, err := ask[*status.EventsPage](ctx, b.Agent, address.Journal, &status.EventsQuery{
 		Before: query.Before, After: query.After, Limit: query.Limit, Kind: query.Kind, Object: query.Object, Cause: query.Cause,
 	})
 	if err != nil {
@@ -173,7 +176,7 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 	all := &api.Diff{}
 	for _, renderer := range actors.Renderers() {
-		page, err := askFor[*actors.DiffPage](ctx, b.Agent, actors.PathRenderer(renderer), &actors.DiffQuery{})
+		page, err := askFor[*render.DiffPage](ctx, b.Agent, address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return nil, err
 		}
@@ -189,11 +192,11 @@ func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 // StartResync satisfies api.Controller.
 func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error {
 	if request.Method != api.ResyncDownstream {
-		b.system.Send(b.system.PID(actors.PathWatch), &messages.Pull{})
+		b.system.Send(b.system.PID(address.Watch), &messages.Pull{})
 	}
 	for _, renderer := range actors.Renderers() {
 		if request.Method != api.ResyncUpstream {
-			b.system.Send(b.system.PID(actors.PathRenderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
+			b.system.Send(b.system.PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
 		}
 	}
 	return nil

@@ -5,13 +5,14 @@ import (
 	"context"
 	"slices"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // healing adds the repairs and the unhealthy parts.
 func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, error) {
-	page, err := ask[*actors.HealingPage](ctx, b.Agent, actors.PathHealer, &actors.HealingQuery{})
+	page, err := ask[*health.Page](ctx, b.Agent, address.Healer, &health.Query{})
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, erro
 		return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Rung, b.Rung))
 	})
 	for i, c := range page.Cases {
-		to.Ill[i] = api.IllPart{Part: c.Part, Reason: c.Reason, Since: c.Since, Next: c.Until, Rung: c.Rung}
+		to.Ill[i] = api.IllPart{Part: c.Part, Reason: c.Reason, Since: c.Since, Next: c.Until, Rung: c.Step}
 	}
 	return to, nil
 }

@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 	"github.com/troupe-vpp/troupe/messages"
@@ -16,7 +19,7 @@ import (
 
 // Services satisfies api.Reader.
 func (b backend) Services(ctx context.Context) ([]api.Service, error) {
-	page, err := ask[*actors.StatusPage](ctx, b.Agent, actors.PathIntrospect, &actors.StatusQuery{})
+	page, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +48,7 @@ func (b backend) lostVPP() string {
 
 // Service satisfies api.Reader.
 func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, error) {
-	page, err := ask[*actors.StatusPage](ctx, b.Agent, actors.PathIntrospect, &actors.StatusQuery{Key: key})
+	page, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{Key: key})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func withRows() []string { return actors.Renderers()[:1] }
 // rows returns the rows that the renderers want for a service and those that VPP holds.
 func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
 	for _, renderer := range withRows() {
-		page, err := ask[*actors.RowsPage](ctx, b.Agent, actors.PathRenderer(renderer), &actors.RowsQuery{Service: key})
+		page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -112,7 +115,7 @@ func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	if lost != "" && out.State != api.ServiceNotServed {
 		out.State, out.Rows, out.Error = api.ServicePending, 0, lost
 	}
-	if actor, ok := b.system.Actor(actors.PathService(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
+	if actor, ok := b.system.Actor(address.Service(s.GetKey())); ok && actor.State == runtime.StateQuarantined {
 		out.State, out.Error = api.ServiceQuarantined, actor.LastFailure
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/messages"
@@ -187,7 +187,7 @@ func TestActorsOfARunningAgent(t *testing.T) {
 	ready(t, a)
 	ctx, b := t.Context(), a.Backend()
 	all := must(b.Actors(ctx))(t)
-	if len(all) < 20 || all[0].Path != actors.RootName {
+	if len(all) < 20 || all[0].Path != address.RootName {
 		t.Fatalf("%d actors", len(all))
 	}
 	for _, one := range all {
@@ -202,7 +202,7 @@ func TestActorsOfARunningAgent(t *testing.T) {
 		}
 		must(b.Mailbox(ctx, one.Path))(t)
 	}
-	path := actors.PathService("shop/web")
+	path := address.Service("shop/web")
 	for _, ask := range map[string]func() error{
 		"actor":    func() error { _, err := b.Actor(ctx, "agent/none"); return err },
 		"state":    func() error { _, err := b.State(ctx, "agent/none"); return err },

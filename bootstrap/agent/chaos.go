@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	actorlink "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -35,7 +35,7 @@ var _ live.World = (*stage)(nil)
 
 // prepareChaos adds the hooks of live chaos to the options of the system, if it is enabled. It returns the link for the actors, which counts
 // requests then.
-func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actors.Link {
+func (a *Agent) prepareChaos(l *link.Link, o *runtime.Options) actorlink.Link {
 	if !a.cfg.API.EnableChaos {
 		return l
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
@@ -55,12 +55,12 @@ func TestKillOfEachKind(t *testing.T) {
 	a := stageFor(t)
 	before, rows := a.Simulator().Counters().Mutating(), a.Simulator().Rows()
 	reads := map[string]uint64{
-		actors.PathRenderer("nat44"): 1, actors.PathDataplane: 1,
-		actors.PathLink: 1, // another session: what VPP holds is not known any more
+		address.Renderer("nat44"): 1, address.Dataplane: 1,
+		address.Link: 1, // another session: what VPP holds is not known any more
 	}
-	victims := []string{actors.PathService("shop/web")}
+	victims := []string{address.Service("shop/web")}
 	for _, one := range must(a.Backend().Actors(t.Context()))(t) {
-		if one.Kind != "service" && one.Path != actors.RootName && one.Path != actors.PathJournal {
+		if one.Kind != "service" && one.Path != address.RootName && one.Path != address.Journal {
 			victims = append(victims, one.Path)
 		}
 	}
@@ -189,7 +189,7 @@ func TestChaosIsOff(t *testing.T) {
 	_, inject := b.Inject(ctx, "a test", live.Fault{Kind: live.Kill, Actor: "nat44"})
 	_, drill := b.StartDrill(ctx, "a test", live.Plan{})
 	_, stop := b.StopChaos(ctx, "a test")
-	for name, err := range map[string]error{"inject": inject, "drill": drill, "stop": stop, "kill": b.Command(ctx, actors.PathHealer, api.VerbKill)} {
+	for name, err := range map[string]error{"inject": inject, "drill": drill, "stop": stop, "kill": b.Command(ctx, address.Healer, api.VerbKill)} {
 		if !errors.Is(err, api.ErrUnsupported) || !strings.Contains(err.Error(), "--enable-chaos") || !strings.Contains(err.Error(), "api.enableChaos") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -214,16 +214,16 @@ func TestRefusalsHaveAStatus(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.Backend().Command(t.Context(), actors.RootName, api.VerbKill); !errors.Is(err, api.ErrForbidden) {
+	if err := a.Backend().Command(t.Context(), address.RootName, api.VerbKill); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("kill of the root: %v", err)
 	}
 	if _, err := a.Backend().StartDrill(t.Context(), "a test", live.Plan{}); !errors.Is(err, api.ErrInvalid) {
 		t.Errorf("an empty plan: %v", err)
 	}
-	if err := a.Backend().Command(t.Context(), actors.PathHealer, api.VerbKill); err != nil {
+	if err := a.Backend().Command(t.Context(), address.Healer, api.VerbKill); err != nil {
 		t.Errorf("kill by the verb: %v", err)
 	}
-	if status := must(a.Backend().Chaos(t.Context()))(t); len(status.Records) != 1 || status.Records[0].Actor != actors.PathHealer {
+	if status := must(a.Backend().Chaos(t.Context()))(t); len(status.Records) != 1 || status.Records[0].Actor != address.Healer {
 		t.Errorf("%+v", status)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -15,7 +16,7 @@ import (
 
 // Statuses returns the status of all services, ordered by key. The values are shared and must not be modified.
 func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error) {
-	page, err := ask[*actors.StatusPage](ctx, a, actors.PathIntrospect, &actors.StatusQuery{})
+	page, err := ask[*status.ServicesPage](ctx, a, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return nil, err
 	}

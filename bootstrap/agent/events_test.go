@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/informers"
@@ -215,7 +215,7 @@ func TestEventsOnServices(t *testing.T) {
 	a := k.agent()
 	all(a)
 	check("at first", a)
-	for _, path := range []string{actors.PathService("shop/younger"), actors.PathIntrospect, actors.PathRenderer("nat44"), actors.PathRegistry} {
+	for _, path := range []string{address.Service("shop/younger"), address.Introspect, address.Renderer("nat44"), address.Registry} {
 		before := a.Restarts(path)
 		if err := a.Kill(path); err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestEventsOfQuarantine(t *testing.T) {
 	k.serve("web", 1, nil)
 	a := k.agent()
 	ready(t, a)
-	path, key := actors.PathService("shop/web"), "shop/web"
+	path, key := address.Service("shop/web"), "shop/web"
 	settledOn(t, a, key, "is settled", func(*messages.ServiceStatus) bool { return true })
 	eventually(t, "quarantine", func() bool {
 		_ = a.Kill(path) // it may be down already

@@ -7,7 +7,9 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
@@ -42,7 +44,7 @@ func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
 
 // External satisfies api.Reader.
 func (b backend) External(ctx context.Context) (*api.External, error) {
-	page, err := ask[*actors.ExternalPage](ctx, b.Agent, actors.PathExternal, &actors.ExternalQuery{})
+	page, err := ask[*external.Page](ctx, b.Agent, address.External, &external.Query{})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func (b backend) ApplyExternal(ctx context.Context, source string, document []by
 	b.stage.countChanges(1)
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathExternal, &actors.ExternalApply{Source: source, Document: document})
+	result, err := askFor[*command.Result](ctx, b.Agent, address.External, &external.Apply{Source: source, Document: document})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
@@ -31,8 +32,8 @@ func leads(t *testing.T, a *Agent, to string) {
 
 // TestExternalCommandAnswersInTime: whoever asks hears why a command came to nothing, not only that his request took too long.
 func TestExternalCommandAnswersInTime(t *testing.T) {
-	if actors.ExternalPatience+time.Second > commandTimeout {
-		t.Errorf("a command may take %v, a request %v", actors.ExternalPatience, commandTimeout)
+	if external.Deadline+time.Second > commandTimeout {
+		t.Errorf("a command may take %v, a request %v", external.Deadline, commandTimeout)
 	}
 }
 
@@ -98,7 +99,7 @@ func TestExternalFromEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, b, "10.1.1.3:8080")
-	if err := b.Kill(actors.PathExternal); err != nil {
+	if err := b.Kill(address.External); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(cfg.External.File); err != nil {

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -46,7 +46,7 @@ type observer struct {
 	updated *lastSync
 }
 
-// Synced satisfies actors.Observer.
+// Synced satisfies report.Observer.
 func (o observer) Synced(renderer string, took time.Duration, full bool) {
 	o.updated.at.Store(time.Now().UnixNano())
 	o.Metrics.Synced(renderer, took, full)
@@ -71,7 +71,7 @@ func (a *Agent) queuedSince() time.Time {
 	if seen == nil {
 		return time.Time{}
 	}
-	oldest := a.lag.Oldest(a.inQuarantine)
+	oldest := a.pending.Oldest(a.inQuarantine)
 	for _, p := range a.readiness.Load().Parts {
 		if p.OK || p.Name == "watch" || p.Name == "nodes" {
 			continue
@@ -89,7 +89,7 @@ func (a *Agent) queuedSince() time.Time {
 
 // inQuarantine reports whether the actor of a service is in quarantine.
 func (a *Agent) inQuarantine(key string) bool {
-	actor, ok := a.system.Actor(actors.PathService(key))
+	actor, ok := a.system.Actor(address.Service(key))
 	return ok && actor.State == runtime.StateQuarantined
 }
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
@@ -176,12 +176,12 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			reach: func(t *testing.T, a *Agent) {
 				ready(t, a)
 				quiescent(t, a)
-				if err := a.Backend().Command(t.Context(), actors.PathRenderer("nat44"), "suspend"); err != nil {
+				if err := a.Backend().Command(t.Context(), address.Renderer("nat44"), "suspend"); err != nil {
 					t.Fatal(err)
 				}
 				dir, _ := a.cfg.Kubernetes.FilesDir()
 				addService(t, dir)
-				eventually(t, "a change waits", func() bool { return !a.lag.Oldest(nil).IsZero() })
+				eventually(t, "a change waits", func() bool { return !a.pending.Oldest(nil).IsZero() })
 			},
 			soon: true, after: false, healthz: 503,
 		},

@@ -11,7 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/messages"
@@ -42,7 +42,7 @@ type nodeSync struct {
 	addresses []string
 }
 
-var _ actors.NodeSync = (*nodeSync)(nil)
+var _ desired.NodeSync = (*nodeSync)(nil)
 
 // nodeSync makes node sync, with an embedded etcd if configured; nil without a store.
 func (a *Agent) nodeSync() (*nodeSync, error) {
@@ -123,7 +123,7 @@ func (a *Agent) embeddedEtcd() (connect, error) {
 	}, nil
 }
 
-// Run satisfies actors.NodeSync. A restarted actor calls it again.
+// Run satisfies desired.NodeSync. A restarted actor calls it again.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: cluster.Unconfirmed(n.lastID(), "waiting for etcd")})
 	client, err := n.connect(ctx)
@@ -173,7 +173,7 @@ func (n *nodeSync) lastID() uint32 {
 	return n.cfg.LastID
 }
 
-// SetNodes satisfies actors.NodeSync.
+// SetNodes satisfies desired.NodeSync.
 func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -206,7 +206,7 @@ func (n *nodeSync) tellNodes() {
 	}
 }
 
-// Publish satisfies actors.NodeSync.
+// Publish satisfies desired.NodeSync.
 func (n *nodeSync) Publish(addresses []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -3,7 +3,7 @@ package agent
 import (
 	"context"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -41,7 +41,7 @@ func (a sourceObserver) Health(ok bool, reason string) {
 	case reason != "":
 		text = "something in the input cannot be used"
 	}
-	a.system.Send(a.system.PID(actors.PathJournal), &messages.Event{Kind: "source", Actor: actors.PathWatch, Text: text, Error: reason})
+	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: reason})
 }
 
 // runSource runs the source for the life of the agent; a source that can never work ends the process.

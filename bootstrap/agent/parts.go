@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/troupe-vpp/troupe/actors"
+	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
@@ -54,7 +54,7 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 }
 
 // sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no statistics socket.
-func sessionStats(socket string) actors.SessionStats {
+func sessionStats(socket string) sessionsactor.Stats {
 	if socket == "" {
 		return nil
 	}

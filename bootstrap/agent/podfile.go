@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/messages"
@@ -19,7 +21,7 @@ import (
 // podFile keeps which interface is that of which pod, at a path. Readers see the old file or the new one, never half of one.
 type podFile string
 
-var _ actors.AttachmentStore = podFile("")
+var _ interfaces.Store = podFile("")
 
 // podsKept is the content of the file.
 type podsKept struct {
@@ -36,7 +38,7 @@ type podInVPP struct {
 // podsVersion is that of the format; a file of another one is not read.
 const podsVersion = 1
 
-// Load satisfies actors.AttachmentStore. A file that cannot be read is put aside, so that it can be looked at and does not stand in the way.
+// Load satisfies interfaces.Store. A file that cannot be read is put aside, so that it can be looked at and does not stand in the way.
 func (f podFile) Load() (*messages.Attachments, error) {
 	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".") // an unfinished file does no harm
 	content, err := os.ReadFile(string(f))
@@ -60,7 +62,7 @@ func (f podFile) Load() (*messages.Attachments, error) {
 	return told, nil
 }
 
-// Save satisfies actors.AttachmentStore.
+// Save satisfies interfaces.Store.
 func (f podFile) Save(told *messages.Attachments) error {
 	if err := f.save(told); err != nil {
 		return fmt.Errorf("save interfaces of pods: %w", err)
@@ -86,13 +88,13 @@ const commandTimeout = 10 * time.Second
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
 func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInterface, error) {
 	b.stage.countChanges(1)
-	var command any = &actors.AttachPod{Pod: pod, Interface: name}
+	var question any = &interfaces.Attach{Pod: pod, Interface: name}
 	if name == "" {
-		command = &actors.DetachPod{Pod: pod}
+		question = &interfaces.Detach{Pod: pod}
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
-	result, err := askFor[*actors.CommandResult](ctx, b.Agent, actors.PathInterfaces, command)
+	result, err := askFor[*command.Result](ctx, b.Agent, address.Interfaces, question)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +106,8 @@ func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInter
 
 // commandError gives the reason why a command has done nothing the status that it has in the API.
 func commandError(object string, err error) error {
-	means := map[error]error{actors.ErrState: api.ErrConflict, actors.ErrAway: api.ErrUnavailable, actors.ErrTooLate: context.DeadlineExceeded}
-	meant := means[actors.Meaning(err)]
+	means := map[error]error{command.ErrState: api.ErrConflict, command.ErrAway: api.ErrUnavailable, command.ErrTooLate: context.DeadlineExceeded}
+	meant := means[command.Meaning(err)]
 	err = fmt.Errorf("%s: %w", object, err)
 	if meant != nil {
 		return fmt.Errorf("%w: %w", meant, err)

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 )
@@ -38,7 +39,7 @@ func (a *Agent) scrape(w http.ResponseWriter, r *http.Request) {
 
 // count updates the numbers of services.
 func (a *Agent) count(ctx context.Context) {
-	page, err := askFor[*actors.StatusPage](ctx, a, actors.PathIntrospect, &actors.StatusQuery{})
+	page, err := askFor[*status.ServicesPage](ctx, a, address.Introspect, &status.ServicesQuery{})
 	if err != nil {
 		return
 	}

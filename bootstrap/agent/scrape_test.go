@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -170,10 +170,10 @@ func TestProgrammingLatency(t *testing.T) {
 	if err := a.Backend().StartResync(t.Context(), api.ResyncRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Kill(actors.PathService("shop/web")); err != nil {
+	if err := a.Kill(address.Service("shop/web")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the actor is restarted", func() bool { return a.Restarts(actors.PathService("shop/web")) == 1 })
+	eventually(t, "the actor is restarted", func() bool { return a.Restarts(address.Service("shop/web")) == 1 })
 	ready(t, a)
 	if got := count(); got != "1" {
 		t.Errorf("measured %s times", got)
@@ -186,7 +186,7 @@ func TestScrapeDoesNotHang(t *testing.T) {
 	ready(t, a)
 	settled(t, a)
 	scrape(t, a)
-	if err := a.Backend().Command(t.Context(), actors.PathIntrospect, api.VerbSuspend); err != nil {
+	if err := a.Backend().Command(t.Context(), address.Introspect, api.VerbSuspend); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"fmt"
 	"net"
@@ -14,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Values of fields with a list of allowed values.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -84,12 +85,12 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 	}
 	var out []fault
 	if key != "" {
-		out = append(out, fault{"service actor " + key + " killed", actors.PathService(key)})
+		out = append(out, fault{"service actor " + key + " killed", address.Service(key)})
 	}
 	for _, renderer := range actors.Renderers() {
-		out = append(out, fault{"renderer " + renderer + " killed", actors.PathRenderer(renderer)})
+		out = append(out, fault{"renderer " + renderer + " killed", address.Renderer(renderer)})
 	}
-	return append(out, fault{"registry killed", actors.PathRegistry})
+	return append(out, fault{"registry killed", address.Registry})
 }
 
 // settle waits until the agent says that VPP holds what it should and every service of it agrees, twice in a row: the word of an actor that

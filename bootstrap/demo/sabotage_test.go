@@ -16,7 +16,7 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -222,12 +222,12 @@ func TestProofCanFail(t *testing.T) {
 // TestDrillCanFail: a fault that costs writes is no success, however well everything works afterwards.
 func TestDrillCanFail(t *testing.T) {
 	a := running(t)
-	good, err := a.kill(t.Context(), "renderer", actors.PathRenderer("nat44"))
+	good, err := a.kill(t.Context(), "renderer", address.Renderer("nat44"))
 	if err != nil || !good.OK || good.VPPWrites != 0 || good.VPPReads != 1 {
 		t.Errorf("nothing wrong: %+v, %v", good, err)
 	}
 	remove(t, a.Simulator(), "10.96.30.2:80") // the new renderer will find it missing
-	bad, err := a.kill(t.Context(), "renderer", actors.PathRenderer("nat44"))
+	bad, err := a.kill(t.Context(), "renderer", address.Renderer("nat44"))
 	if err != nil || bad.OK || bad.VPPWrites == 0 {
 		t.Errorf("a row had to be written: %+v, %v", bad, err)
 	}

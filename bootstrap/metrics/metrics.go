@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics is the set of all metrics. It satisfies actors.Observer.
+// Metrics is the set of all metrics. It satisfies report.Observer.
 type Metrics struct {
 	registry *prometheus.Registry
 	proxy    *proxy

@@ -46,7 +46,7 @@ func (s *natSessions) register(r *prometheus.Registry) {
 	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors)
 }
 
-// Sessions sets the fill level of VPP's table of NAT sessions. With the next two methods it satisfies actors.SessionObserver.
+// Sessions sets the fill level of VPP's table of NAT sessions. With the next two methods it satisfies sessionsactor.Observer.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
 	for p := range sessions.Protocols {
 		m.sessions.count.WithLabelValues(p.String()).Set(float64(s.By[p].Sessions))

@@ -18,7 +18,7 @@ import (
 // suffix ends the names of kept documents.
 const suffix = ".json"
 
-// Load satisfies actors.External. Documents of an earlier process are read once.
+// Load satisfies external.Sources. Documents of an earlier process are read once.
 func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 	return maps.Clone(kept), nil
 }
 
-// Save satisfies actors.External. Readers see the old document or the new one, never half of one.
+// Save satisfies external.Sources. Readers see the old document or the new one, never half of one.
 func (s *Sources) Save(_ context.Context, source string, document []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"sigs.k8s.io/yaml"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/cluster"
-	"github.com/troupe-vpp/troupe/vpp/external"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
 // lookEvery is how often the file is looked at.
@@ -35,7 +35,7 @@ type Config struct {
 	Node string
 }
 
-// Sources satisfies actors.External.
+// Sources satisfies external.Sources.
 type Sources struct {
 	cfg Config
 
@@ -43,26 +43,26 @@ type Sources struct {
 	kept map[string][]byte // nil = not loaded
 }
 
-var _ actors.External = (*Sources)(nil)
+var _ external.Sources = (*Sources)(nil)
 
 // New returns the sources of a configuration.
 func New(cfg Config) *Sources { return &Sources{cfg: cfg} }
 
-// Families satisfies actors.External.
+// Families satisfies external.Sources.
 func (s *Sources) Families() (families []string) {
 	if s.cfg.File != "" {
-		families = append(families, external.SourceFile)
+		families = append(families, layers.SourceFile)
 	}
 	if s.cfg.Connect != nil {
-		families = append(families, external.SourceEtcdPrefix)
+		families = append(families, layers.SourceEtcdPrefix)
 	}
 	return families
 }
 
-// Run satisfies actors.External.
-func (s *Sources) Run(ctx context.Context, out func(actors.ExternalUpdate)) error {
+// Run satisfies external.Sources.
+func (s *Sources) Run(ctx context.Context, out func(external.Update)) error {
 	var one sync.Mutex
-	tell := func(u actors.ExternalUpdate) {
+	tell := func(u external.Update) {
 		one.Lock()
 		defer one.Unlock()
 		out(u)
@@ -80,13 +80,13 @@ func (s *Sources) Run(ctx context.Context, out func(actors.ExternalUpdate)) erro
 }
 
 // watchFile looks at the file now and then: unlike events that works for files that are mounted, replaced, or not there yet.
-func (s *Sources) watchFile(ctx context.Context, out func(actors.ExternalUpdate)) {
+func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	last := "\x00"
 	for {
 		content, err := os.ReadFile(s.cfg.File)
-		u := actors.ExternalUpdate{Family: external.SourceFile, Documents: map[string][]byte{}}
+		u := external.Update{Family: layers.SourceFile, Documents: map[string][]byte{}}
 		now := string(content)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -94,7 +94,7 @@ func (s *Sources) watchFile(ctx context.Context, out func(actors.ExternalUpdate)
 		case err != nil:
 			now, u.Err = "\x02"+err.Error(), fmt.Errorf("read external configuration: %w", err)
 		default:
-			add(&u, external.SourceFile, content)
+			add(&u, layers.SourceFile, content)
 		}
 		if now != last {
 			last = now
@@ -109,16 +109,16 @@ func (s *Sources) watchFile(ctx context.Context, out func(actors.ExternalUpdate)
 }
 
 // watchEtcd follows the keys of this node and those of all nodes.
-func (s *Sources) watchEtcd(ctx context.Context, out func(actors.ExternalUpdate)) {
+func (s *Sources) watchEtcd(ctx context.Context, out func(external.Update)) {
 	client, err := s.cfg.Connect(ctx)
 	if err != nil {
 		return // ctx has ended
 	}
 	cluster.Documents(ctx, client, s.cfg.Prefix+"/external/", func(found map[string][]byte, err error) {
-		u := actors.ExternalUpdate{Family: external.SourceEtcdPrefix, Documents: map[string][]byte{}, Err: err}
+		u := external.Update{Family: layers.SourceEtcdPrefix, Documents: map[string][]byte{}, Err: err}
 		for name, document := range found {
 			if node, _, one := strings.Cut(name, "/"); !one || node == s.cfg.Node {
-				add(&u, external.SourceEtcdPrefix+name, document)
+				add(&u, layers.SourceEtcdPrefix+name, document)
 			}
 		}
 		out(u)
@@ -126,7 +126,7 @@ func (s *Sources) watchEtcd(ctx context.Context, out func(actors.ExternalUpdate)
 }
 
 // add enters a document.
-func add(u *actors.ExternalUpdate, source string, document []byte) {
+func add(u *external.Update, source string, document []byte) {
 	converted, err := JSON(document)
 	switch {
 	case err == nil:
@@ -142,7 +142,7 @@ func add(u *actors.ExternalUpdate, source string, document []byte) {
 func JSON(document []byte) ([]byte, error) {
 	out, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", external.ErrInvalid, strings.ReplaceAll(err.Error(), "\n", " "))
+		return nil, fmt.Errorf("%w: %s", layers.ErrInvalid, strings.ReplaceAll(err.Error(), "\n", " "))
 	}
 	return out, nil
 }

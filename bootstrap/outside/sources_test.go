@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
@@ -101,16 +101,16 @@ func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	s := New(Config{File: path})
 	ctx, cancel := context.WithCancel(t.Context())
-	told, ended := make(chan actors.ExternalUpdate, 10), make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func(u actors.ExternalUpdate) { told <- u }) }()
-	next := func() actors.ExternalUpdate {
+	told, ended := make(chan external.Update, 10), make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func(u external.Update) { told <- u }) }()
+	next := func() external.Update {
 		t.Helper()
 		select {
 		case u := <-told:
 			return u
 		case <-time.After(20 * time.Second):
 			t.Fatal("nothing is told")
-			return actors.ExternalUpdate{}
+			return external.Update{}
 		}
 	}
 	replace := func(text string) {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -55,24 +53,18 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	if self == nil {
 		return nil, nil, unknownNode(opts.Node, snapshot.GetNode().GetNodes())
 	}
-	opts.NAT44 = actors.NAT44For(opts.NAT44, self)
-	b := builder{
-		opts: opts, claims: nat44.NewClaims(),
-		node: &messages.NodeContext{Node: self, Addresses: self.GetAddresses()},
-		report: &Report{
-			Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{},
-			Approximations: []show.Approximation{},
-		},
-	}
+	b := builder{report: &Report{
+		Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
+	}}
+	node := &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
+	var views []*messages.ServiceView
 	for _, input := range snapshot.GetServices() {
-		b.service(input)
+		views = append(views, b.service(service.Resolve(input, node, opts.Serving)))
 	}
-	unguarded := b.guard()
-	for _, view := range b.views {
-		b.plan(view, !slices.Contains(unguarded, view.GetKey()))
-	}
-	for _, plan := range b.plans {
-		b.rows(plan)
+	for _, acks := range actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, views) {
+		for _, ack := range acks {
+			b.rendered(ack)
+		}
 	}
 	return b.report, b.problems, nil
 }
@@ -87,76 +79,28 @@ func unknownNode(name string, nodes map[string]*messages.Node) error {
 
 // builder collects a report.
 type builder struct {
-	opts     Options
-	node     *messages.NodeContext
-	claims   *nat44.Claims
-	views    []*messages.ServiceView
-	plans    []*nat44.ServicePlan
 	report   *Report
 	problems []*messages.ObjectError
 }
 
-// service resolves one service; its rows wait until it is known what is dropped in front of them.
-func (b *builder) service(input *messages.ServiceInput) {
-	view := service.Resolve(input, b.node, b.opts.Serving)
+// service reports what Kubernetes asks for, and returns the view.
+func (b *builder) service(view *messages.ServiceView) *messages.ServiceView {
 	b.report.Frontends = append(b.report.Frontends, show.Frontends(view)...)
 	b.report.HealthChecks = append(b.report.HealthChecks, show.HealthChecks(view)...)
 	b.problems = append(b.problems, view.GetErrors()...)
-	b.views = append(b.views, view)
+	return view
 }
 
-// guard plans what is dropped in front of the rows, and reports what of it is not exact. It returns the services for which there is no room.
-func (b *builder) guard() (unguarded []string) {
-	views := slices.Clone(b.views)
-	slices.SortStableFunc(views, func(a, b *messages.ServiceView) int {
-		return cmp.Or(cmp.Compare(a.GetCreated(), b.GetCreated()), strings.Compare(a.GetKey(), b.GetKey()))
-	})
-	plans := make([]*acl.ServicePlan, len(views))
-	for i, view := range views {
-		plans[i] = acl.Plan(view, acl.Config{})
-	}
-	_, room := acl.Fit(plans)
-	for _, plan := range plans {
-		said := plan.Approximations
-		if slices.Contains(room.Unguarded, plan.Service) {
-			said = plan.Unguarded
-		}
-		b.report.Approximations = append(b.report.Approximations, show.Approximations(said)...)
-		b.unrendered(plan.Unrendered)
-	}
-	b.unrendered(room.Errors)
-	return room.Unguarded
-}
-
-// plan makes the rows of one service; they wait until all claims are known.
-func (b *builder) plan(view *messages.ServiceView, guarded bool) {
-	config := b.opts.NAT44
-	config.Guarded = guarded
-	plan := nat44.Plan(view, config)
-	b.claims.Set(view.GetKey(), view.GetCreated(), plan.Rows)
-	b.plans = append(b.plans, plan)
-}
-
-// rows reports what becomes of the plan of one service among all others.
-func (b *builder) rows(plan *nat44.ServicePlan) {
-	var states []*messages.RowState
-	for i := range plan.Rows {
-		if owner, _ := b.claims.Owner(plan.Rows[i].Key); owner == plan.Service {
-			states = append(states, plan.Rows[i].State(false, nil))
-		}
-	}
-	b.report.Rows = append(b.report.Rows, show.Rows(plan.Service, states)...)
-	b.report.Approximations = append(b.report.Approximations, show.Approximations(plan.Approximations)...)
-	for _, c := range b.claims.Conflicts(plan.Service) {
+// rendered reports what one renderer makes of a service. A row of another owner is none of this service.
+func (b *builder) rendered(ack *messages.RenderAck) {
+	rows := slices.DeleteFunc(slices.Clone(ack.GetRows()), func(r *messages.RowState) bool { return r.GetError() != "" })
+	b.report.Rows = append(b.report.Rows, show.Rows(ack.GetKey(), rows)...)
+	b.report.Approximations = append(b.report.Approximations, show.Approximations(ack.GetApproximations())...)
+	for _, c := range ack.GetConflicts() {
 		b.report.Approximations = append(b.report.Approximations, show.Approximation{
-			Service: plan.Service, Frontend: c.GetFrontend(), Wanted: "forward", Rendered: "no row",
+			Service: ack.GetKey(), Frontend: c.GetFrontend(), Wanted: "forward", Rendered: "no row",
 			Why: "the frontend belongs to " + c.GetOwner() + ", which is older or has the smaller name",
 		})
 	}
-	b.unrendered(plan.Unrendered)
-}
-
-// unrendered reports what there are no means for.
-func (b *builder) unrendered(parts []*messages.ObjectError) {
-	b.report.Approximations = append(b.report.Approximations, show.Unrendered(b.report.Frontends, parts)...)
+	b.report.Approximations = append(b.report.Approximations, show.Unrendered(b.report.Frontends, ack.GetUnrendered())...)
 }

@@ -92,7 +92,7 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	if m.Snapshot.Node == nil {
 		m.Snapshot.Node = &messages.NodeInput{}
 	}
-	m.Snapshot.Complete, m.Snapshot.Generation, m.Snapshot.Run, m.Snapshot.Node.Generation = false, 0, 0, 0
+	m.Snapshot.Complete, m.Snapshot.Generation, m.Snapshot.Node.Generation = false, 0, 0
 	last := ""
 	for _, in := range m.Snapshot.Services {
 		if in.GetKey() <= last {

@@ -1,7 +1,6 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // check fails the test where values differ.

@@ -1,11 +1,11 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Merged is what is to be dropped for all services together.

@@ -1,10 +1,10 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // planOf makes a plan that drops everybody at the given frontends.

@@ -1,11 +1,11 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // ServicePlan is what has to be dropped for one service.

@@ -1,12 +1,12 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Rule drops packets: those of some clients to one address, port and protocol.

@@ -1,10 +1,10 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Standing says where VPP does not drop exactly what it should, by frontend.

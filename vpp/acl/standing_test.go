@@ -1,12 +1,12 @@
 package acl
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // keys turns texts into the frontends that they name.

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Return values of the ACL plugin.

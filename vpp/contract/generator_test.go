@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // generator sends packets through a real VPP by its own packet generator, which every VPP has: no privileges, no interfaces of the host. It

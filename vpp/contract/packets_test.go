@@ -1,13 +1,13 @@
 package contract
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"testing"
 
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 

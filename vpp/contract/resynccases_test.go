@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )

@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"encoding/json"
 	"net/netip"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 

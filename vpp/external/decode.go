@@ -1,7 +1,6 @@
 package external
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 

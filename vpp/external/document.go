@@ -1,9 +1,9 @@
 package external
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 

@@ -1,12 +1,12 @@
 package external
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -111,7 +111,7 @@ func Merge(layers []*Layer) *Merged {
 type merger struct {
 	entries []*Entry
 	sources map[string]bool
-	owners  map[string]string    // by name of the entry
+	owners  map[string]string       // by name of the entry
 	inner   map[frontend.Key]*Entry // see inside
 }
 

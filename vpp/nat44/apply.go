@@ -1,13 +1,13 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"errors"
 	"fmt"
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 

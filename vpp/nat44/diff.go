@@ -1,10 +1,11 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step:

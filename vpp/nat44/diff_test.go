@@ -1,9 +1,10 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 var loopback = netip.MustParseAddr("10.1.1.254")

@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // mustKey parses a key that a test has written down.

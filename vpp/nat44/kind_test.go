@@ -1,13 +1,14 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // mappings are one row of each kind that balances nothing.

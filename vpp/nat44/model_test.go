@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"context"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 

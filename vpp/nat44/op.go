@@ -1,9 +1,10 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Verb says what an operation does.

@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +10,8 @@ import (
 
 	"go.fd.io/govpp/api"
 	"pgregory.net/rapid"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // genLocals draws the backends of a row, all of the weight of their class, out of so few that two rows have some in common.

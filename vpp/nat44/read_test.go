@@ -1,7 +1,6 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"errors"
 	"net/netip"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 

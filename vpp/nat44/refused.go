@@ -1,10 +1,10 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Why what Kubernetes asks for is not exactly what an unreachable route does. Every one is about a whole address.

@@ -1,12 +1,12 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"fmt"
 	"net/netip"
 	"strconv"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Reasons why a row is not exactly what Kubernetes asks for. That no row looks at source ranges is not among them: package acl tells where

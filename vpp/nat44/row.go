@@ -1,13 +1,14 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Flags are the flags of a row, with the bits of nat_config_flags.

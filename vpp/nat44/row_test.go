@@ -1,9 +1,10 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"net/netip"
 	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 func TestFlagsWords(t *testing.T) {

@@ -1,12 +1,13 @@
 package nat44
 
 import (
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"maps"
 	"net/netip"
 	"slices"
 
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Roles are the NAT roles of an interface, with the bits of nat_config_flags.

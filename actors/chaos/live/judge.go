@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -165,7 +165,7 @@ func (j *judge) takeActors(s *sample) {
 	waiting := map[string]time.Time{}
 	for i := range s.actors {
 		a := &s.actors[i]
-		if a.User > most && a.Path != actors.PathJournal {
+		if a.User > most && a.Path != address.Journal {
 			j.say("I10", Violated, "%d messages wait for %s, at most %d are normal", a.User, a.Path, most)
 		}
 		if a.State == runtime.StateSuspended {
@@ -187,7 +187,7 @@ func (j *judge) takeActors(s *sample) {
 
 func rootOf(s *sample) *runtime.ActorState {
 	for i := range s.actors {
-		if s.actors[i].Path == actors.RootName {
+		if s.actors[i].Path == address.RootName {
 			return &s.actors[i]
 		}
 	}
@@ -235,7 +235,7 @@ func well(s *sample) string {
 func restless(s *sample) (problems []string) {
 	alive, shown := map[string]bool{}, map[string]bool{}
 	for i := range s.services {
-		shown[actors.PathService(s.services[i].Key)] = true
+		shown[address.Service(s.services[i].Key)] = true
 	}
 	for i := range s.actors {
 		a := &s.actors[i]
@@ -249,7 +249,7 @@ func restless(s *sample) (problems []string) {
 		}
 	}
 	for i := range s.services {
-		if path := actors.PathService(s.services[i].Key); !alive[path] {
+		if path := address.Service(s.services[i].Key); !alive[path] {
 			problems = append(problems, path+" is missing")
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
@@ -19,8 +19,8 @@ func calm(second int) *sample {
 		at: time.Date(2026, 11, 21, 8, 0, second, 0, time.UTC), ready: true, read: true, agreed: true, goroutines: 100,
 		services: []Service{{Key: "shop/a", Generation: 5, State: "in-sync"}, {Key: "shop/b", Generation: 6, State: "not-served"}},
 		actors: []runtime.ActorState{
-			state(actors.RootName, "root"), state(actors.PathJournal, "journal"), state(actors.PathService("shop/a"), "service"),
-			state(actors.PathService("shop/b"), "service"),
+			state(address.RootName, "root"), state(address.Journal, "journal"), state(address.Service("shop/a"), "service"),
+			state(address.Service("shop/b"), "service"),
 		},
 	}
 }
@@ -126,7 +126,7 @@ func list(j *judge, state Holds) string {
 // TestAlone: a fault of one service actor alone must have cost nothing, unless the cluster has changed.
 func TestAlone(t *testing.T) {
 	record := func(writes uint64) *Record {
-		return &Record{ID: 3, What: Fault{Kind: Kill}, Actor: actors.PathService("shop/a"), VPPWrites: writes}
+		return &Record{ID: 3, What: Fault{Kind: Kill}, Actor: address.Service("shop/a"), VPPWrites: writes}
 	}
 	for _, tt := range []struct {
 		writes  []uint64
@@ -157,8 +157,8 @@ func TestWell(t *testing.T) {
 		"VPP could not be read back":            func(s *sample) { s.read = false },
 		"VPP differs by 2 operations, first: a": func(s *sample) { s.operations = []string{"a", "b"} },
 		"shop/a is failed":                      func(s *sample) { s.services[0].State = "failed" },
-		"agent/world/services/shop~a is quarantined":  func(s *sample) { s.actors[2].State = runtime.StateQuarantined },
-		fmt.Sprint(actors.PathJournal, " is backoff"): func(s *sample) { s.actors[1].State = runtime.StateBackoff },
+		"agent/world/services/shop~a is quarantined": func(s *sample) { s.actors[2].State = runtime.StateQuarantined },
+		fmt.Sprint(address.Journal, " is backoff"):   func(s *sample) { s.actors[1].State = runtime.StateBackoff },
 	} {
 		s := calm(0)
 		change(s)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 )
 
 // Limits of all faults together.
@@ -29,7 +29,7 @@ type limiter struct {
 // allow reports whether one more failure of an actor is within the limit, and counts it if so.
 func (l *limiter) allow(path string, now time.Time) bool {
 	parent := path[:max(strings.LastIndexByte(path, '/'), 0)]
-	if parent == actors.PathServices {
+	if parent == address.Services {
 		return true
 	}
 	l.mu.Lock()
@@ -52,11 +52,11 @@ func (l *limiter) allow(path string, now time.Time) bool {
 // exempt says why an actor, given by path, name or kind, is exempt from all faults; "" = it is not.
 func exempt(name string) string {
 	switch name {
-	case actors.RootName, "root":
+	case address.RootName, "root":
 		return "the root actor is exempt: its end is the end of the process"
-	case actors.PathJournal, "journal":
+	case address.Journal, "journal":
 		return "the journal is exempt: it keeps the audit record"
-	case actors.RootName + "/chaos", "chaos":
+	case address.RootName + "/chaos", "chaos":
 		return "chaos itself is exempt"
 	default:
 		return ""

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -160,7 +160,7 @@ func (l *Live) target(f Fault) (*runtime.Mailbox, error) {
 
 // supervisors are the paths of actors with children, and that of the supervisor of services, which may have none.
 func (l *Live) supervisors() map[string]bool {
-	paths := map[string]bool{actors.PathServices: true}
+	paths := map[string]bool{address.Services: true}
 	for _, a := range l.system.Snapshot() {
 		paths[a.Parent] = true
 	}
@@ -178,7 +178,7 @@ func (e *reasoned) Is(target error) bool { return target == e.class }
 
 // resolve finds an actor by its path, by "namespace/name" of a service, or by the last part of its path.
 func (l *Live) resolve(name string) (*runtime.Mailbox, error) {
-	for _, path := range []string{name, actors.PathService(name)} {
+	for _, path := range []string{name, address.Service(name)} {
 		if box, ok := l.system.Mailbox(path); ok {
 			return box, nil
 		}
@@ -313,7 +313,7 @@ func (l *Live) Stop(who string) int {
 	l.mu.Unlock()
 	if stopped > 0 || running {
 		l.cfg.Log.Warn("all chaos faults stopped", "faults", stopped, "who", who)
-		l.journal(actors.RootName, "", fmt.Sprintf("all chaos stopped: %d faults, by %s", stopped, who), "")
+		l.journal(address.RootName, "", fmt.Sprintf("all chaos stopped: %d faults, by %s", stopped, who), "")
 	}
 	return stopped
 }
@@ -344,5 +344,5 @@ func (l *Live) copyOf(r *Record) Record {
 
 // journal writes an entry of the audit record.
 func (l *Live) journal(actor, object, text, problem string) {
-	l.system.Send(l.system.PID(actors.PathJournal), &messages.Event{Kind: "drill", Actor: actor, Object: object, Text: text, Error: problem})
+	l.system.Send(l.system.PID(address.Journal), &messages.Event{Kind: "drill", Actor: actor, Object: object, Text: text, Error: problem})
 }

@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-const nat44 = actors.PathDataplane + "/nat44"
+const nat44 = address.Dataplane + "/nat44"
 
 // TestRefusals: who is exempt, who does not exist, what is too much.
 func TestRefusals(t *testing.T) {
@@ -28,7 +28,7 @@ func TestRefusals(t *testing.T) {
 			"journal by name":        {Fault{Kind: Drop, Actor: "journal"}, ErrExempt, "the journal is exempt"},
 			"chaos":                  {Fault{Kind: Kill, Actor: "chaos"}, ErrExempt, "chaos itself is exempt"},
 			"suspended supervisor":   {Fault{Kind: Suspend, Actor: "world"}, ErrExempt, "suspend agent/world: a supervisor is exempt from suspend"},
-			"looping supervisor":     {Fault{Kind: CrashLoop, Actor: actors.PathServices}, ErrExempt, "a supervisor is exempt from crashloop"},
+			"looping supervisor":     {Fault{Kind: CrashLoop, Actor: address.Services}, ErrExempt, "a supervisor is exempt from crashloop"},
 			"nobody":                 {Fault{Kind: Kill, Actor: "agent/nobody"}, ErrNoActor, "kill: agent/nobody: no such actor"},
 			"no such service":        {Fault{Kind: Kill, Actor: "shop/z"}, ErrNoActor, "kill: shop/z: no such actor"},
 			"part of a service name": {Fault{Kind: Kill, Actor: "shop~a"}, ErrNoActor, "no such actor"},
@@ -49,7 +49,7 @@ func TestRefusals(t *testing.T) {
 func TestKill(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		for actor, path := range map[string]string{
-			"nat44": nat44, actors.PathRegistry: actors.PathRegistry, "shop/a": actors.PathService("shop/a"), "agent/dataplane": actors.PathDataplane,
+			"nat44": nat44, address.Registry: address.Registry, "shop/a": address.Service("shop/a"), "agent/dataplane": address.Dataplane,
 		} {
 			before := th.state(t, path)
 			r := th.must(t, Fault{Kind: Kill, Actor: actor})
@@ -90,7 +90,7 @@ func TestKillsAreLimited(t *testing.T) {
 		}
 		time.Sleep(failureWindow)
 		th.must(t, Fault{Kind: Kill, Actor: nat44})
-		if root := th.state(t, actors.PathDataplane); root.Panics > 0 {
+		if root := th.state(t, address.Dataplane); root.Panics > 0 {
 			t.Errorf("the supervisor gave up: %+v", root)
 		}
 	})
@@ -124,9 +124,9 @@ func TestDropAndDelay(t *testing.T) {
 		th.must(t, Fault{Kind: Drop, Actor: nat44, Message: "Begin"})
 		delayed := th.must(t, Fault{Kind: Delay, Actor: nat44, Message: "Verify", By: Duration(3 * time.Second)})
 		th.send(nat44, &messages.Begin{}, &messages.Render{Key: "a"}, &messages.Verify{})
-		th.send(actors.PathRegistry, &messages.Begin{})
-		if th.heard.of(nat44) != 1 || th.heard.of(actors.PathRegistry) != 1 {
-			t.Errorf("heard %d, the registry %d", th.heard.of(nat44), th.heard.of(actors.PathRegistry))
+		th.send(address.Registry, &messages.Begin{})
+		if th.heard.of(nat44) != 1 || th.heard.of(address.Registry) != 1 {
+			t.Errorf("heard %d, the registry %d", th.heard.of(nat44), th.heard.of(address.Registry))
 		}
 		if _, err := th.sys.Inspect(t.Context(), nat44); err != nil {
 			t.Errorf("inspect: %v", err)
@@ -155,7 +155,7 @@ func TestDropAndDelay(t *testing.T) {
 
 // TestPanic strikes as often as it should, where it should, and is over then.
 func TestPanic(t *testing.T) {
-	path := actors.PathService("shop/a")
+	path := address.Service("shop/a")
 	for name, tt := range map[string]struct {
 		fault  Fault
 		send   int
@@ -195,13 +195,13 @@ func TestPanic(t *testing.T) {
 // TestCrashLoop: a service is put into quarantine, others feel nothing, and it is back at once when that ends.
 func TestCrashLoop(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
-		path := actors.PathService("shop/a")
+		path := address.Service("shop/a")
 		r := th.must(t, Fault{Kind: CrashLoop, Actor: "shop/a", For: Duration(time.Minute)})
 		time.Sleep(time.Second)
 		if s := th.state(t, path); s.State != runtime.StateQuarantined || !strings.Contains(s.LastFailure, "injected by chaos: #1 crashloop start") {
 			t.Errorf("%+v", s)
 		}
-		for _, other := range []string{actors.PathService("shop/b"), actors.PathServices} {
+		for _, other := range []string{address.Service("shop/b"), address.Services} {
 			if s := th.state(t, other); s.Panics > 0 {
 				t.Errorf("%+v", s)
 			}
@@ -225,7 +225,7 @@ func TestCrashLoopOfAWorker(t *testing.T) {
 	play(t, func(t *testing.T, th *theatre) {
 		r := th.must(t, Fault{Kind: CrashLoop, Actor: nat44, For: Duration(time.Minute)})
 		time.Sleep(time.Minute + 2*time.Second)
-		got, s := th.record(t, r.ID), th.state(t, actors.PathDataplane)
+		got, s := th.record(t, r.ID), th.state(t, address.Dataplane)
 		if s.Panics > 0 || got.EndedBy != "deadline" || got.State != StateWell || got.Struck < mostFailures-1 {
 			t.Errorf("%+v; supervisor %+v", got, s)
 		}
@@ -246,7 +246,7 @@ func TestStop(t *testing.T) {
 		if n := th.Stop("an operator"); n != 5 || th.Stop("an operator") != 0 {
 			t.Errorf("%d stopped, then %d", n, th.Stop("an operator"))
 		}
-		for _, path := range []string{nat44, actors.PathRegistry, actors.PathDataplane + "/audit", actors.PathService("shop/a")} {
+		for _, path := range []string{nat44, address.Registry, address.Dataplane + "/audit", address.Service("shop/a")} {
 			before := th.heard.of(path)
 			th.send(path, &messages.Verify{})
 			if th.heard.of(path) != before+1 {

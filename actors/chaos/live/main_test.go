@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -79,11 +79,11 @@ func play(t *testing.T, test func(t *testing.T, th *theatre)) {
 		th.Live = New(Config{World: th, Log: slog.New(slog.DiscardHandler)})
 		th.sys = runtime.NewSystem(runtime.Options{Faults: th.Fault, Network: th.Network, OnFatal: func(why string) { t.Errorf("fatal: %s", why) }})
 		th.Attach(th.sys)
-		if _, err := th.sys.SpawnRoot(actors.RootName, th.tree()); err != nil {
+		if _, err := th.sys.SpawnRoot(address.RootName, th.tree()); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		th.sys.Send(th.sys.PID(actors.PathServices), &messages.Ensure{Keys: []string{"shop/a", "shop/b", "shop/c"}})
+		th.sys.Send(th.sys.PID(address.Services), &messages.Ensure{Keys: []string{"shop/a", "shop/b", "shop/c"}})
 		synctest.Wait()
 		test(t, th)
 		if err := th.Close(context.Background()); err != nil {

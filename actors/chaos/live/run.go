@@ -7,7 +7,7 @@ import (
 	goruntime "runtime"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
@@ -131,7 +131,7 @@ func (l *Live) Start(ctx context.Context, who string, plan Plan) (RunStatus, err
 	r.Invariants = r.judge.verdicts()
 	l.run = r
 	l.cfg.Log.Warn("chaos run started", "run", r.ID, "plan", r.Name, "seed", r.Seed, "until", r.Until, "who", who)
-	l.journal(actors.RootName, r.object(), fmt.Sprintf("run %d of plan %q for %v, seed %d, by %s", r.ID, r.Name, plan.For, r.Seed, who), "")
+	l.journal(address.RootName, r.object(), fmt.Sprintf("run %d of plan %q for %v, seed %d, by %s", r.ID, r.Name, plan.For, r.Seed, who), "")
 	l.tasks.Go(func() { l.drill(r) })
 	return *r.status(), nil
 }
@@ -354,7 +354,7 @@ func (l *Live) converge(r *run) {
 	text := fmt.Sprintf("run %d %s after %v: %d faults, %d skipped, VPP: %d writes, %d row reads",
 		r.ID, r.State, r.Ended.Sub(r.Began).Round(time.Millisecond), r.Faults, r.Skipped, r.VPPWrites, r.VPPReads)
 	l.cfg.Log.Warn("chaos run ended", "run", r.ID, "state", string(r.State), "faults", r.Faults, "reason", r.Reason)
-	l.journal(actors.RootName, r.object(), text, problem)
+	l.journal(address.RootName, r.object(), text, problem)
 }
 
 // watching reports whether outcomes of the run's faults are open.
@@ -370,5 +370,5 @@ func (l *Live) watching(r *run) bool {
 }
 
 func isService(path string) bool {
-	return len(path) > len(actors.PathServices) && path[:len(actors.PathServices)+1] == actors.PathServices+"/"
+	return len(path) > len(address.Services) && path[:len(address.Services)+1] == address.Services+"/"
 }

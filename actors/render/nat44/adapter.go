@@ -117,8 +117,9 @@ func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 		}
 	}
 	if s.Set != nil && s.Set != a.set {
+		known := a.ranges.Known()
 		a.ranges.Interfaces(a.set, s.Set)
-		if !a.ranges.Known() {
+		if known && !a.ranges.Known() {
 			a.progress.Read("an interface with access lists has changed")
 		}
 		a.set, a.settings, a.outside.stale = s.Set, false, true
