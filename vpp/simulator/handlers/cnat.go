@@ -14,7 +14,7 @@ func registerCNAT(r Registry) {
 	Read(r, cnatTranslationDump)
 }
 
-// cnatTranslationUpdate dies from a translation without paths: VPP allocates
+// cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates
 // for 2^32 of them.
 func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	if len(req.Translation.Paths) == 0 {

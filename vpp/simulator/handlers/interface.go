@@ -67,7 +67,7 @@ func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress)
 	c.Reply(&interfaces.SwInterfaceAddDelAddressReply{Retval: retval})
 }
 
-// changeAddress does what an sw_interface_add_del_address asks for.
+// changeAddress executes an sw_interface_add_del_address.
 func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDelAddress) int32 {
 	if req.DelAll {
 		for len(i.Addrs) > 0 {

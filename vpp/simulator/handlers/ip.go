@@ -121,10 +121,10 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 }
 
-// changeRoute does what an ip_route_add_del asks for and returns the index of
+// changeRoute executes an ip_route_add_del and returns the index of
 // the route's counters. A route of a source that does not exist makes VPP read
-// behind the end of its table: it dies, or adds a drop that beats every other
-// source. The simulated one always dies.
+// behind the end of its table: it crashes, or adds a drop that beats every other
+// source. The simulated one always crashes.
 func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
 	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, route.TableID)

@@ -129,7 +129,7 @@ func natIpfix(c *Call, _ *nat44_ed.NatIpfixEnableDisable) {
 	c.Reply(&nat44_ed.NatIpfixEnableDisableReply{})
 }
 
-// natRunningConfig tells the configuration; sessions is 0 while the plugin is
+// natRunningConfig returns the configuration; sessions is 0 while the plugin is
 // disabled.
 func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
 	n := c.NAT
