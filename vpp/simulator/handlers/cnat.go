@@ -24,4 +24,5 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetUnimplemented, ID: pool.None})
 }
 
+// cnatTranslationDump has no details: the model keeps no translations.
 func cnatTranslationDump(*Call, *cnat.CnatTranslationDump) {}
