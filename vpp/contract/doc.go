@@ -9,8 +9,8 @@
 //	go test ./vpp/contract
 //	TROUPE_VPP_BIN=/path/to/vpp TROUPE_VPP_PLUGINS=/path/to/vpp_plugins go test ./vpp/contract
 //
-// Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the agent does, and through Raw where the
-// guard of the link would keep away what they want to see answered.
+// Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the agent does, and through Raw for messages that the
+// guard of the link refuses.
 //
 // Cases about sessions send packets: the simulator is asked for the fate of each, a real VPP gets them from its own packet generator and
 // writes what leaves it to a file, which needs neither privileges nor interfaces of the host.

@@ -8,5 +8,5 @@
 // A layer is always complete: another document of the same source replaces it. Removing a layer lets what lies below come up again. An
 // unknown source is an empty layer.
 //
-// Services come first: what a service wants is not decided here but by nat44.Claims, in which external rows are the youngest.
+// Services come first: conflicts with rows of services are decided by nat44.Claims, in which external rows are the youngest.
 package external

@@ -13,7 +13,7 @@ import (
 // prioritySNAT is below every priority that a document can have.
 const prioritySNAT = -1
 
-// Sources that are there without being asked for, and how those out of etcd begin.
+// Sources with a fixed name, and the prefix of those in etcd.
 const (
 	SourceFile       = "file"
 	SourceEtcdPrefix = "etcd:"

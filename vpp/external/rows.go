@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Rows returns the mappings that VPP should hold, by source, in the order of their keys. The same mapping is the same row whatever layer wants
+// Rows returns the mappings that VPP should hold, by source, in the order of their keys. The same mapping is the same row whatever layer has
 // it, so that it survives when its layer goes and the next one has it as well.
 func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 	rows := map[string][]nat44.Row{}

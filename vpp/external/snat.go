@@ -41,7 +41,7 @@ var (
 // those from outside: so the address that pods leave with is one of the node's, and node ports at its others are not for pods.
 func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Document, error) {
 	if !s.Enabled {
-		return nil, nil //nolint:nilnil // There is nothing to want, and nothing is wrong.
+		return nil, nil //nolint:nilnil // No document and no error: SNAT is off.
 	}
 	i, err := s.exit(set)
 	if err != nil {

@@ -65,7 +65,7 @@ type Target struct {
 	Interfaces []uint32
 }
 
-// leads says whether the target is a route that tells something about its address: a default route leads everywhere.
+// leads says whether the target is specific to its address: a default route covers every address.
 func (t Target) leads() bool {
 	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
 }

@@ -41,36 +41,36 @@ type answer struct {
 
 // readRoutes fills the targets of the addresses and the default routes.
 func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.Addr) error {
-	book := &book{caller: c, answers: map[question]answer{}}
+	found := &lookups{caller: c, answers: map[question]answer{}}
 	default4 := question{prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), exact: true}
 	default6 := question{prefix: netip.PrefixFrom(netip.IPv6Unspecified(), 0), exact: true}
 	questions := []question{default4, default6}
 	for _, a := range addresses {
 		questions = append(questions, host(0, a))
 	}
-	if err := book.ask(ctx, questions); err != nil {
+	if err := found.ask(ctx, questions); err != nil {
 		return err
 	}
-	raw.Default4, raw.Default6 = book.target(default4), book.target(default6)
+	raw.Default4, raw.Default6 = found.target(default4), found.target(default6)
 	raw.Targets = make(map[netip.Addr]Target, len(addresses))
 	var missing []netip.Addr
 	for _, a := range addresses {
-		raw.Targets[a] = book.target(host(0, a))
+		raw.Targets[a] = found.target(host(0, a))
 		if !raw.Targets[a].leads() {
 			missing = append(missing, a)
 		}
 	}
-	return readElsewhere(ctx, book, raw, missing)
+	return readElsewhere(ctx, found, raw, missing)
 }
 
 // readElsewhere looks in the other tables for addresses that table 0 does not lead to: some CNIs put pods into a VRF. The longest match
 // over all tables counts, of equal ones that of the smallest table.
-func readElsewhere(ctx context.Context, book *book, raw *Raw, missing []netip.Addr) error {
+func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
 	if len(missing) == 0 {
 		return nil
 	}
 	tables := map[bool][]uint32{}
-	err := optional(book.caller.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
+	err := optional(found.caller.Dump(ctx, &ip.IPTableDump{}, func(msg api.Message) {
 		if m := msg.(*ip.IPTableDetails).Table; m.TableID != 0 {
 			tables[m.IsIP6] = append(tables[m.IsIP6], m.TableID)
 		}
@@ -86,11 +86,11 @@ func readElsewhere(ctx context.Context, book *book, raw *Raw, missing []netip.Ad
 		}
 	}
 	questions = questions[:min(len(questions), maxElsewhere)]
-	if err := book.ask(ctx, questions); err != nil {
+	if err := found.ask(ctx, questions); err != nil {
 		return err
 	}
 	for _, q := range questions {
-		t := book.target(q)
+		t := found.target(q)
 		if a := q.prefix.Addr(); t.leads() && (!raw.Targets[a].leads() || t.Prefix.Bits() > raw.Targets[a].Prefix.Bits()) {
 			raw.Targets[a] = t
 		}
@@ -103,14 +103,14 @@ func host(table uint32, a netip.Addr) question {
 	return question{table: table, prefix: netip.PrefixFrom(a, a.BitLen())}
 }
 
-// book collects the answers to all questions of one Read, so that none is asked twice.
-type book struct {
+// lookups are the answers to all route lookups of one Read, so that none is sent twice.
+type lookups struct {
 	caller  link.Caller
 	answers map[question]answer
 }
 
 // ask gets the answers to questions and to those that follow from recursive paths. Each round is one pipelined batch.
-func (b *book) ask(ctx context.Context, questions []question) error {
+func (b *lookups) ask(ctx context.Context, questions []question) error {
 	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
 		fresh := b.unanswered(questions)
 		if err := b.round(ctx, fresh); err != nil {
@@ -129,7 +129,7 @@ func (b *book) ask(ctx context.Context, questions []question) error {
 }
 
 // unanswered drops the questions that have an answer, and duplicates.
-func (b *book) unanswered(questions []question) []question {
+func (b *lookups) unanswered(questions []question) []question {
 	var fresh []question
 	seen := map[question]bool{}
 	for _, q := range questions {
@@ -142,7 +142,7 @@ func (b *book) unanswered(questions []question) []question {
 }
 
 // round asks questions in one batch. A return value other than 0 means that there is no such route or table.
-func (b *book) round(ctx context.Context, questions []question) error {
+func (b *lookups) round(ctx context.Context, questions []question) error {
 	reqs := make([]api.Message, len(questions))
 	for i, q := range questions {
 		req := &ip.IPRouteLookup{TableID: q.table, Prefix: toPrefix(q.prefix)}
@@ -177,7 +177,7 @@ func newAnswer(r link.Result) answer {
 }
 
 // target follows the answer to a question to the interfaces.
-func (b *book) target(q question) Target {
+func (b *lookups) target(q question) Target {
 	t := Target{Prefix: b.answers[q].prefix}
 	b.collect(q, maxDepth, &t.Interfaces)
 	slices.Sort(t.Interfaces)
@@ -186,7 +186,7 @@ func (b *book) target(q question) Target {
 }
 
 // collect adds the interfaces that a question leads to.
-func (b *book) collect(q question, depth int, found *[]uint32) {
+func (b *lookups) collect(q question, depth int, found *[]uint32) {
 	for _, p := range best(b.answers[q].paths) {
 		if leads(&p) && p.SwIfIndex != noInterface {
 			*found = append(*found, p.SwIfIndex)

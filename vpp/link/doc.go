@@ -43,7 +43,7 @@
 //   - drops replies and details when a consumer is 100 ms behind a full channel of 100: a dump without some of its rows is a wrong
 //     resync, a lost control_ping_reply a dump without end. Here the callback only decodes and hands over, and never waits;
 //   - waits for ever by default (DefaultReplyTimeout is 0), and requests in flight get no answer at all when the connection breaks;
-//   - does not notice the end of the stream: the reader goroutine just ends. So here silence is probed, also while requests wait;
+//   - does not detect the end of the stream: the reader goroutine just ends. So here silence is probed, also while requests wait;
 //   - gives up reconnecting after 3 attempts by default, and for good;
 //   - finds the message of a number by a search through every binding package, and rewrites these tables on reconnect without the lock
 //     that its reader takes. Here a session has tables of its own, filled when a message is first used, and a transport of its own;
@@ -52,7 +52,7 @@
 //
 // The socket client has defects of its own: Disconnect panics when called twice or after a failed Connect (contained), a write has
 // no deadline (so the bytes in flight are bounded below the size of the socket's buffer, Config.WindowBytes), the decoder reads
-// past the end of a short frame into an older one (cut off), and a frame's own count of elements is believed by the generated code,
+// past the end of a short frame into an older one (cut off), and the generated code trusts a frame's own count of elements,
 // which only matters with a peer that is not VPP.
 //
 // # Guard

@@ -36,10 +36,10 @@ var (
 // Classified), so that the caller needs none of their names. An error of no class concerns the one request and
 // is worth another attempt later.
 var (
-	// ErrStale means that VPP holds something else than the caller believes about the object of the request: read that object again before the
+	// ErrStale means that VPP holds something else than the caller expects of the object of the request: read that object again before the
 	// next attempt.
 	ErrStale = errors.New("stale view of an object in VPP")
-	// ErrDisabled means that the feature as a whole is not in the state that the caller believes, for example because its plugin was disabled: read
+	// ErrDisabled means that the feature as a whole is not in the state that the caller expects, for example because its plugin was disabled: read
 	// everything that belongs to the feature again.
 	ErrDisabled = errors.New("feature disabled in VPP")
 	// ErrUnsafe means that the request must not be sent. The same request ends the same way every time, so there is nothing to retry.

@@ -135,7 +135,7 @@ func (l *Link) boot(says, before string) (string, error) {
 }
 
 // socketStamp identifies a socket file. VPP removes the file and binds a new one with every start, so inode and time of the last
-// change of its content, which for a socket is the time of the bind, tell one start from the other, also where VPP always has
+// change of its content, which for a socket is the time of the bind, distinguish two starts, also where VPP always has
 // process id 1. Changing mode or owner of the file does not matter.
 func socketStamp(path string) func() (string, error) {
 	return func() (string, error) {

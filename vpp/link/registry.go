@@ -81,7 +81,7 @@ func hasCursor(msg api.Message) bool {
 	return ok && field.Type.Kind() == reflect.Uint32
 }
 
-// withCursor returns a copy of a paging request that asks for the page at cursor.
+// withCursor returns a copy of a paging request for the page at cursor.
 func withCursor(req api.Message, cursor uint32) api.Message {
 	page := reflect.New(reflect.TypeOf(req).Elem())
 	page.Elem().Set(reflect.ValueOf(req).Elem())

@@ -86,7 +86,7 @@ func (s *session) route(req api.Message) (*route, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found := s.routes[typ]; found != nil {
-		return found, nil // another caller was first: answers are told apart by the identity of their incoming
+		return found, nil // another caller was first: answers are distinguished by the identity of their incoming
 	}
 	s.routes[typ] = made
 	made.reply, made.details = s.known(made.reply), s.known(made.details)

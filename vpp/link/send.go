@@ -132,7 +132,7 @@ func (s *session) write(context uint32, data []byte, what string) bool {
 	return true
 }
 
-// room tells a waiting sender that the table has shrunk. It waits for half of the window, so that sender and reader change over once
+// room signals a waiting sender that the table has shrunk. It waits for half of the window, so that sender and reader change over once
 // per half window and not once per message. s.mu is held.
 func (s *session) room() {
 	if s.starved && (s.queue.n <= s.cfg.Window/2 && s.queue.bytes <= s.cfg.WindowBytes/2) {

@@ -25,7 +25,7 @@ type session struct {
 
 	// jobs hands requests to the sender.
 	jobs chan job
-	// probe asks the sender for a control_ping, space tells it that requests were answered, event tells Run that VPP reported
+	// probe requests a control_ping from the sender, space signals it that requests were answered, event signals Run that VPP reported
 	// a change of an interface. All have room for one and are filled without blocking.
 	probe, space, event chan struct{}
 	// dead is closed when the session is over; cause says why.

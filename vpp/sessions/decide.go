@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Decision is what to do now: at most one of Survey, Raise and Free. After a survey Decide is asked again at once, with the same usage; after
+// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same usage; after
 // the others when Next has passed, with a new one.
 type Decision struct {
-	// Survey asks for a closer look.
+	// Survey requests a survey.
 	Survey bool
 	// Raise is the limit to set, 0 = leave it. It is above the present one and not above the cap.
 	Raise uint32
@@ -70,7 +70,7 @@ func (s *situation) measure() {
 	horizon := 2*s.cfg.Interval + s.cfg.Soon
 	s.projected = s.busiest + uint64(s.h.rate*horizon.Seconds())
 	if survey := s.h.Survey; survey.Known && s.usage.Total > 0 {
-		// The survey does not tell the workers apart: assume that they are alike.
+		// The survey is about all workers: assume that they are alike.
 		share := float64(s.busiest) / float64(s.usage.Total)
 		s.expired = min(uint64(float64(survey.All.Expired)*share), s.busiest)
 	}

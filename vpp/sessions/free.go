@@ -42,7 +42,7 @@ type Freed struct {
 
 // Free looks for expired sessions, user by user, and deletes them. left are the users that the slice before has left; without any it begins
 // with those that have the most sessions. Between the dump and the deletion a packet may replace an expired session by a living one of the same
-// addresses and ports, which then dies: it costs one connection that uses the ports of an expired one in that instant, so what was
+// addresses and ports, which is then deleted: it costs one connection that uses the ports of an expired one in that instant, so what was
 // dumped is deleted at once or forgotten. VPP counts in whole seconds here: what it calls expired can have up to a second left.
 func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 	f.Left = left

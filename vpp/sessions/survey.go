@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// summary is the only message that tells the present limit: no API message returns it, and the statistics show the one of the beginning. The
+// summary is the only message that returns the present limit: no API message returns it, and the statistics show the one of the beginning. The
 // command only reads; those that change sessions destroy the mappings and are refused by the link.
 const summary = "show nat44 summary"
 
@@ -112,7 +112,7 @@ func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	return usage, Survey{}, nil
 }
 
-// Raise sets the limit of a worker. It must not be lower than the present one: Decide sees to that.
+// Raise sets the limit of a worker. It must not be lower than the present one, which Decide never returns.
 func Raise(ctx context.Context, c link.Caller, limit uint32) error {
 	if _, err := call[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {
 		return fmt.Errorf("set NAT session limit to %d: %w", limit, err)

@@ -5,7 +5,7 @@ type Usage struct {
 	// Enabled says whether the plugin is on. If not, everything else is zero.
 	Enabled bool
 	// Busiest is the number of sessions of the worker that has the most, Total that of all. The limit applies to each worker. Where VPP does
-	// not tell the workers apart, both are the same.
+	// not report each worker, both are the same.
 	Busiest, Total uint64
 	// Base is the limit that the plugin was enabled with. VPP does not say here what it was set to later: see Survey.
 	Base uint32

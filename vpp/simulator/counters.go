@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// Counters tells what the API clients of a simulated VPP have asked for.
+// Counters counts the requests of the API clients of a simulated VPP.
 // Requests of the Go API (Exec, topology, foreign rows) do not count. The
 // counters survive a crash.
 type Counters struct {
@@ -32,11 +32,11 @@ func (c Counters) Of(name string) uint64 { return c.requests[name] }
 // with a return code other than 0.
 func (c Counters) Failed(name string) uint64 { return c.failed[name] }
 
-// Mutating returns how many requests asked for a change of the configuration,
+// Mutating returns how many requests were to change the configuration,
 // successful or not.
 func (c Counters) Mutating() uint64 { return c.mutating }
 
-// Dumps returns how many dumps were asked for, cursor messages included.
+// Dumps returns how many dumps were requested, cursor messages included.
 func (c Counters) Dumps() uint64 { return c.dumps }
 
 // Dropped returns how many frames were ignored without an answer: unknown

@@ -12,7 +12,7 @@ import (
 )
 
 // publish sends the interface events that the last request caused. Several
-// changes of one interface are one event, whose flags tell only what went up.
+// changes of one interface are one event, whose flags show only what went up.
 // mu is held.
 func (v *VPP) publish(m *model.Model) {
 	if len(m.Pending) == 0 {

@@ -14,7 +14,7 @@ type Options struct {
 	// gone). Nil discards them.
 	Logger *slog.Logger
 
-	// Clock tells the time of the data path: session expiry, affinity, LRU.
+	// Clock is the time of the data path: session expiry, affinity, LRU.
 	// Nil means time.Now. It is called with the model locked and must not call
 	// back into the simulator.
 	Clock func() time.Time
@@ -43,8 +43,8 @@ type Options struct {
 	// It runs without locks and may use the topology API and Exec.
 	OnBoot func(*VPP)
 
-	// Observe is told every request of an API client that was executed, and
-	// whether it is one that changes the configuration, before anything else
+	// Observe is called with every request of an API client that was executed, and
+	// whether it changes the configuration, before anything else
 	// happens. It is called with the model locked, so it must not call back into
 	// the simulator.
 	Observe func(req api.Message, changes bool)

@@ -30,7 +30,7 @@ func (v *VPP) Rows() []string {
 	return rows
 }
 
-// SessionCount returns how many sessions occupy the session table, dead ones
+// SessionCount returns how many sessions occupy the session table, expired ones
 // included.
 func (v *VPP) SessionCount() int {
 	count := 0

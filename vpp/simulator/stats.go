@@ -39,7 +39,7 @@ type statServer struct {
 // and reads it without asking again: heartbeat, boot time, the names of the
 // interfaces, the sessions of NAT44-ED and the number of them that the plugin
 // was enabled with. A restart opens the same path again, with memory of its
-// own; that of a dead VPP stays readable and does not change any more.
+// own; that of a crashed VPP stays readable and does not change any more.
 func (v *VPP) ListenStats(path string) error {
 	v.lifecycle.Lock()
 	defer v.lifecycle.Unlock()

@@ -14,9 +14,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// maxBacklog bounds the replies that a client leaves unread, in bytes. VPP
+// maxUnread bounds the replies that a client leaves unread, in bytes. VPP
 // queues without limit; a test that runs into this one has lost its reader.
-const maxBacklog = 512 << 20
+const maxUnread = 512 << 20
 
 // drainTime is how long a closing connection may take to hand over the
 // replies that were given before it was closed.
@@ -148,7 +148,7 @@ func (c *client) send(msg api.Message, context uint32) bool {
 		return true
 	}
 	c.out = out
-	if len(c.out) > maxBacklog {
+	if len(c.out) > maxUnread {
 		c.vpp.log.Error("closing the connection of a client that does not read its replies", "client", c.index)
 		c.out = nil
 		c.closing = true

@@ -30,7 +30,7 @@ type RowChange struct {
 	Added bool
 }
 
-// rowChange is the change of a row that a request asks for.
+// rowChange returns the change of a row that a request makes.
 func rowChange(req api.Message) (RowChange, bool) {
 	switch m := req.(type) {
 	case *nat44_ed.Nat44AddDelLbStaticMapping:

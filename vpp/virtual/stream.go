@@ -130,7 +130,7 @@ func (d *Stream) Crash() error {
 	return d.VPP.Restart()
 }
 
-// Hang makes VPP stop working; what it is sent it will do later. The link notices when an answer is overdue.
+// Hang stops VPP; it executes later what is sent meanwhile. The link notices when an answer is overdue.
 func (d *Stream) Hang() { d.hung = true }
 
 // Resume ends that.

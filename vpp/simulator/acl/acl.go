@@ -180,8 +180,8 @@ func sameMembers(a, b []uint32) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// Permits asks the ACLs of a list about a packet. The first rule that matches
-// decides, and none is a denial; an empty list is not asked at all.
+// Permits matches a packet against the ACLs of a list. The first rule that
+// matches decides, and none is a denial; an empty list permits everything.
 func (a *Plugin) Permits(swIf uint32, list []uint32, p *packet.Packet) bool {
 	if len(list) == 0 {
 		return true

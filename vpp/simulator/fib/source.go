@@ -6,7 +6,7 @@ import "slices"
 type Registration struct {
 	ID    Source
 	Name  string
-	Class uint8 // priority as it was asked for: lower wins
+	Class uint8 // priority of the request: lower wins
 	slot  uint8 // how many sources of this class were there before
 }
 

@@ -31,6 +31,8 @@ func registerACL(r Registry) {
 // maxACLTag is the longest tag: VPP refuses one that has no NUL in its field.
 const maxACLTag = 63
 
+// aclAddReplace adds an ACL under a new index, or replaces the rules of one in
+// place, which keeps its interfaces and the flows of reflecting rules.
 func aclAddReplace(c *Call, req *acl.ACLAddReplace) {
 	index := req.ACLIndex
 	list, retval := decodeACL(req)
@@ -80,10 +82,14 @@ func aclPrefix(w ip_types.Prefix) (netip.Prefix, bool) {
 	return p, ok && p == p.Masked()
 }
 
+// aclDel refuses an ACL that an interface uses, with different return codes
+// for input and output lists.
 func aclDel(c *Call, req *acl.ACLDel) {
 	c.Reply(&acl.ACLDelReply{Retval: c.ACLs.Del(req.ACLIndex)})
 }
 
+// aclInterfaceAddDel changes one entry of the list of an interface. The
+// position of a new entry is the end of the list.
 func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
 	retval := vnet.RetInvalidSwIfIndex
 	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
@@ -92,6 +98,8 @@ func aclInterfaceAddDel(c *Call, req *acl.ACLInterfaceAddDel) {
 	c.Reply(&acl.ACLInterfaceAddDelReply{Retval: retval})
 }
 
+// aclInterfaceSetList sets both lists of an interface: the first n_input
+// indices are the input list, the others the output list.
 func aclInterfaceSetList(c *Call, req *acl.ACLInterfaceSetACLList) {
 	retval := vnet.RetInvalidSwIfIndex
 	if swIf := uint32(req.SwIfIndex); c.Interface(swIf) != nil {
@@ -110,6 +118,7 @@ func aclDump(c *Call, req *acl.ACLDump) {
 	}
 }
 
+// encodeACL encodes the rules of an ACL.
 func encodeACL(rules []aclmodel.Rule) []acl_types.ACLRule {
 	encoded := make([]acl_types.ACLRule, len(rules))
 	for i, r := range rules {
@@ -137,6 +146,7 @@ func aclInterfaceListDump(c *Call, req *acl.ACLInterfaceListDump) {
 	}
 }
 
+// aclGetVersion answers with the API version of the plugin in VPP 25.10.
 func aclGetVersion(c *Call, _ *acl.ACLPluginGetVersion) {
 	c.Reply(&acl.ACLPluginGetVersionReply{Major: 1, Minor: 4})
 }

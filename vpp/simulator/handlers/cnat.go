@@ -14,7 +14,7 @@ func registerCNAT(r Registry) {
 	Read(r, cnatTranslationDump)
 }
 
-// cnatTranslationUpdate dies from a translation without paths: VPP allocates
+// cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates
 // for 2^32 of them.
 func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	if len(req.Translation.Paths) == 0 {
@@ -24,4 +24,5 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	c.Reply(&cnat.CnatTranslationUpdateReply{Retval: vnet.RetUnimplemented, ID: pool.None})
 }
 
+// cnatTranslationDump has no details: the model keeps no translations.
 func cnatTranslationDump(*Call, *cnat.CnatTranslationDump) {}

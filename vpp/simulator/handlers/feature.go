@@ -31,6 +31,8 @@ func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 	c.Reply(&feature.FeatureEnableDisableReply{Retval: retval})
 }
 
+// featureIsEnabled answers false for a node that is not on the arc, known or
+// not.
 func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
 	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node)}

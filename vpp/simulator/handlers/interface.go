@@ -31,16 +31,20 @@ func registerInterface(r Registry) {
 	Register(r, ClassSession, wantInterfaceEvents)
 }
 
+// createLoopback makes a loopback with the first free instance number.
 func createLoopback(c *Call, req *interfaces.CreateLoopback) {
 	index, retval := c.CreateLoopback(req.MacAddress, false, 0)
 	c.Reply(&interfaces.CreateLoopbackReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
+// createLoopbackInstance makes a loopback with the given instance number,
+// which must be free.
 func createLoopbackInstance(c *Call, req *interfaces.CreateLoopbackInstance) {
 	index, retval := c.CreateLoopback(req.MacAddress, req.IsSpecified, req.UserInstance)
 	c.Reply(&interfaces.CreateLoopbackInstanceReply{Retval: retval, SwIfIndex: interface_types.InterfaceIndex(index)})
 }
 
+// deleteLoopback refuses interfaces of other kinds.
 func deleteLoopback(c *Call, req *interfaces.DeleteLoopback) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil && i.DevType == vnet.DevLoopback {
@@ -50,6 +54,7 @@ func deleteLoopback(c *Call, req *interfaces.DeleteLoopback) {
 	c.Reply(&interfaces.DeleteLoopbackReply{Retval: retval})
 }
 
+// swInterfaceSetFlags looks at the admin flag only; the link follows it.
 func swInterfaceSetFlags(c *Call, req *interfaces.SwInterfaceSetFlags) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -59,6 +64,8 @@ func swInterfaceSetFlags(c *Call, req *interfaces.SwInterfaceSetFlags) {
 	c.Reply(&interfaces.SwInterfaceSetFlagsReply{Retval: retval})
 }
 
+// swInterfaceAddDelAddress changes the addresses of an interface, and with
+// them the routes of its subnets.
 func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -67,7 +74,7 @@ func swInterfaceAddDelAddress(c *Call, req *interfaces.SwInterfaceAddDelAddress)
 	c.Reply(&interfaces.SwInterfaceAddDelAddressReply{Retval: retval})
 }
 
-// changeAddress does what an sw_interface_add_del_address asks for.
+// changeAddress executes an sw_interface_add_del_address.
 func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDelAddress) int32 {
 	if req.DelAll {
 		for len(i.Addrs) > 0 {
@@ -85,6 +92,8 @@ func (c *Call) changeAddress(i *vnet.Interface, req *interfaces.SwInterfaceAddDe
 	return c.DelAddress(i, prefix)
 }
 
+// swInterfaceSetTable binds an interface to the table of a VRF, which must
+// exist.
 func swInterfaceSetTable(c *Call, req *interfaces.SwInterfaceSetTable) {
 	retval := vnet.RetInvalidSwIfIndex
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -112,6 +121,8 @@ func swInterfaceSetUnnumbered(c *Call, req *interfaces.SwInterfaceSetUnnumbered)
 	c.Reply(&interfaces.SwInterfaceSetUnnumberedReply{Retval: retval})
 }
 
+// swInterfaceTagAddDel sets the tag of an interface. VPP refuses an empty one
+// and cuts a long one.
 func swInterfaceTagAddDel(c *Call, req *interfaces.SwInterfaceTagAddDel) {
 	i := c.Interface(uint32(req.SwIfIndex))
 	retval := vnet.RetOK
@@ -162,6 +173,8 @@ func interfaceDetails(i *vnet.Interface) *interfaces.SwInterfaceDetails {
 	}
 }
 
+// swInterfaceGetTable returns the id of the table of an interface, for one
+// address family.
 func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	reply := &interfaces.SwInterfaceGetTableReply{Retval: vnet.RetInvalidSwIfIndex, VrfID: pool.None}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -171,6 +184,7 @@ func swInterfaceGetTable(c *Call, req *interfaces.SwInterfaceGetTable) {
 	c.Reply(reply)
 }
 
+// swInterfaceGetMacAddress returns the hardware address of an interface.
 func swInterfaceGetMacAddress(c *Call, req *interfaces.SwInterfaceGetMacAddress) {
 	reply := &interfaces.SwInterfaceGetMacAddressReply{Retval: vnet.RetInvalidSwIfIndex}
 	if i := c.Interface(uint32(req.SwIfIndex)); i != nil {
@@ -179,6 +193,8 @@ func swInterfaceGetMacAddress(c *Call, req *interfaces.SwInterfaceGetMacAddress)
 	c.Reply(reply)
 }
 
+// swInterfaceTapV2Dump lists the tap interfaces with the name and the network
+// namespace of the host side.
 func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
 	for _, i := range c.Interfaces.All {
 		if i.DevType != vnet.DevTap || (uint32(req.SwIfIndex) != pool.None && uint32(req.SwIfIndex) != i.Index) {
@@ -196,6 +212,7 @@ func swInterfaceTapV2Dump(c *Call, req *tapv2.SwInterfaceTapV2Dump) {
 	}
 }
 
+// afPacketDump lists the af_packet interfaces; the message has no filter.
 func afPacketDump(c *Call, _ *af_packet.AfPacketDump) {
 	for _, i := range c.Interfaces.All {
 		if i.DevType == vnet.DevAfPacket {

@@ -31,6 +31,9 @@ func registerIP(r Registry) {
 	write(r, ipRouteAddDelV2)
 }
 
+// ipAddressDump lists the addresses of one interface and one family. There is
+// no message for the addresses of all interfaces, and an unknown interface is
+// an empty list.
 func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	i := c.Interface(uint32(req.SwIfIndex))
 	if i == nil {
@@ -43,6 +46,8 @@ func ipAddressDump(c *Call, req *ip.IPAddressDump) {
 	}
 }
 
+// ipUnnumberedDump lists the interfaces that borrow addresses, with their
+// lender.
 func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 	for _, i := range c.Interfaces.All {
 		if i.Borrows != pool.None && (uint32(req.SwIfIndex) == pool.None || uint32(req.SwIfIndex) == i.Index) {
@@ -54,6 +59,7 @@ func ipUnnumberedDump(c *Call, req *ip.IPUnnumberedDump) {
 	}
 }
 
+// ipTableDump lists the tables of both families.
 func ipTableDump(c *Call, _ *ip.IPTableDump) {
 	for fam, tables := range c.Tables {
 		for _, t := range tables {
@@ -64,11 +70,13 @@ func ipTableDump(c *Call, _ *ip.IPTableDump) {
 	}
 }
 
+// ipTableAddDel always succeeds: a table that is still in use stays.
 func ipTableAddDel(c *Call, req *ip.IPTableAddDel) {
 	c.changeTable(req.Table, req.IsAdd)
 	c.Reply(&ip.IPTableAddDelReply{})
 }
 
+// ipTableAddDelV2 is ipTableAddDel in its newer form.
 func ipTableAddDelV2(c *Call, req *ip.IPTableAddDelV2) {
 	c.changeTable(req.Table, req.IsAdd)
 	c.Reply(&ip.IPTableAddDelV2Reply{})
@@ -106,11 +114,13 @@ func (c *Call) changeTable(req ip.IPTable, add bool) {
 	c.Tables[fam][index] = nil
 }
 
+// ipRouteAddDel changes a route of the source API.
 func ipRouteAddDel(c *Call, req *ip.IPRouteAddDel) {
 	stats, retval := c.changeRoute(req.Route, fib.SourceAPI, req.IsAdd, req.IsMultipath)
 	c.Reply(&ip.IPRouteAddDelReply{Retval: retval, StatsIndex: stats})
 }
 
+// ipRouteAddDelV2 changes a route of any source; 0 is the source API.
 func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 	route := ip.IPRoute{TableID: req.Route.TableID, Prefix: req.Route.Prefix, Paths: req.Route.Paths}
 	source := fib.Source(req.Route.Src)
@@ -121,10 +131,10 @@ func ipRouteAddDelV2(c *Call, req *ip.IPRouteAddDelV2) {
 	c.Reply(&ip.IPRouteAddDelV2Reply{Retval: retval, StatsIndex: stats})
 }
 
-// changeRoute does what an ip_route_add_del asks for and returns the index of
+// changeRoute executes an ip_route_add_del and returns the index of
 // the route's counters. A route of a source that does not exist makes VPP read
-// behind the end of its table: it dies, or adds a drop that beats every other
-// source. The simulated one always dies.
+// behind the end of its table: it crashes, or adds a drop that beats every other
+// source. The simulated one always crashes.
 func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath bool) (uint32, int32) {
 	fam := wire.FamilyBit(route.Prefix.Address.Af == ip_types.ADDRESS_IP6)
 	index, ok := c.FIBIndex(fam, route.TableID)
@@ -302,20 +312,26 @@ func (c *Call) findRoute(tableID uint32, p ip_types.Prefix, exact bool) (ip.IPRo
 	return c.encodeRoute(fam, t, e), vnet.RetOK
 }
 
+// ipRouteLookup finds a route, exactly or by longest match.
 func ipRouteLookup(c *Call, req *ip.IPRouteLookup) {
 	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
 	c.Reply(&ip.IPRouteLookupReply{Retval: retval, Route: withoutSource(route)})
 }
 
+// ipRouteLookupV2 is ipRouteLookup with the source of the route in the reply.
 func ipRouteLookupV2(c *Call, req *ip.IPRouteLookupV2) {
 	route, retval := c.findRoute(req.TableID, req.Prefix, req.Exact != 0)
 	c.Reply(&ip.IPRouteLookupV2Reply{Retval: retval, Route: route})
 }
 
+// ipRouteDump lists the routes of one table: for each prefix that of the best
+// source.
 func ipRouteDump(c *Call, req *ip.IPRouteDump) {
 	c.eachRoute(req.Table, 0, func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteDetails{Route: withoutSource(r)}) })
 }
 
+// ipRouteV2Dump lists the routes of one table, of all sources (0) or of those
+// that one source wins.
 func ipRouteV2Dump(c *Call, req *ip.IPRouteV2Dump) {
 	c.eachRoute(req.Table, fib.Source(req.Src), func(r ip.IPRouteV2) { c.Reply(&ip.IPRouteV2Details{Route: r}) })
 }

@@ -39,6 +39,8 @@ func registerNAT44Config(r Registry) {
 	Read(r, natInterfaceAddrDump)
 }
 
+// natEnableDisable turns the plugin on or off. VPP 25.10 has no modes besides
+// the endpoint-dependent one.
 func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
 	const unsupported = nat44_ed.NAT44_IS_STATIC_MAPPING_ONLY | nat44_ed.NAT44_IS_CONNECTION_TRACKING
 	var retval int32
@@ -53,11 +55,14 @@ func natEnableDisable(c *Call, req *nat44_ed.Nat44EdPluginEnableDisable) {
 	c.Reply(&nat44_ed.Nat44EdPluginEnableDisableReply{Retval: retval})
 }
 
+// natForwarding is accepted while the plugin is disabled too; enabling it
+// resets the setting.
 func natForwarding(c *Call, req *nat44_ed.Nat44ForwardingEnableDisable) {
 	c.NAT.SetForwarding(req.Enable)
 	c.Reply(&nat44_ed.Nat44ForwardingEnableDisableReply{})
 }
 
+// natSetTimeouts takes any value; enabling the plugin resets them.
 func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
 	c.NAT.Timeouts = nat.Timeouts{
 		UDP: req.UDP, TCPEstablished: req.TCPEstablished, TCPTransitory: req.TCPTransitory, ICMP: req.ICMP,
@@ -65,10 +70,13 @@ func natSetTimeouts(c *Call, req *nat44_ed.NatSetTimeouts) {
 	c.Reply(&nat44_ed.NatSetTimeoutsReply{})
 }
 
+// natSetSessionLimit changes the limit without touching sessions or mappings,
+// in contrast to the CLI command.
 func natSetSessionLimit(c *Call, req *nat44_ed.Nat44SetSessionLimit) {
 	c.Reply(&nat44_ed.Nat44SetSessionLimitReply{Retval: c.NAT.SetSessionLimit(req.SessionLimit, req.VrfID)})
 }
 
+// natSetMssClamping keeps the value; the model has no TCP options.
 func natSetMssClamping(c *Call, req *nat44_ed.NatSetMssClamping) {
 	c.NAT.MSS = 0
 	if req.Enable {
@@ -77,10 +85,13 @@ func natSetMssClamping(c *Call, req *nat44_ed.NatSetMssClamping) {
 	c.Reply(&nat44_ed.NatSetMssClampingReply{})
 }
 
+// natGetMssClamping reports a value of 0 as disabled.
 func natGetMssClamping(c *Call, _ *nat44_ed.NatGetMssClamping) {
 	c.Reply(&nat44_ed.NatGetMssClampingReply{MssValue: c.NAT.MSS, Enable: c.NAT.MSS != 0})
 }
 
+// natSetWorkers is refused with fewer than two workers, before the mask is
+// checked.
 func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
 	retval := vnet.RetOK
 	switch {
@@ -121,15 +132,17 @@ func natSetFqOptions(c *Call, req *nat44_ed.Nat44EdSetFqOptions) {
 	c.Reply(&nat44_ed.Nat44EdSetFqOptionsReply{Retval: retval})
 }
 
+// natShowFqOptions returns the queue length of the next enable.
 func natShowFqOptions(c *Call, _ *nat44_ed.Nat44EdShowFqOptions) {
 	c.Reply(&nat44_ed.Nat44EdShowFqOptionsReply{FrameQueueNelts: c.NAT.FrameQueue})
 }
 
+// natIpfix is accepted without effect: the model exports no flows.
 func natIpfix(c *Call, _ *nat44_ed.NatIpfixEnableDisable) {
 	c.Reply(&nat44_ed.NatIpfixEnableDisableReply{})
 }
 
-// natRunningConfig tells the configuration; sessions is 0 while the plugin is
+// natRunningConfig returns the configuration; sessions is 0 while the plugin is
 // disabled.
 func natRunningConfig(c *Call, _ *nat44_ed.Nat44ShowRunningConfig) {
 	n := c.NAT
@@ -178,6 +191,8 @@ func roleFlags(i *nat.Interface) nat_types.NatConfigFlags {
 	return flags
 }
 
+// natInterfaceFeature gives an interface one role per message; both roles need
+// two messages.
 func natInterfaceFeature(c *Call, req *nat44_ed.Nat44InterfaceAddDelFeature) {
 	inside := req.Flags&nat_types.NAT_IS_INSIDE != 0
 	var retval int32
@@ -192,6 +207,7 @@ func natInterfaceFeature(c *Call, req *nat44_ed.Nat44InterfaceAddDelFeature) {
 	c.Reply(&nat44_ed.Nat44InterfaceAddDelFeatureReply{Retval: retval})
 }
 
+// natInterfaceDump lists the interfaces with roles, without output interfaces.
 func natInterfaceDump(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
 	for _, i := range c.NAT.InOut.All {
 		c.Reply(&nat44_ed.Nat44InterfaceDetails{
@@ -200,6 +216,8 @@ func natInterfaceDump(c *Call, _ *nat44_ed.Nat44InterfaceDump) {
 	}
 }
 
+// natOutputInterface makes an interface an output interface (post-routing
+// SNAT).
 func natOutputInterface(c *Call, req *nat44_ed.Nat44EdAddDelOutputInterface) {
 	var retval int32
 	switch {
@@ -241,12 +259,15 @@ func natOutputInterfaceGet(c *Call, req *nat44_ed.Nat44EdOutputInterfaceGet) {
 // pageSize is how many details VPP sends before it lets other work run.
 const pageSize = 16
 
+// natAddressRange changes the SNAT pool, or the twice-nat pool with its flag.
 func natAddressRange(c *Call, req *nat44_ed.Nat44AddDelAddressRange) {
 	retval := c.NAT.ChangeRange(wire.FromIP4(req.FirstIPAddress), wire.FromIP4(req.LastIPAddress),
 		req.VrfID, req.Flags&nat_types.NAT_IS_TWICE_NAT != 0, req.IsAdd)
 	c.Reply(&nat44_ed.Nat44AddDelAddressRangeReply{Retval: retval})
 }
 
+// natAddressDump lists the SNAT pool, then the twice-nat pool. An address for
+// all VRFs has the VRF ~0.
 func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	send := func(a *nat.Address, flags nat_types.NatConfigFlags) {
 		vrf := pool.None
@@ -263,6 +284,8 @@ func natAddressDump(c *Call, _ *nat44_ed.Nat44AddressDump) {
 	}
 }
 
+// natInterfaceAddr adds the first address of an interface to a pool, and
+// follows its changes.
 func natInterfaceAddr(c *Call, req *nat44_ed.Nat44AddDelInterfaceAddr) {
 	twice := req.Flags&nat_types.NAT_IS_TWICE_NAT != 0
 	var retval int32
@@ -277,6 +300,7 @@ func natInterfaceAddr(c *Call, req *nat44_ed.Nat44AddDelInterfaceAddr) {
 	c.Reply(&nat44_ed.Nat44AddDelInterfaceAddrReply{Retval: retval})
 }
 
+// natInterfaceAddrDump lists the interfaces whose addresses the pools follow.
 func natInterfaceAddrDump(c *Call, _ *nat44_ed.Nat44InterfaceAddrDump) {
 	for _, f := range c.NAT.Followed {
 		var flags nat_types.NatConfigFlags

@@ -56,6 +56,7 @@ func decodeLocal(l nat44_ed.Nat44LbAddrPort) nat.Backend {
 	return nat.Backend{At: endpoint(l.Addr, l.Port), Probability: l.Probability, VRF: l.VrfID}
 }
 
+// natLBLocal adds or deletes one backend of a mapping.
 func natLBLocal(c *Call, req *nat44_ed.Nat44LbStaticMappingAddDelLocal) {
 	external := endpoint(req.ExternalAddr, req.ExternalPort)
 	var retval int32

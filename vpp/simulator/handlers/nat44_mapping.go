@@ -54,6 +54,7 @@ func encodeFlags(flags nat.Flags) nat_types.NatConfigFlags {
 	return out
 }
 
+// natStaticMapping adds or deletes a simple mapping.
 func natStaticMapping(c *Call, req *nat44_ed.Nat44AddDelStaticMapping) {
 	retval := c.NAT.ChangeMapping(nat.Request{
 		Local:    endpoint(req.LocalIPAddress, req.LocalPort),
@@ -129,6 +130,8 @@ func templateDetails(b *nat.BoundMapping) *nat44_ed.Nat44StaticMappingDetails {
 	return details
 }
 
+// natIdentityMapping adds or deletes an identity mapping. VPP reads no flag
+// but address-only.
 func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 	at := endpoint(req.IPAddress, req.Port)
 	proto := req.Protocol
@@ -147,6 +150,8 @@ func natIdentityMapping(c *Call, req *nat44_ed.Nat44AddDelIdentityMapping) {
 	c.Reply(&nat44_ed.Nat44AddDelIdentityMappingReply{Retval: retval})
 }
 
+// natIdentityMappingDump lists identity mappings, one detail for each VRF,
+// then the templates of the interface-bound ones.
 func natIdentityMappingDump(c *Call, _ *nat44_ed.Nat44IdentityMappingDump) {
 	for _, mp := range c.NAT.Mappings.All {
 		if !mp.Flags.Has(nat.MapIdentity) || mp.Flags.Has(nat.MapLB) {

@@ -80,6 +80,8 @@ func sessionDetails(c *Call, s *nat.Session) *nat44_ed.Nat44UserSessionV3Details
 	return d
 }
 
+// natUserSessionDump lists the sessions of an inside address, without their
+// expiry.
 func natUserSessionDump(c *Call, req *nat44_ed.Nat44UserSessionDump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
 		d := sessionDetails(c, s)
@@ -94,6 +96,8 @@ func natUserSessionDump(c *Call, req *nat44_ed.Nat44UserSessionDump) {
 	})
 }
 
+// natUserSessionV2Dump adds to the first version whether a session has
+// expired.
 func natUserSessionV2Dump(c *Call, req *nat44_ed.Nat44UserSessionV2Dump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) {
 		d := sessionDetails(c, s)
@@ -109,6 +113,8 @@ func natUserSessionV2Dump(c *Call, req *nat44_ed.Nat44UserSessionV2Dump) {
 	})
 }
 
+// natUserSessionV3Dump adds to the second version the time since the last
+// packet.
 func natUserSessionV3Dump(c *Call, req *nat44_ed.Nat44UserSessionV3Dump) {
 	c.NAT.EachSession(wire.FromIP4(req.IPAddress), func(s *nat.Session) { c.Reply(sessionDetails(c, s)) })
 }

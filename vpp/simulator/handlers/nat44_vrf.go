@@ -10,10 +10,12 @@ func registerNAT44VRF(r Registry) {
 	Read(r, natVrfTablesV2Dump)
 }
 
+// natAddDelVrfTable adds or deletes the table of a VRF.
 func natAddDelVrfTable(c *Call, req *nat44_ed.Nat44EdAddDelVrfTable) {
 	c.Reply(&nat44_ed.Nat44EdAddDelVrfTableReply{Retval: c.NAT.ChangeVRFTable(req.TableVrfID, req.IsAdd)})
 }
 
+// natAddDelVrfRoute adds or deletes a VRF in the table of another one.
 func natAddDelVrfRoute(c *Call, req *nat44_ed.Nat44EdAddDelVrfRoute) {
 	c.Reply(&nat44_ed.Nat44EdAddDelVrfRouteReply{Retval: c.NAT.ChangeVRFRoute(req.TableVrfID, req.VrfID, req.IsAdd)})
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
 
-// Class tells how a request counts.
+// Class is how a request counts.
 type Class uint8
 
 const (
-	ClassRead    Class = iota // asks and changes nothing
+	ClassRead    Class = iota // changes nothing
 	ClassWrite                // changes the configuration of VPP
 	ClassSession              // belongs to the API connection itself
 )

@@ -16,6 +16,7 @@ func registerVpe(r Registry) {
 	Read(r, cliInband)
 }
 
+// showVersion answers with the release that the model follows.
 func showVersion(c *Call, _ *vpe.ShowVersion) {
 	c.Reply(&vpe.ShowVersionReply{
 		Program:        "vpe",
@@ -30,6 +31,7 @@ func showVpeSystemTime(c *Call, _ *vpe.ShowVpeSystemTime) {
 	c.Reply(&vpe.ShowVpeSystemTimeReply{VpeSystemTime: vpe_types.Timestamp(c.Now())})
 }
 
+// showThreads lists the main thread and the workers.
 func showThreads(c *Call, _ *vlib.ShowThreads) {
 	reply := &vlib.ShowThreadsReply{ThreadData: []vlib.ThreadData{{Name: "vpp_main", PID: c.Pid}}}
 	for n := range c.Workers {

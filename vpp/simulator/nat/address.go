@@ -178,7 +178,7 @@ func (n *Plugin) followedAt(swIf uint32, twice bool) int {
 	return slices.IndexFunc(n.Followed, func(f *FollowedInterface) bool { return f.SwIf == swIf && f.Twice == twice })
 }
 
-// AddressAdded tells NAT about a new interface address.
+// AddressAdded follows a new interface address, as vnet.Watcher.
 func (n *Plugin) AddressAdded(i *vnet.Interface, p netip.Prefix) {
 	if !n.Enabled || !p.Addr().Is4() {
 		return
@@ -200,7 +200,7 @@ func (n *Plugin) AddressAdded(i *vnet.Interface, p netip.Prefix) {
 	}
 }
 
-// AddressDeleted tells NAT that an interface lost an address.
+// AddressDeleted follows the removal of an interface address, as vnet.Watcher.
 func (n *Plugin) AddressDeleted(i *vnet.Interface, p netip.Prefix) {
 	if !n.Enabled || !p.Addr().Is4() {
 		return

@@ -65,6 +65,7 @@ func (n *Plugin) forgetClients(mp *Mapping) {
 	mp.sticky = nil
 }
 
+// dropAffinity removes an entry, also from the index of its mapping.
 func (n *Plugin) dropAffinity(key affinityKey, a *affinity) {
 	delete(n.affinities, key)
 	delete(a.owner.sticky, key)

@@ -126,7 +126,7 @@ func (n *Plugin) lbMapping(external netip.AddrPort, proto uint8) (*Mapping, uint
 	return mp, index, vnet.RetOK
 }
 
-// AddLocal adds a backend to a load-balancing mapping. Sessions do not notice.
+// AddLocal adds a backend to a load-balancing mapping. Sessions stay as they are.
 func (n *Plugin) AddLocal(external netip.AddrPort, proto uint8, l Backend) int32 {
 	mp, index, retval := n.lbMapping(external, proto)
 	if retval != vnet.RetOK {
@@ -188,7 +188,7 @@ func (mp *Mapping) weigh() {
 }
 
 // pick chooses a backend at random by weight. The last cumulative probability
-// is the divisor: when it is 0, VPP divides by zero and dies. A sum that
+// is the divisor: when it is 0, VPP divides by zero and crashes. A sum that
 // wrapped around may end in no choice at all.
 func (n *Plugin) pick(mp *Mapping) (*Backend, uint32) {
 	var order []uint32

@@ -48,7 +48,7 @@ type Plugin struct {
 	affinities map[affinityKey]*affinity
 }
 
-// Config is what an enable call asked for.
+// Config are the parameters of an enable call.
 type Config struct {
 	InsideVRF, OutsideVRF, Sessions uint32
 }
@@ -61,7 +61,7 @@ type Timeouts struct {
 // defaultTimeouts are those of a fresh enable.
 var defaultTimeouts = Timeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 
-// defaultSessions is the session limit per thread when an enable asks for 0.
+// defaultSessions is the session limit per thread when an enable call has 0.
 const defaultSessions = 63 * 1024
 
 // defaultFrameQueue is the length of the worker handoff queues.

@@ -113,7 +113,7 @@ func (n *Plugin) timeout(s *Session) float64 {
 	}
 }
 
-// timedOut reports whether the session is dead, though it may still occupy
+// timedOut reports whether the session has expired, though it may still occupy
 // its place.
 func (n *Plugin) timedOut(s *Session) bool {
 	return n.net.Now() >= s.LastHeard+n.timeout(s)

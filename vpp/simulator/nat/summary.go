@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 )
 
-// tally counts sessions, and those among them that are dead.
+// tally counts sessions, and those among them that have expired.
 type tally struct{ total, timedOut int }
 
 func (t tally) String() string {
@@ -61,7 +61,7 @@ func (n *Plugin) Summary() string {
 	return b.String()
 }
 
-// summarizeLRU tells when the oldest session of each LRU list is dead.
+// summarizeLRU lists when the oldest session of each LRU list expires.
 func (n *Plugin) summarizeLRU(b *strings.Builder) {
 	for _, l := range []struct {
 		name string

@@ -88,7 +88,7 @@ type Verdict struct {
 	// Action is what became of the packet.
 	Action Action
 
-	// Reason tells why, for every action but Delivered.
+	// Reason is the cause of every action but Delivered.
 	Reason string
 
 	// Out and OutIndex are the interface through which the packet left.
@@ -105,7 +105,7 @@ type Verdict struct {
 	// if none did. Ids are never reused within an incarnation.
 	Session uint64
 
-	// NewSession tells that the packet created that session.
+	// NewSession says that the packet created that session.
 	NewSession bool
 
 	// Packet is what was sent.
@@ -138,7 +138,7 @@ func (v Verdict) String() string {
 	return b.String()
 }
 
-// KnownProto reports whether NAT tells the sessions of a protocol apart by
+// KnownProto reports whether NAT distinguishes the sessions of a protocol by
 // port.
 func KnownProto(proto uint8) bool {
 	return proto == ProtoTCP || proto == ProtoUDP || proto == ProtoICMP

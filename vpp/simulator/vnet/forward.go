@@ -26,7 +26,7 @@ func (m *Network) Table4(fib uint32) *fib.Table {
 }
 
 // FindOrCreateFIB returns the index of the table with the given id, which is
-// made if there is none: that is what NAT does with every VRF it is told.
+// made if there is none: NAT does that for every VRF in a request.
 func (m *Network) FindOrCreateFIB(fam int, tableID uint32) uint32 {
 	if i, ok := m.FIBIndex(fam, tableID); ok {
 		return i

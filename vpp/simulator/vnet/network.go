@@ -10,8 +10,8 @@ import (
 )
 
 // Network is what one incarnation of VPP knows of interfaces, addresses,
-// neighbours, routes and feature arcs. Plugins are told of changes through its
-// watchers.
+// neighbours, routes and feature arcs. It reports changes to the plugins that watch
+// it.
 type Network struct {
 	clock func() time.Time
 	born  time.Time
@@ -56,10 +56,10 @@ func NewNetwork(clock func() time.Time) *Network {
 	return n
 }
 
-// Watch tells a plugin of all later changes, after those that watch already.
+// Watch reports all later changes to a plugin, after those that watch already.
 func (m *Network) Watch(w Watcher) { m.watchers = append(m.watchers, w) }
 
-// Die marks VPP as dead. The caller returns at once; the incarnation ends
+// Die marks VPP as crashed. The caller returns at once; the incarnation ends
 // after the current request or packet.
 func (m *Network) Die(cause string) {
 	if m.Cause == "" {
@@ -72,7 +72,7 @@ func (m *Network) Now() float64 {
 	return m.clock().Sub(m.born).Seconds()
 }
 
-// Family returns the index into model.tables for an address.
+// Family returns the index into Network.Tables for an address.
 func Family(addr netip.Addr) int {
 	if addr.Is4() {
 		return 0

@@ -10,7 +10,7 @@ import (
 // layout is the wire format of a message, reduced to what is needed to compute
 // its size from its own count fields before decoding it. VPP drops a message
 // that is shorter than the size it claims; decoding first would allocate
-// whatever a hostile count field asks for.
+// as much as a hostile count field says.
 type layout []layoutOp
 
 type layoutKind uint8

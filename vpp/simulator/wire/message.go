@@ -81,6 +81,7 @@ func NewCatalog(without []string, handled func(name string) bool) *Catalog {
 // Named returns the message of a name, nil if VPP does not have it.
 func (cat *Catalog) Named(name string) *Message { return cat.byName[name] }
 
+// add enters a message under its name and its Go type.
 func (cat *Catalog) add(m *Message) {
 	cat.byName[m.Name] = m
 	cat.byType[m.typ] = m

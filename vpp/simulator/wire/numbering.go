@@ -60,6 +60,7 @@ func (t *Numbering) Of(name string) uint16 { return t.idOf[name] }
 // Message returns the message with an id, nil if there is none.
 func (t *Numbering) Message(id uint16) *Message { return t.byID[id] }
 
+// add gives a message its id, with a name that is cut as VPP does.
 func (t *Numbering) add(m *Message, id uint16) {
 	t.byID[id] = m
 	t.idOf[m.Name] = id
