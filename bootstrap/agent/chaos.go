@@ -55,7 +55,7 @@ func (a *Agent) startChaos() {
 	}
 }
 
-// countChanges counts reasons to change VPP: what the source says was changed, and commands. Without chaos nobody counts.
+// countChanges counts reasons to change VPP: changes of the source, and commands. Without chaos it does nothing.
 func (s *stage) countChanges(n int) {
 	if s != nil && n > 0 {
 		s.changes.Add(1)

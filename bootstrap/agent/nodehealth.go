@@ -12,16 +12,16 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// nodeSeen is what the source said last of this node. It is immutable; nil = the source has not spoken.
+// nodeSeen is the last state of this node. It is immutable; nil = the source has not delivered.
 type nodeSeen struct {
-	first          time.Time // when the source spoke for the first time
+	first          time.Time // when the source delivered for the first time
 	known, leaving bool
 }
 
 // eligible reports whether new connections may come to the node, as far as is known.
 func (n *nodeSeen) eligible() bool { return n == nil || !n.leaving }
 
-// noteNode notes what the source says of this node; nil = it has no such object. It belongs to the goroutine of the source.
+// noteNode keeps the state of this node; nil = the source has no such object. The source calls it, one call at a time.
 func (a *Agent) noteNode(self *messages.Node) {
 	next := &nodeSeen{first: time.Now(), known: self != nil, leaving: self.GetLeaving()}
 	if last := a.node.Load(); last != nil {

@@ -38,7 +38,7 @@ type nodeSync struct {
 	syncer    *cluster.Syncer // nil while none runs
 	nodes     *messages.NodeInput
 	told      bool // SetNodes was called: nil is a value, too
-	doubted   bool // the source cannot vouch for nodes
+	untrusted bool // the source may miss nodes
 	addresses []string
 }
 
@@ -181,16 +181,16 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// trust says whether the source sees what happens. While it does not, or what it says comes from the local mirror, a node that is missing in it
-// may well be there, and must not lose its ID.
+// trust reports whether the source sees the cluster. While it does not, or delivers from the local mirror, a node that is missing may exist and
+// must not lose its ID.
 func (n *nodeSync) trust(ok bool) {
 	if n == nil {
 		return // this node stands alone
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.doubted != !ok {
-		n.doubted = !ok
+	if n.untrusted != !ok {
+		n.untrusted = !ok
 		n.tellNodes()
 	}
 }
@@ -201,7 +201,7 @@ func (n *nodeSync) tellNodes() {
 		return
 	}
 	n.syncer.SetNodes(n.nodes)
-	if n.doubted {
+	if n.untrusted {
 		n.syncer.SetNodes(nil)
 	}
 }
