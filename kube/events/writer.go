@@ -106,6 +106,7 @@ func (w *Writer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 	}
 }
 
+// next returns the series to be written, or how long there is none.
 func (w *Writer) next() (*series, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -120,6 +120,7 @@ func (h *NodeHealth) Healthy() bool {
 	return Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout).Healthy
 }
 
+// healthz answers load balancers.
 func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 	state := h.cfg.State()
 	health, eligible := Evaluate(state, h.cfg.Now(), h.cfg.Timeout), state.Eligible()
@@ -127,6 +128,7 @@ func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 	h.answer(w, "healthz", health, health.Healthy && eligible)
 }
 
+// livez answers the kubelet.
 func (h *NodeHealth) livez(w http.ResponseWriter, _ *http.Request) {
 	health := Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout)
 	h.answer(w, "livez", health, health.Healthy)

@@ -30,6 +30,7 @@ type NodeServerConfig struct {
 	Log *slog.Logger
 }
 
+// withDefaults returns the configuration with every zero field replaced.
 func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	if c.Listen == nil {
 		c.Listen = net.Listen
@@ -121,6 +122,7 @@ func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
+// listens publishes the address; nil = none.
 func (s *NodeServer) listens(address net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,6 +21,7 @@ type Problem struct {
 	Withdrawn bool
 }
 
+// problemOf returns the problem of a check at one of its addresses.
 func problemOf(check *Check, address string, err error) Problem {
 	return Problem{Service: check.Service, UID: check.UID, Port: check.Health.GetPort(), Address: address, Err: err}
 }
@@ -69,6 +70,7 @@ func keysOf(a, b map[claim]Problem) iter.Seq[claim] {
 	}
 }
 
+// compareClaim orders problems by service and address.
 func compareClaim(a, b claim) int {
 	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
 }

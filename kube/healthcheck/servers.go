@@ -31,6 +31,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// withDefaults returns the configuration with every zero field replaced.
 func (c Config) withDefaults() Config {
 	if c.Listen == nil {
 		c.Listen = net.Listen
@@ -183,6 +184,7 @@ func (s *Servers) nextRetry() (next time.Time, some bool) {
 	return next, some
 }
 
+// closeAll closes every address at the end of Run.
 func (s *Servers) closeAll() {
 	for _, p := range s.ports {
 		s.close(p)
