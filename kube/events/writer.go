@@ -90,7 +90,10 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.sleep(ctx, min(pause, w.logDrops(time.Now())), w.wake)
 			continue
 		}
-		if w.requests.Wait(ctx) == nil {
+		if w.requests.Wait(ctx) != nil {
+			break // the end
+		}
+		if s, _ = w.next(); s != nil { // with what was observed while it waited
 			w.sleep(ctx, w.write(ctx, s), nil)
 		}
 	}
