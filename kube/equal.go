@@ -38,6 +38,7 @@ func equalEndpoint(a, b *messages.Endpoint) bool {
 		slices.Equal(a.ZoneHints, b.ZoneHints) && slices.Equal(a.NodeHints, b.NodeHints)
 }
 
+// equalErrors compares problems in their order, which sorted fixes.
 func equalErrors(a, b []*messages.ObjectError) bool {
 	return slices.EqualFunc(a, b, equalMessage)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// mirrored puts the local mirror before a source, where there is a directory for it.
+// mirrored puts the local mirror in front of a source, if a directory is configured for it.
 func (a *Agent) mirrored(source kube.Source) kube.Source {
 	dir := a.cfg.MirrorDir()
 	if dir == "" {
@@ -36,7 +36,7 @@ func (a *Agent) mirrored(source kube.Source) kube.Source {
 	return out
 }
 
-// origin names the place that a source reads. The address of an API server is not in it: it may change, and leads to the same cluster.
+// origin names the place that a source reads. The address of an API server is not part of it: it may change and still lead to the same cluster.
 func origin(k config.Kubernetes) string {
 	dir, ok := k.FilesDir()
 	if !ok {
@@ -48,21 +48,21 @@ func origin(k config.Kubernetes) string {
 	return config.SourceFilesPrefix + dir
 }
 
-// claims keeps the node ID that etcd confirmed last in the local mirror. The methods of a nil one do nothing.
+// claims saves the node ID that etcd confirmed last in the local mirror. The methods of a nil value do nothing.
 type claims struct {
 	store *mirror.Store
 	log   *slog.Logger
-	wake  chan struct{} // holds a token while there is something to save
+	wake  chan struct{} // holds a token while a claim is to be saved
 
 	mu     sync.Mutex // never held across I/O
 	latest *messages.MirroredClaim
 	saved  bool // latest is on the disk
 }
 
-// claimRetry is how long after a save that failed the next one is tried.
+// claimRetry is the time between a failed save and the next one.
 const claimRetry = 10 * time.Second
 
-// claims starts the keeping of claims, where there is a directory for it.
+// claims starts to save claims, if a directory is configured for the local mirror.
 func (a *Agent) claims() *claims {
 	dir := a.cfg.MirrorDir()
 	if dir == "" {
@@ -85,7 +85,7 @@ func (c *claims) load() {
 	}
 }
 
-// last returns the ID and the UID of this node in an earlier run; IDs under another prefix, or of a node of another name, mean nothing.
+// last returns the ID and the UID of this node in an earlier run. IDs under another prefix, or of a node of another name, do not count.
 func (c *claims) last(node, prefix string) (id uint32, uid string) {
 	if c == nil || c.latest.GetNode() != node || c.latest.GetPrefix() != prefix {
 		return 0, ""
@@ -94,7 +94,7 @@ func (c *claims) last(node, prefix string) (id uint32, uid string) {
 	return c.latest.GetId(), c.latest.GetUid()
 }
 
-// keep has a claim saved that etcd has confirmed. It does not block.
+// keep schedules the save of a claim that etcd has confirmed. It does not block.
 func (c *claims) keep(claim *messages.MirroredClaim) {
 	if c == nil {
 		return
@@ -113,7 +113,7 @@ func (c *claims) keep(claim *messages.MirroredClaim) {
 	}
 }
 
-// work saves until ctx ends, and then what is left to save.
+// work saves until ctx ends, and then once more.
 func (c *claims) work(ctx context.Context) error {
 	again := time.NewTimer(claimRetry)
 	defer again.Stop()

@@ -37,8 +37,8 @@ type nodeSync struct {
 	mu        sync.Mutex
 	syncer    *cluster.Syncer // nil while none runs
 	nodes     *messages.NodeInput
-	told      bool // SetNodes was called; nodes may be nil even so
-	doubted   bool // nodes may be out of date
+	told      bool // SetNodes was called: nil is a value, too
+	untrusted bool // the source may miss nodes
 	addresses []string
 }
 
@@ -181,16 +181,16 @@ func (n *nodeSync) SetNodes(in *messages.NodeInput) {
 	n.tellNodes()
 }
 
-// trust sets whether the source is current. While it is not, or delivers the local mirror, a node that is missing in it may exist, and must not
-// lose its ID.
+// trust reports whether the source sees the cluster. While it does not, or delivers from the local mirror, a node that is missing may exist and
+// must not lose its ID.
 func (n *nodeSync) trust(ok bool) {
 	if n == nil {
 		return // no store
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.doubted != !ok {
-		n.doubted = !ok
+	if n.untrusted != !ok {
+		n.untrusted = !ok
 		n.tellNodes()
 	}
 }
@@ -201,7 +201,7 @@ func (n *nodeSync) tellNodes() {
 		return
 	}
 	n.syncer.SetNodes(n.nodes)
-	if n.doubted {
+	if n.untrusted {
 		n.syncer.SetNodes(nil)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceObserver passes what the bootstrap needs from the source: to node health, node sync, the simulated CNI, metrics and the journal.
+// sourceObserver passes deliveries of the source to node health, node sync, the simulated CNI, metrics and the journal.
 type sourceObserver struct{ *Agent }
 
 var _ relay.Observer = sourceObserver{}

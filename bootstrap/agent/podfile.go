@@ -18,27 +18,27 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// podFile keeps which interface is that of which pod, at a path. Readers see the old file or the new one, never half of one.
+// podFile stores the interfaces of pods in a file at this path, which is replaced as a whole.
 type podFile string
 
 var _ interfaces.Store = podFile("")
 
-// podsKept is the content of the file.
-type podsKept struct {
+// podsDocument is the content of the file.
+type podsDocument struct {
 	Version int        `json:"version"`
 	Pods    []podInVPP `json:"pods"`
 }
 
-// podInVPP is one line of it.
+// podInVPP is the interface of one pod.
 type podInVPP struct {
 	Pod       string `json:"pod"`
 	Interface string `json:"interface"`
 }
 
-// podsVersion is that of the format; a file of another one is not read.
+// podsVersion is the version of the format; a file of another version is not read.
 const podsVersion = 1
 
-// Load satisfies interfaces.Store. A file that cannot be read is put aside, so that it can be looked at and does not stand in the way.
+// Load satisfies interfaces.Store. A file that cannot be read is renamed, for inspection, and the next save makes a new one.
 func (f podFile) Load() (*messages.Attachments, error) {
 	_ = durable.Clean(durable.Disk{}, filepath.Dir(string(f)), filepath.Base(string(f))+".") // an unfinished file does no harm
 	content, err := os.ReadFile(string(f))
@@ -48,41 +48,41 @@ func (f podFile) Load() (*messages.Attachments, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load interfaces of pods: %w", err)
 	}
-	var kept podsKept
-	if err = json.Unmarshal(content, &kept); err == nil && kept.Version != podsVersion {
-		err = fmt.Errorf("version %d is not %d", kept.Version, podsVersion)
+	var stored podsDocument
+	if err = json.Unmarshal(content, &stored); err == nil && stored.Version != podsVersion {
+		err = fmt.Errorf("version %d is not %d", stored.Version, podsVersion)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("load interfaces of pods: %s: %w", f, err), os.Rename(string(f), string(f)+".unreadable"))
 	}
-	told := &messages.Attachments{}
-	for _, p := range kept.Pods {
-		told.Items = append(told.Items, &messages.Attachment{Pod: p.Pod, Interface: p.Interface})
+	attachments := &messages.Attachments{}
+	for _, p := range stored.Pods {
+		attachments.Items = append(attachments.Items, &messages.Attachment{Pod: p.Pod, Interface: p.Interface})
 	}
-	return told, nil
+	return attachments, nil
 }
 
 // Save satisfies interfaces.Store.
-func (f podFile) Save(told *messages.Attachments) error {
-	if err := f.save(told); err != nil {
+func (f podFile) Save(attachments *messages.Attachments) error {
+	if err := f.save(attachments); err != nil {
 		return fmt.Errorf("save interfaces of pods: %w", err)
 	}
 	return nil
 }
 
-func (f podFile) save(told *messages.Attachments) error {
-	kept := podsKept{Version: podsVersion, Pods: []podInVPP{}}
-	for _, a := range told.GetItems() {
-		kept.Pods = append(kept.Pods, podInVPP{Pod: a.GetPod(), Interface: a.GetInterface()})
+func (f podFile) save(attachments *messages.Attachments) error {
+	stored := podsDocument{Version: podsVersion, Pods: []podInVPP{}}
+	for _, a := range attachments.GetItems() {
+		stored.Pods = append(stored.Pods, podInVPP{Pod: a.GetPod(), Interface: a.GetInterface()})
 	}
-	content, err := json.MarshalIndent(kept, "", "  ")
+	content, err := json.MarshalIndent(stored, "", "  ")
 	if err != nil {
 		return err
 	}
 	return durable.Replace(durable.Disk{}, string(f), append(content, '\n'))
 }
 
-// commandTimeout bounds a command whose caller sets no bound, like the one of the API: the actor answers earlier, unless it hangs.
+// commandTimeout bounds a command without a deadline of the caller. The actor answers earlier, unless it hangs.
 const commandTimeout = 10 * time.Second
 
 // AttachPod satisfies api.Controller. The interfaces actor answers by the deadline of the command, which is shorter than that of the request.
@@ -104,7 +104,7 @@ func (b backend) AttachPod(ctx context.Context, pod, name string) (*api.PodInter
 	return nil, commandError("pod "+pod, result.Err)
 }
 
-// commandError gives the reason why a command has done nothing the status that it has in the API.
+// commandError gives the error of a command its status in the API.
 func commandError(object string, err error) error {
 	means := map[error]error{command.ErrState: api.ErrConflict, command.ErrAway: api.ErrUnavailable, command.ErrTooLate: context.DeadlineExceeded}
 	meant := means[command.Meaning(err)]

@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/durable"
 )
 
-// suffix ends the names of kept documents.
+// suffix ends the names of stored documents.
 const suffix = ".json"
 
 // Load satisfies external.Sources. Documents of an earlier process are read once.
@@ -49,11 +49,11 @@ func (s *Sources) Load(context.Context) (map[string][]byte, error) {
 	return maps.Clone(kept), nil
 }
 
-// Save satisfies external.Sources. Readers see the old document or the new one, never half of one.
+// Save satisfies external.Sources. A file is replaced as a whole.
 func (s *Sources) Save(_ context.Context, source string, document []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unknown := s.kept == nil && s.cfg.Dir != "" // what the directory has could not be loaded, and is not to be taken for nothing
+	unknown := s.kept == nil && s.cfg.Dir != "" // the directory has documents that could not be loaded
 	if old, known := s.kept[source]; !unknown && known == (document != nil) && bytes.Equal(old, document) {
 		return nil
 	}

@@ -18,14 +18,14 @@ import (
 	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// lookEvery is how often the file is looked at.
+// lookEvery is the poll interval of the file.
 const lookEvery = time.Second
 
-// Config says where external configuration is.
+// Config is where external configuration comes from.
 type Config struct {
 	// File is the path of a document; "" = there is none.
 	File string
-	// Dir is where documents are kept over restarts of the process; "" = they are not.
+	// Dir stores documents over restarts of the process; "" = they are not stored.
 	Dir string
 	// Connect returns a client of etcd, when it is there; nil = there is no etcd.
 	Connect func(context.Context) (*clientv3.Client, error)
@@ -79,7 +79,7 @@ func (s *Sources) Run(ctx context.Context, out func(external.Update)) error {
 	return nil
 }
 
-// watchFile looks at the file now and then: unlike events that works for files that are mounted, replaced, or not there yet.
+// watchFile polls the file: unlike events that works for files that are mounted, replaced, or not there yet.
 func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -90,7 +90,7 @@ func (s *Sources) watchFile(ctx context.Context, out func(external.Update)) {
 		now := string(content)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			now = "\x01" // it is not there, which is not the same as empty
+			now = "\x01" // a missing file is not an empty one
 		case err != nil:
 			now, u.Err = "\x02"+err.Error(), fmt.Errorf("read external configuration: %w", err)
 		default:

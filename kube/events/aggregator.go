@@ -15,6 +15,7 @@ type identity struct {
 	shared                     bool
 }
 
+// identityOf leaves out Standing: a state that was found and its next occurrence are one event.
 func identityOf(e *Event) identity {
 	return identity{object: e.Object, kind: e.Type, reason: e.Reason, action: e.Action, note: e.Note, shared: e.Shared}
 }
@@ -45,6 +46,7 @@ type aggregator struct {
 	refusal string // last one of the API server
 }
 
+// newAggregator returns an aggregator without events; the configuration has its defaults.
 func newAggregator(cfg Config) *aggregator {
 	return &aggregator{cfg: cfg, series: map[identity]*series{}, objects: map[Object]flowcontrol.PassiveRateLimiter{}}
 }
@@ -70,6 +72,7 @@ func (a *aggregator) record(e *Event, now time.Time) {
 func (a *aggregator) begin(e *Event, now time.Time) {
 	limit := a.objects[e.Object]
 	if limit == nil {
+		// As in client-go's spam filter, the limit belongs to the object: one Service that flaps must not use up the events of the others.
 		limit = flowcontrol.NewTokenBucketPassiveRateLimiter(float32(1/a.cfg.ObjectInterval.Seconds()), a.cfg.ObjectBurst)
 		a.objects[e.Object] = limit
 	}
@@ -110,6 +113,7 @@ func (a *aggregator) evict() bool {
 	return true
 }
 
+// enqueue adds a series to the end of the queue; one that waits keeps its place and its time.
 func (a *aggregator) enqueue(s *series, due time.Time) {
 	if !s.waiting {
 		s.waiting, s.due = true, due
@@ -117,6 +121,7 @@ func (a *aggregator) enqueue(s *series, due time.Time) {
 	}
 }
 
+// dequeue takes a series out of the queue.
 func (a *aggregator) dequeue(s *series) {
 	s.waiting = false
 	a.queue = slices.DeleteFunc(a.queue, func(other *series) bool { return other == s })
@@ -126,6 +131,7 @@ func (a *aggregator) dequeue(s *series) {
 func (a *aggregator) next(now time.Time) (s *series, wait time.Duration) {
 	a.forget(now)
 	wait = a.cfg.Window
+	// The queue holds at most MaxSeries, and one is taken per request: a scan costs nothing beside the request.
 	for _, s := range a.queue {
 		if !s.due.After(now) {
 			job := *s

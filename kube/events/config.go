@@ -30,6 +30,7 @@ type Config struct {
 	BackoffMin, BackoffMax time.Duration
 }
 
+// withDefaults returns the configuration with every zero field replaced.
 func (c Config) withDefaults() Config {
 	c.Interval = cmp.Or(c.Interval, time.Second)
 	c.Burst = cmp.Or(c.Burst, 25)

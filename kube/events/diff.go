@@ -29,6 +29,7 @@ func Diff(previous, current *messages.ServiceStatus) []Event {
 	if current.GetGone() || current.GetView() == nil {
 		return nil
 	}
+	// kubectl describe shows the events of a UID: a new object must have its own.
 	if previous.GetGone() || previous.GetView().GetUid() != current.GetView().GetUid() {
 		previous = nil // another object of the same name
 	}
@@ -127,6 +128,7 @@ func (d *differ) state(previous, current *messages.RenderAck) {
 	}
 }
 
+// orUnknown gives an error without a text one.
 func orUnknown(text string) string {
 	if text == "" {
 		return "the reason is not known"

@@ -106,6 +106,7 @@ func (s *series) object(instance string, count int) *eventsv1.Event {
 	return e
 }
 
+// seriesOf returns the series of an event with this count.
 func seriesOf(count int, last time.Time) *eventsv1.EventSeries {
 	return &eventsv1.EventSeries{Count: int32(min(count, 1<<30)), LastObservedTime: metav1.NewMicroTime(last)} //nolint:gosec // bounded
 }

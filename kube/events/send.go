@@ -19,6 +19,7 @@ type result struct {
 	adopted bool          // the API server had the event, and nothing was written
 }
 
+// resultOf classifies the error of a request.
 func resultOf(err error) result {
 	v, pause := judge(err)
 	return result{verdict: v, err: err, pause: pause}
@@ -102,6 +103,7 @@ func (w *Writer) recreate(ctx context.Context, s *series, count int) result {
 	return r
 }
 
+// patch changes the event of a series and returns it as it is then.
 func (w *Writer) patch(ctx context.Context, s *series, patch []byte) (*eventsv1.Event, result) {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()

@@ -90,7 +90,10 @@ func (w *Writer) Run(ctx context.Context) error {
 			w.sleep(ctx, min(pause, w.logDrops(time.Now())), w.wake)
 			continue
 		}
-		if w.requests.Wait(ctx) == nil {
+		if w.requests.Wait(ctx) != nil {
+			break // the end
+		}
+		if s, _ = w.next(); s != nil { // with what was observed while it waited
 			w.sleep(ctx, w.write(ctx, s), nil)
 		}
 	}
@@ -106,6 +109,7 @@ func (w *Writer) sleep(ctx context.Context, d time.Duration, wake <-chan struct{
 	}
 }
 
+// next returns the series to be written, or how long there is none.
 func (w *Writer) next() (*series, time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 // an object that could not be decoded is not in it. Of objects that occur twice, the first counts.
 func Decode(r io.Reader, name string) (objects *normalize.Objects, problems []*messages.ObjectError) {
 	d := &decoder{source: name, objects: &normalize.Objects{}, seen: map[object]place{}, budget: maxObject}
+	// An error of the stream itself (too large, not readable) belongs to no document; what came before it counts.
 	if err := split(r, d.document); err != nil {
 		d.report("", "", "", "%v", err)
 	}
@@ -48,6 +49,7 @@ type place struct {
 	line     int    // of the value in its document
 }
 
+// String names the place as a user finds it: lines count from the start of the stream, not of the document.
 func (p place) String() string {
 	if p.item != "" {
 		return fmt.Sprintf("document %d, line %d, %s", p.document, p.stream(p.line), p.item)
@@ -76,6 +78,7 @@ func (d *decoder) document(doc document) {
 		d.report("", where.String(), "", "the document is larger than %d MiB", maxDocument>>20)
 		return
 	}
+	// JSON is YAML, but the JSON parser is faster, needs no budget against aliases and gives exact offsets for errors.
 	if first := bytes.TrimSpace(doc.text); len(first) > 0 && first[0] == '{' {
 		// YAML in flow style starts like JSON too. It is no JSON from its first value on.
 		if values, err := parseJSON(doc.text); err == nil || len(values) > 0 || looksLikeJSON(first) {
@@ -170,6 +173,7 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 	if prefix != "" {
 		prefix += "."
 	}
+	// Items are decoded one by one: a bad one costs itself only, and a List of a whole cluster does not exist twice in memory.
 	for i, item := range items {
 		where.item = prefix + "items[" + strconv.Itoa(i) + "]"
 		where.line = item.line()
@@ -190,6 +194,7 @@ func (d *decoder) list(v value, where place, depth int, kind string) {
 func (d *decoder) object(v value, where place, apiVersion, kind string) {
 	if versions[kind] != apiVersion {
 		if kind == normalize.KindEndpointSlice {
+			// An old EndpointSlice (v1beta1) would otherwise be ignored in silence, and its service would have no endpoints.
 			d.report(kind, where.String(), "apiVersion", "%.64q is not supported, want %s", apiVersion, versions[kind])
 			return
 		}
@@ -208,6 +213,7 @@ func (d *decoder) object(v value, where place, apiVersion, kind string) {
 // undecodable reports an object that cannot be decoded, by its name if it can be read.
 func (d *decoder) undecodable(v value, raw []byte, where place, kind string, err error) {
 	name, field := where.String(), ""
+	// The name lets the source keep the last good value of exactly this object.
 	if key, ok := nameOf(v, kind); ok {
 		name = key
 	}

@@ -57,6 +57,7 @@ func (d *directory) scan(force bool) (content, error) {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(d.path, name)) // follows the symlinks of ConfigMap volumes
+		// A dangling symlink may be half a swap of a ConfigMap: its file counts as unreadable, not as gone.
 		gone := errors.Is(err, fs.ErrNotExist) && entry.Type()&fs.ModeSymlink == 0
 		if gone || err == nil && info.IsDir() {
 			continue
@@ -65,6 +66,7 @@ func (d *directory) scan(force bool) (content, error) {
 		d.read(name, info, err, force)
 	}
 	for name := range d.files {
+		// A file that was removed takes its objects with it; only one that exists keeps its last good state.
 		if !present[name] {
 			delete(d.files, name)
 		}
@@ -118,6 +120,7 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
 		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; its last content stays", err)}}
 		return
 	}
+	// An unchanged text is not decoded again: an event often touches one of many files.
 	sum := sha256.Sum256(text)
 	if f.info == nil || f.broken || sum != f.sum {
 		objects, problems := Decode(bytes.NewReader(text), name)

@@ -38,6 +38,7 @@ func parseJSON(doc []byte) ([]value, error) {
 	count := lines{text: doc, line: 1}
 	for {
 		var raw json.RawMessage
+		// A RawMessage only finds the end of the value: the object is decoded once, when its kind is known.
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 			return out, nil
 		} else if err != nil {
@@ -74,6 +75,7 @@ func (v *jsonValue) header() (apiVersion, kind string, err error) {
 	if err := utiljson.Unmarshal(v.raw, &header); err != nil {
 		return "", "", err
 	}
+	// json.Unmarshal takes null for "": a missing field and null are reported alike.
 	if len(header.APIVersion) > 0 && json.Unmarshal(header.APIVersion, &apiVersion) != nil {
 		return "", "", fmt.Errorf("apiVersion: %w", errNoString)
 	}

@@ -21,6 +21,7 @@ func lastGood(old, now *normalize.Objects, problems []*messages.ObjectError) *no
 		there[id] = true
 		return false
 	})
+	// A misspelt name could hide any object of the file; dropping a service by a typo is worse than keeping a deleted one for a while.
 	merge(out, old, func(id object) bool { return there[id] || !unknown && !broken[id] })
 	return out
 }
@@ -67,4 +68,5 @@ func appendUnless[M any](into, from []M, kind string, key func(M) string, skip f
 	return into
 }
 
+// sortedNames puts the files into the order of their names, which decides between objects that occur twice.
 func sortedNames(files map[string]*file) []string { return slices.Sorted(maps.Keys(files)) }

@@ -79,6 +79,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	events, failures := w.events()
 	poll := time.NewTicker(s.pace.poll)
 	defer poll.Stop()
+	// The timer delays a look until an editor or kubectl has finished: a half-written file would be reported as broken for a moment.
 	settled := time.NewTimer(0) // fires at once: the first look
 	defer settled.Stop()
 	var since time.Time // first event of those that are waited for; zero = none
@@ -129,6 +130,7 @@ func (s *Source) look(force bool) {
 		return
 	}
 	s.logNew(now.problems)
+	// The Store finds the differences, so that the source needs no diff of files and one changed object is one change.
 	s.store.Replace(now.objects.Select(s.node), now.problems)
 	changes := s.store.Commit()
 	if s.listed {
@@ -137,6 +139,7 @@ func (s *Source) look(force bool) {
 		s.listed = true
 		s.snapshot()
 	}
+	// A file that cannot be read may hide changes, so that the health is bad; one that cannot be decoded is a warning.
 	switch {
 	case now.unreadable != "":
 		s.health(false, now.unreadable)

@@ -25,6 +25,7 @@ func split(r io.Reader, each func(document)) error {
 // splitWithin is split with other limits for the stream and for a document, in bytes.
 func splitWithin(r io.Reader, stream, document int, each func(document)) error {
 	s := splitter{in: bufio.NewReaderSize(r, 64<<10), each: each, line: 1, stream: stream, document: document}
+	// Editors on Windows write a byte order mark; UTF-16 would otherwise give a thousand misleading errors.
 	if mark, err := s.in.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
 		_, _ = s.in.Discard(len(mark)) // the mark was peeked, so discarding it cannot fail
 	} else if len(mark) >= 2 && (mark[0] == 0xff && mark[1] == 0xfe || mark[0] == 0xfe && mark[1] == 0xff) {
@@ -50,6 +51,7 @@ func (s *splitter) run() error {
 	for start := true; ; {
 		chunk, err := s.in.ReadSlice('\n')
 		s.read += len(chunk)
+		// The limit counts before the documents are decoded, so that an endless stream ends early.
 		if s.read > s.stream {
 			return fmt.Errorf("the stream is larger than %d MiB", s.stream>>20)
 		}
@@ -101,6 +103,7 @@ func (s *splitter) flush() {
 		s.doc.number++
 		s.each(s.doc)
 	}
+	// The buffer is used again: a dump of a cluster would otherwise be copied while it grows.
 	s.doc.text, s.doc.long, s.doc.line = s.doc.text[:0], false, s.line
 }
 

@@ -20,6 +20,7 @@ type watcher struct {
 func newWatcher(dir string, log *slog.Logger) *watcher {
 	w := &watcher{dir: dir, log: log}
 	var err error
+	// The limit of inotify instances of a machine is small and shared; the agent must start without one.
 	if w.notify, err = fsnotify.NewWatcher(); err != nil {
 		log.Warn("no file events, changes are seen by polling only", "err", err)
 	}
@@ -53,6 +54,7 @@ func (w *watcher) follow() {
 	if err != nil {
 		return // the scan reports it
 	}
+	// inotify drops a watch when its directory is removed; the list shows it.
 	known := slices.Contains(w.notify.WatchList(), w.dir)
 	if known && w.watched != nil && os.SameFile(info, w.watched) {
 		return

@@ -28,6 +28,7 @@ func parseYAML(text []byte, budget *int) (v value, err error) {
 	if err := yaml.Unmarshal(text, &node); err != nil {
 		return nil, err
 	}
+	// A document of comments only has no content, and neither has "null".
 	if node.Kind != yaml.DocumentNode || len(node.Content) == 0 || node.Content[0].ShortTag() == "!!null" {
 		return nil, nil
 	}
@@ -94,6 +95,7 @@ func (v *yamlValue) items() ([]value, error) {
 
 // resolve follows an alias; the parser has checked that its anchor exists.
 func resolve(node *yaml.Node) *yaml.Node {
+	// The parser makes no chains of aliases today; the bound keeps a circle harmless if it ever does.
 	for range maxDepth {
 		if node.Kind != yaml.AliasNode {
 			break
@@ -146,6 +148,7 @@ func (v *yamlValue) own(node *yaml.Node, key string) *yaml.Node {
 
 // json satisfies value. What it costs is paid from the budget of the stream.
 func (v *yamlValue) json() ([]byte, error) {
+	// One object may use the limit of an object or the rest of the budget, whichever is less: hostile objects share one budget.
 	limit := max(0, min(maxObject, *v.budget))
 	w := jsonWriter{left: limit}
 	err := w.value(v.node, 0)
@@ -321,6 +324,8 @@ type lineError struct {
 	err  error
 }
 
+// Error satisfies error. The line is not part of the text: the caller knows where the document starts.
 func (e *lineError) Error() string { return e.err.Error() }
 
+// Unwrap returns the problem itself.
 func (e *lineError) Unwrap() error { return e.err }

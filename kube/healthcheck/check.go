@@ -12,9 +12,9 @@ type Check struct {
 	Service string
 	// UID of the Service, handed back in a Problem; may be "".
 	UID string
-	// Created is the creation time of the Service in Unix seconds; it decides who owns a contested address.
+	// Created is the creation time of the Service in Unix seconds; it decides which service owns a contested address.
 	Created int64
-	// Health says where to listen and how many endpoints there are. It must not be modified once Servers.Set has it.
+	// Health has the listen addresses and the number of endpoints. It must not be modified once Servers.Set has it.
 	Health *messages.HealthCheck
 }
 

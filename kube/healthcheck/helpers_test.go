@@ -72,7 +72,7 @@ func (h *host) take(address string, err error) {
 	h.taken[address] = err
 }
 
-// at returns where a wanted address really is; "" = nobody listens.
+// at returns where a wanted address really is; "" = no listener.
 func (h *host) at(address string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,7 +82,7 @@ func (h *host) at(address string) string {
 	return ""
 }
 
-// listening lists the wanted addresses that somebody listens on, with how often they were opened.
+// listening lists the wanted addresses with a listener, with how often they were opened.
 func (h *host) listening() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,7 +178,7 @@ type answer struct {
 	body   string
 }
 
-// client never keeps a connection, so that every request goes to whoever listens now.
+// client never keeps a connection, so that every request goes to the present listener.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 
 // ask sends one request to a wanted address.
@@ -186,7 +186,7 @@ func (w *world) ask(method, address, path string) answer {
 	w.Helper()
 	real := w.host.at(address)
 	if real == "" {
-		w.Fatalf("nobody listens on %s: %+v", address, w.servers.Status())
+		w.Fatalf("no listener on %s: %+v", address, w.servers.Status())
 	}
 	a, err := request(method, "http://"+real+path)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // DefaultNodeTimeout is how long a change may wait before the node counts as unhealthy: twice the sync period of kube-proxy.
 const DefaultNodeTimeout = time.Minute
 
-// SyncState is how far the renderer of one family is.
+// SyncState is the progress of the renderer of one family.
 type SyncState struct {
-	// QueuedSince is when the oldest change arrived that has not reached VPP yet; zero = nothing waits.
+	// QueuedSince is when the oldest change arrived that has not reached VPP yet; zero = none.
 	QueuedSince time.Time
 	// LastUpdated is when VPP was last brought up to date; zero = never.
 	LastUpdated time.Time
@@ -25,7 +25,7 @@ type NodeState struct {
 	Families map[messages.IPFamily]SyncState
 	// Known is false as long as the Node object has not been seen.
 	Known bool
-	// Leaving says that the Node is being deleted, or is about to be by the cluster autoscaler (messages.Node).
+	// Leaving is true when the Node is being deleted, or is about to be by the cluster autoscaler (messages.Node).
 	Leaving bool
 }
 
@@ -41,9 +41,9 @@ type FamilyHealth struct {
 type ProxyHealth struct {
 	// LastUpdated is the time of the latest update of any family, or the current time in a good answer.
 	LastUpdated time.Time `json:"lastUpdated"`
-	// CurrentTime is when this was asked.
+	// CurrentTime is the time of the request.
 	CurrentTime time.Time `json:"currentTime"`
-	// NodeEligible says whether the node will stay; nil in answers of /livez, where it does not matter.
+	// NodeEligible is true when the node will stay; nil in answers of /livez, where it does not matter.
 	NodeEligible *bool `json:"nodeEligible,omitempty"`
 	// Healthy is true when every family is.
 	Healthy bool `json:"healthy"`
@@ -51,12 +51,11 @@ type ProxyHealth struct {
 	Status map[string]FamilyHealth `json:"status,omitempty"`
 }
 
-// familyNames are the words of core/v1 for the families.
+// familyNames are the names of the families in core/v1.
 var familyNames = map[messages.IPFamily]string{messages.IPFamily_IPV4: "IPv4", messages.IPFamily_IPV6: "IPv6"}
 
-// Evaluate says how healthy a node is. A family is healthy unless a change waits for the timeout or longer; no change, no illness. kube-proxy
-// never finds fault with a family whose first update is still to come; here a first update that takes too long is an illness too, because
-// such a node has never served anything.
+// Evaluate returns the health of a node. A family is healthy unless a change waits for the timeout or longer. For kube-proxy a family is healthy
+// until its first update; here a first update that takes too long is a problem, too, because such a node has never served anything.
 func Evaluate(state NodeState, now time.Time, timeout time.Duration) ProxyHealth {
 	health := ProxyHealth{CurrentTime: now, Healthy: true, Status: map[string]FamilyHealth{}}
 	for family, sync := range state.Families {
@@ -70,10 +69,10 @@ func Evaluate(state NodeState, now time.Time, timeout time.Duration) ProxyHealth
 	return health
 }
 
-// Eligible says whether load balancers should send new connections to the node.
+// Eligible reports whether load balancers should send new connections to the node.
 func (s NodeState) Eligible() bool { return s.Known && !s.Leaving }
 
-// NodeHealthConfig tells NodeHealth where to look. The zero value of a field but State means its default.
+// NodeHealthConfig is the configuration of NodeHealth. The zero value of a field but State means its default.
 type NodeHealthConfig struct {
 	// State returns the present state; it is called for every request, from any goroutine, and must not block. Required.
 	State func() NodeState
@@ -81,14 +80,13 @@ type NodeHealthConfig struct {
 	Timeout time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Answered is told every answer: "healthz" or "livez" and the HTTP status (kubeproxy_proxy_healthz_total, .._livez_total). Default: nobody.
+	// Answered is called for every answer: "healthz" or "livez" and the HTTP status (kubeproxy_proxy_healthz_total, .._livez_total). Default: not counted.
 	Answered func(endpoint string, status int)
 }
 
 // NodeHealth answers /healthz and /livez as kube-proxy does on its port 10256: any method, 200 or 503, and everything else 404.
 //
-// /healthz is what load balancers ask: healthy and here to stay. /livez is what the kubelet asks: a node that leaves is no reason to restart
-// anything.
+// Load balancers ask /healthz: the node is healthy and stays. The kubelet asks /livez: a node that leaves is no reason for a restart.
 type NodeHealth struct {
 	cfg NodeHealthConfig
 	mux *http.ServeMux
@@ -116,12 +114,13 @@ var _ http.Handler = (*NodeHealth)(nil)
 // ServeHTTP satisfies http.Handler.
 func (h *NodeHealth) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
-// Healthy says whether the node keeps up, whether it stays or not: serviceProxyHealthy in the answers of health-check node ports
+// Healthy reports whether the node keeps up, whether it stays or not: serviceProxyHealthy in the answers of health-check node ports
 // (Config.Healthy).
 func (h *NodeHealth) Healthy() bool {
 	return Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout).Healthy
 }
 
+// healthz answers load balancers.
 func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 	state := h.cfg.State()
 	health, eligible := Evaluate(state, h.cfg.Now(), h.cfg.Timeout), state.Eligible()
@@ -129,12 +128,13 @@ func (h *NodeHealth) healthz(w http.ResponseWriter, _ *http.Request) {
 	h.answer(w, "healthz", health, health.Healthy && eligible)
 }
 
+// livez answers the kubelet.
 func (h *NodeHealth) livez(w http.ResponseWriter, _ *http.Request) {
 	health := Evaluate(h.cfg.State(), h.cfg.Now(), h.cfg.Timeout)
 	h.answer(w, "livez", health, health.Healthy)
 }
 
-// answer writes the verdict. A good answer carries the current time as lastUpdated: clients take an old one for a dead proxy.
+// answer writes the verdict. A good answer carries the current time as lastUpdated: clients read an old time as a dead proxy.
 func (h *NodeHealth) answer(w http.ResponseWriter, endpoint string, health ProxyHealth, good bool) {
 	status := http.StatusServiceUnavailable
 	if good {

@@ -9,11 +9,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// NodeServerConfig tells a NodeServer where to listen. The zero value of a field but Address and Handler means its default.
+// NodeServerConfig is the configuration of a NodeServer. The zero value of a field but Address and Handler means its default.
 type NodeServerConfig struct {
 	// Address is "host:port". Required.
 	Address string
@@ -21,17 +19,18 @@ type NodeServerConfig struct {
 	Handler http.Handler
 	// Listen opens the listener. It should not block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
-	// OnProblem is told when nobody answers, again when the reason changes, and with nil when somebody does after all. It is called from the
-	// goroutine of Run and must not block. Default: nobody is told; the log is.
+	// OnProblem is called when the server cannot listen, again when the reason changes, and with nil when it listens. It is called from the
+	// goroutine of Run and must not block. Default: only the log has it.
 	OnProblem func(err error)
 	// RetryMin and RetryMax bound the delay before the address is tried again; it doubles. Default 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// CloseTimeout is how long requests under way may take at the end. Default 1 s.
 	CloseTimeout time.Duration
-	// Log gets what happens. Default slog.Default().
+	// Log gets the problems and the listener. Default slog.Default().
 	Log *slog.Logger
 }
 
+// withDefaults returns the configuration with every zero field replaced.
 func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	if c.Listen == nil {
 		c.Listen = net.Listen
@@ -48,8 +47,8 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	return c
 }
 
-// NodeServer serves the health of the node (kube-proxy: port 10256). An address that is taken, for example by a kube-proxy that still runs, is
-// no reason to stop: it is tried again until it is free, and a listener that breaks gets a successor.
+// NodeServer serves the health of the node (kube-proxy: port 10256). It retries an address that is taken, for example by a kube-proxy that
+// still runs, until it is free, and replaces a listener that breaks.
 type NodeServer struct {
 	cfg     NodeServerConfig
 	httpLog *log.Logger
@@ -57,7 +56,7 @@ type NodeServer struct {
 	mu      sync.Mutex
 	address net.Addr // nil while it does not listen
 
-	told string // Run only: the problem that was told last
+	reported string // Run only: the last problem
 }
 
 // NewNodeServer returns a server that does not listen yet.
@@ -78,20 +77,19 @@ func (s *NodeServer) Address() string {
 
 // Run serves until ctx ends, then closes everything and returns nil. It is called once.
 func (s *NodeServer) Run(ctx context.Context) error {
-	fresh := wait.Backoff{Duration: s.cfg.RetryMin, Factor: 2, Jitter: 0.2, Steps: 32, Cap: s.cfg.RetryMax}
-	backoff := fresh
+	backoff := delays(s.cfg.RetryMin, s.cfg.RetryMax)
 	for ctx.Err() == nil {
 		listener, err := s.cfg.Listen("tcp", s.cfg.Address)
 		if err == nil {
-			s.tell(nil)
-			backoff = fresh
+			s.report(nil)
+			backoff = delays(s.cfg.RetryMin, s.cfg.RetryMax)
 			err = s.serve(ctx, listener)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 		delay := backoff.Step()
-		s.tell(err)
+		s.report(err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(delay):
@@ -102,10 +100,7 @@ func (s *NodeServer) Run(ctx context.Context) error {
 
 // serve answers on a listener until it breaks or ctx ends.
 func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
-		Handler: s.cfg.Handler, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: s.httpLog,
-	}
+	server := newServer(s.cfg.Handler, s.httpLog)
 	s.listens(listener.Addr())
 	defer s.listens(nil)
 	broken := make(chan error, 1)
@@ -127,24 +122,25 @@ func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
+// listens publishes the address; nil = none.
 func (s *NodeServer) listens(address net.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.address = address
 }
 
-// tell passes on what is news.
-func (s *NodeServer) tell(err error) {
+// report passes on a problem that differs from the last one.
+func (s *NodeServer) report(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text == s.told {
+	if text == s.reported {
 		return
 	}
-	s.told = text
+	s.reported = text
 	if err != nil {
-		s.cfg.Log.Warn("nobody answers for the health of this node, it is tried again; does a kube-proxy still run here?",
+		s.cfg.Log.Warn("cannot listen on the healthz address, retrying; does a kube-proxy still run here?",
 			"address", s.cfg.Address, "err", err)
 	}
 	s.cfg.OnProblem(err)

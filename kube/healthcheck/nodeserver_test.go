@@ -46,7 +46,7 @@ func listens(t *testing.T, s *NodeServer) string {
 	return ""
 }
 
-// TestNodeServerWaitsForItsAddress: a stranger has it first; when he goes, the server answers, and the end of the server frees it again.
+// TestNodeServerWaitsForItsAddress: another listener has it first; when that goes, the server answers, and the end of the server frees it again.
 func TestNodeServerWaitsForItsAddress(t *testing.T) {
 	stranger, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,14 +10,14 @@ type claim struct {
 	service, address string
 }
 
-// planned is who listens where.
+// planned is the owner of each listen address.
 type planned struct {
 	owners map[netip.AddrPort]*Check
-	// refused are the claims that come to nothing, whatever the operating system says.
+	// refused are the claims that lose or are invalid.
 	refused map[claim]Problem
 }
 
-// plan decides who owns which address. The result does not depend on the order of the checks.
+// plan decides which service owns which address. The result does not depend on the order of the checks.
 func plan(want []Check) planned {
 	p := planned{owners: map[netip.AddrPort]*Check{}, refused: map[claim]Problem{}}
 	each(want, func(check *Check, text string) {

@@ -2,6 +2,7 @@ package healthcheck
 
 import (
 	"context"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -13,12 +14,25 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
-// Limits of a connection. The port is open to everybody who reaches the node; a load balancer asks one small question at a time.
+// Limits of a connection. Every client that reaches the node can connect; a load balancer sends one small request at a time.
 const (
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 60 * time.Second
 	headerBytes    = 8 << 10
 )
+
+// newServer returns a server with the limits of a connection.
+func newServer(handler http.Handler, errors *log.Logger) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: errors,
+	}
+}
+
+// delays returns the back-off of an address that cannot be opened.
+func delays(shortest, longest time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: shortest, Factor: 2, Jitter: 0.2, Steps: 32, Cap: longest}
+}
 
 // port is one listen address. Its fields belong to the goroutine of Run, but for the check that handlers read.
 type port struct {
@@ -36,14 +50,14 @@ type port struct {
 func (p *port) handler(healthy func() bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		ok := healthy()
-		check := p.check.Load() // the latest word there is
+		check := p.check.Load()
 		answer := service.HealthAnswer(check.Service, check.Health, ok)
 		header := w.Header()
 		for name, values := range answer.Header {
 			header[name] = values
 		}
 		w.WriteHeader(answer.Status)
-		_, _ = w.Write(answer.Body) // who does not wait for the answer does not get it
+		_, _ = w.Write(answer.Body) // the client may have gone
 	})
 }
 
@@ -54,16 +68,13 @@ func (s *Servers) open(ctx context.Context, p *port) {
 		s.failed(p, err)
 		return
 	}
-	server := &http.Server{
-		Handler: p.handler(s.cfg.Healthy), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: s.httpLog,
-	}
-	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, s.backoff()
+	server := newServer(p.handler(s.cfg.Healthy), s.httpLog)
+	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, delays(s.cfg.RetryMin, s.cfg.RetryMax)
 	s.log.Info("health check listens", "svc", p.check.Load().Service, "address", p.addr)
 	s.running.Go(func() {
 		err := server.Serve(l)
-		select { // Run is told even if it has closed the listener itself; it knows
-		case s.died <- death{p, server, err}:
+		select { // also after Run has closed the listener itself
+		case s.ended <- serverEnd{p, server, err}:
 		case <-ctx.Done():
 		}
 	})
@@ -73,10 +84,10 @@ func (s *Servers) open(ctx context.Context, p *port) {
 func (s *Servers) failed(p *port, err error) {
 	delay := p.backoff.Step()
 	p.err, p.retry = err, time.Now().Add(delay)
-	s.log.Debug("health check does not listen", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
+	s.log.Debug("health check cannot listen, retrying", "svc", p.check.Load().Service, "address", p.addr, "err", err, "retry", delay)
 }
 
-// close stops to listen at once; what the address still answers says that the service has nothing here.
+// close stops listening at once; requests under way get the answer that the service has no endpoints here.
 func (s *Servers) close(p *port) {
 	p.check.Store(p.check.Load().closed())
 	if p.server != nil {
@@ -85,7 +96,7 @@ func (s *Servers) close(p *port) {
 	}
 }
 
-// release closes the listener now, because somebody else may want the port in a moment, and the connections in the background, within the
+// release closes the listener now, because another listener may need the port in a moment, and the connections in the background, within the
 // time limit.
 func (s *Servers) release(p *port) {
 	server := p.server

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Problem says that a service has no health check on one of its addresses, or that this is over.
+// Problem is a service without a health check on one of its addresses, or the end of that.
 type Problem struct {
 	// Service is its key, UID that of the object.
 	Service, UID string
@@ -15,17 +15,18 @@ type Problem struct {
 	Port uint32
 	// Address is "ip:port", or the text that is not.
 	Address string
-	// Err is why; errors.Is finds ErrContested, ErrAddress or what the listening said. nil = it is over.
+	// Err is why; errors.Is finds ErrContested, ErrAddress or the error of the listener. nil = it is over.
 	Err error
 	// Withdrawn is true when it is over because the service does not want the address any more; otherwise the address is served now.
 	Withdrawn bool
 }
 
+// problemOf returns the problem of a check at one of its addresses.
 func problemOf(check *Check, address string, err error) Problem {
 	return Problem{Service: check.Service, UID: check.UID, Port: check.Health.GetPort(), Address: address, Err: err}
 }
 
-// report tells what changed since the last report.
+// report passes on the problems that changed since the last report.
 func (s *Servers) report() {
 	now := maps.Clone(s.refused)
 	served := map[claim]bool{}
@@ -36,8 +37,8 @@ func (s *Servers) report() {
 			now[c] = problemOf(check, c.address, p.err)
 		}
 	}
-	for _, c := range slices.SortedFunc(keysOf(s.told, now), compareClaim) {
-		before, was := s.told[c]
+	for _, c := range slices.SortedFunc(keysOf(s.reported, now), compareClaim) {
+		before, was := s.reported[c]
 		p, is := now[c]
 		switch {
 		case !is:
@@ -45,11 +46,11 @@ func (s *Servers) report() {
 			s.log.Info("health check problem is over", "svc", c.service, "address", c.address, "withdrawn", before.Withdrawn)
 			s.cfg.OnProblem(before)
 		case !was || before.Err.Error() != p.Err.Error():
-			s.log.Warn("no health check", "svc", c.service, "address", c.address, "err", p.Err)
+			s.log.Warn("health check not served, retrying", "svc", c.service, "address", c.address, "err", p.Err)
 			s.cfg.OnProblem(p)
 		}
 	}
-	s.told = now
+	s.reported = now
 	s.publish()
 }
 
@@ -69,6 +70,7 @@ func keysOf(a, b map[claim]Problem) iter.Seq[claim] {
 	}
 }
 
+// compareClaim orders problems by service and address.
 func compareClaim(a, b claim) int {
 	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.address, b.address))
 }

@@ -60,7 +60,7 @@ func TestDelaysGrowUpToTheirCap(t *testing.T) {
 	})
 }
 
-// silent is a listener that nobody calls, until it breaks.
+// silent is a listener without clients, until it breaks.
 type silent struct {
 	broken chan struct{}
 	once   sync.Once
@@ -96,7 +96,7 @@ func TestDelaysBeginAnewAfterASuccess(t *testing.T) {
 }
 
 func TestSetNeverWaits(t *testing.T) {
-	servers := New(Config{Log: slog.New(slog.DiscardHandler)}) // nobody runs it
+	servers := New(Config{Log: slog.New(slog.DiscardHandler)}) // it does not run
 	for range 1000 {
 		servers.Set(nil)
 	}

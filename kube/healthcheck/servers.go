@@ -11,28 +11,27 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Config of Servers. The zero value of a field means its default.
 type Config struct {
 	// Listen opens a listener; network is "tcp4" or "tcp6", address is "ip:port". It should not block. Default net.Listen.
 	Listen func(network, address string) (net.Listener, error)
-	// Healthy says whether the node keeps up with the cluster (serviceProxyHealthy in the answers). It is called for every request, from any
+	// Healthy reports whether the node keeps up with the cluster (serviceProxyHealthy in the answers). It is called for every request, from any
 	// goroutine, and must not block. Default: always true.
 	Healthy func() bool
-	// OnProblem is told once when an address of a service is not served, again when the reason changes, and when it is over. It is called from the
-	// goroutine of Run and must not block. Default: nobody is told; the log is.
+	// OnProblem is called when an address of a service is not served, again when the reason changes, and when that is over. It is called from the
+	// goroutine of Run and must not block. Default: only the log has it.
 	OnProblem func(Problem)
 	// RetryMin and RetryMax bound the delay before an address is tried again; it doubles. Default 1 s and 30 s.
 	RetryMin, RetryMax time.Duration
 	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1 s.
 	CloseTimeout time.Duration
-	// Log gets what happens. Default slog.Default().
+	// Log gets the problems and the listeners. Default slog.Default().
 	Log *slog.Logger
 }
 
+// withDefaults returns the configuration with every zero field replaced.
 func (c Config) withDefaults() Config {
 	if c.Listen == nil {
 		c.Listen = net.Listen
@@ -65,16 +64,16 @@ type Servers struct {
 	status Status
 
 	// Below: only the goroutine of Run, and those that it starts.
-	running sync.WaitGroup
-	died    chan death
-	applied uint64 // calls of Set that ports is made from
-	ports   map[netip.AddrPort]*port
-	refused map[claim]Problem // of the present plan
-	told    map[claim]Problem // what OnProblem knows
+	running  sync.WaitGroup
+	ended    chan serverEnd
+	applied  uint64 // calls of Set that ports is made from
+	ports    map[netip.AddrPort]*port
+	refused  map[claim]Problem // of the present plan
+	reported map[claim]Problem // to OnProblem
 }
 
-// death is the end of one server.
-type death struct {
+// serverEnd is the end of one server.
+type serverEnd struct {
 	port   *port
 	server *http.Server
 	err    error
@@ -85,12 +84,12 @@ func New(cfg Config) *Servers {
 	cfg = cfg.withDefaults()
 	return &Servers{
 		cfg: cfg, log: cfg.Log, httpLog: slog.NewLogLogger(cfg.Log.Handler(), slog.LevelDebug), wake: make(chan struct{}, 1),
-		died: make(chan death), ports: map[netip.AddrPort]*port{}, refused: map[claim]Problem{}, told: map[claim]Problem{},
+		ended: make(chan serverEnd), ports: map[netip.AddrPort]*port{}, refused: map[claim]Problem{}, reported: map[claim]Problem{},
 	}
 }
 
-// Set tells the complete list of health checks of this node; what is not in it is closed. Their order does not matter, and the same list
-// twice changes nothing. Set never blocks; the latest list wins. The messages that the list refers to must not be modified any more.
+// Set takes the complete list of health checks of this node; others are closed. Their order does not matter, and the same list
+// twice changes nothing. Set never blocks; the latest list wins. The messages in the list must not be modified any more.
 func (s *Servers) Set(want []Check) {
 	want = slices.Clone(want) // handlers read it as long as it is the latest
 	s.mu.Lock()
@@ -117,8 +116,8 @@ func (s *Servers) Run(ctx context.Context) error {
 			return nil
 		case <-s.wake:
 			s.apply(ctx)
-		case d := <-s.died:
-			s.bury(d)
+		case end := <-s.ended:
+			s.replace(end)
 		case <-timer.C:
 			s.retry(ctx, time.Now())
 		}
@@ -130,7 +129,7 @@ func (s *Servers) Run(ctx context.Context) error {
 	}
 }
 
-// apply brings the listeners to the latest list. What is not wanted any more is closed first, because its port may be wanted elsewhere.
+// apply brings the listeners to the latest list. It closes unwanted ones first, because another service may want the port.
 func (s *Servers) apply(ctx context.Context) {
 	s.mu.Lock()
 	want := s.want
@@ -150,25 +149,20 @@ func (s *Servers) apply(ctx context.Context) {
 			p.check.Store(check)
 			continue
 		}
-		p = &port{addr: addr, backoff: s.backoff()}
+		p = &port{addr: addr, backoff: delays(s.cfg.RetryMin, s.cfg.RetryMax)}
 		p.check.Store(check)
 		s.ports[addr] = p
 		s.open(ctx, p)
 	}
 }
 
-// backoff returns the delays of a new address.
-func (s *Servers) backoff() wait.Backoff {
-	return wait.Backoff{Duration: s.cfg.RetryMin, Factor: 2, Jitter: 0.2, Steps: 32, Cap: s.cfg.RetryMax}
-}
-
-// bury takes note of a server that ended. Unless it was closed here, its listener is broken and gets a successor.
-func (s *Servers) bury(d death) {
-	if d.port.server != d.server {
+// replace schedules a new listener for a server whose own is broken; one that was closed here has none any more.
+func (s *Servers) replace(end serverEnd) {
+	if end.port.server != end.server {
 		return
 	}
-	s.release(d.port)
-	s.failed(d.port, d.err)
+	s.release(end.port)
+	s.failed(end.port, end.err)
 }
 
 // retry opens what is due.
@@ -190,6 +184,7 @@ func (s *Servers) nextRetry() (next time.Time, some bool) {
 	return next, some
 }
 
+// closeAll closes every address at the end of Run.
 func (s *Servers) closeAll() {
 	for _, p := range s.ports {
 		s.close(p)

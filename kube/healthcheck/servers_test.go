@@ -221,7 +221,7 @@ func TestABrokenListenerGetsASuccessor(t *testing.T) {
 	mu.Lock()
 	_ = listeners[0].Close() // behind the back of the servers
 	mu.Unlock()
-	broken.until("somebody listens again", func(s Status) bool {
+	broken.until("there is a listener again", func(s Status) bool {
 		return w.host.at(here) != "" && s.Ports[0].Listening && len(s.Problems) == 0
 	})
 	if got := w.ask(http.MethodGet, here, "/"); got.status != 200 {

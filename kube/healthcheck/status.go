@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// Status is what the servers do at one moment.
+// Status is the state of the servers at one moment.
 type Status struct {
 	// Applied counts the calls of Set that have taken effect; one that a later call has overtaken counts with it.
 	Applied uint64
 	// Ports are the addresses that some service owns, ordered.
 	Ports []PortStatus
-	// Problems are what OnProblem was told and is not over, ordered by service and address.
+	// Problems are those reported to OnProblem that are not over, ordered by service and address.
 	Problems []Problem
 }
 
 // PortStatus is one listen address.
 type PortStatus struct {
-	// Address is where somebody listens or should.
+	// Address is the listen address.
 	Address netip.AddrPort
 	// Service owns the address.
 	Service string
-	// LocalEndpoints is what it answers.
+	// LocalEndpoints is the number in the answers.
 	LocalEndpoints uint32
 	// Listening is false while the address cannot be opened.
 	Listening bool
 }
 
-// Status returns what the servers do. Any goroutine may ask.
+// Status returns the present state. Any goroutine may ask.
 func (s *Servers) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +46,8 @@ func (s *Servers) publish() {
 	}
 	slices.SortFunc(ports, func(a, b PortStatus) int { return a.Address.Compare(b.Address) })
 	var problems []Problem
-	for _, c := range slices.SortedFunc(maps.Keys(s.told), compareClaim) {
-		problems = append(problems, s.told[c])
+	for _, c := range slices.SortedFunc(maps.Keys(s.reported), compareClaim) {
+		problems = append(problems, s.reported[c])
 	}
 	s.mu.Lock()
 	s.status = Status{Applied: s.applied, Ports: ports, Problems: problems}

@@ -13,6 +13,7 @@ import (
 // apply brings the Store up to date with the cache for everything that is in the queue.
 func (s *Source) apply() {
 	for i, trigger := range s.queue.take() {
+		// The cache has the latest object, perhaps newer than the event; the value in between is not needed.
 		object, present, err := s.indexes[i.kind].GetByKey(i.key)
 		if err != nil || !present { // the cache of client-go has no errors
 			object = nil
@@ -37,6 +38,7 @@ func (s *Source) apply() {
 // applyService records a Service; nil, or one that this node is not to see, is a deletion.
 func (s *Source) applyService(key string, in *corev1.Service) {
 	out, problems := normalize.Service(sourceName, in)
+	// A server that does not implement the selectors sends objects of other proxies and headless ones.
 	if out == nil || !normalize.SelectedService(out) {
 		s.store.DeleteService(key)
 		return

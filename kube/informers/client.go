@@ -62,6 +62,7 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
 	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	// Lists and watches are few; the limits protect the API server from a bug here, not from normal work.
 	rc.QPS, rc.Burst = 5, 10
 	if config.QPS > 0 {
 		rc.QPS = config.QPS

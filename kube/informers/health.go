@@ -54,6 +54,7 @@ func (h *health) note(resource, reason string) bool {
 	} else {
 		h.reasons[resource] = reason
 	}
+	// A source that starts is neither good nor bad until each kind has been watched or has failed.
 	if len(h.reasons) == 0 && len(h.starting) > 0 {
 		return false
 	}
@@ -62,6 +63,7 @@ func (h *health) note(resource, reason string) bool {
 		return false
 	}
 	h.last = now
+	// The last verdict always gets a place: it is the one that stays true.
 	if len(h.pending) == maxPending {
 		h.pending = h.pending[:maxPending-1]
 	}

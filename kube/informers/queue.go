@@ -16,6 +16,7 @@ type queue struct {
 	items map[item]string // with the trigger time of the first change that is waiting, as it stands in the annotation
 }
 
+// newQueue returns an empty queue.
 func newQueue() *queue {
 	return &queue{wake: make(chan struct{}, 1), items: map[item]string{}}
 }

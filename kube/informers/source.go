@@ -79,14 +79,17 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
+	// In this order the informers are cancelled before they are waited for.
 	defer running.Wait()
 	defer cancel()
+	// The kinds are listed in parallel; the first Snapshot waits for the slowest.
 	for i := range s.watched {
 		r := &s.watched[i]
 		informer, err := r.informer(s.client, s.health)
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}
+		// The checker of the handler, unlike that of the informer, is done only after the handler has seen the whole list.
 		handler, err := informer.AddEventHandler(s.handler(r.kind))
 		if err != nil {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
@@ -126,6 +129,7 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 
 // work is the worker: it delivers until the context ends.
 func (s *Source) work(ctx context.Context) {
+	// After a quiet time a change is delivered at once; the pause after each commit joins the changes of a rolling update.
 	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
 	defer pause.Stop()
 	waiting, due := true, false
@@ -142,6 +146,7 @@ func (s *Source) work(ctx context.Context) {
 				s.first()
 			}
 			continue
+		// A request before the first list needs no answer of its own: the first Snapshot is the answer.
 		case <-s.refresh:
 			if len(s.synced) == 0 {
 				s.sink.Snapshot(s.store.Snapshot())

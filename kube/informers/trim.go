@@ -82,6 +82,7 @@ func trimSlice(in *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 		AddressType: in.AddressType,
 		Endpoints:   make([]discoveryv1.Endpoint, len(in.Endpoints)),
 	}
+	// kube-proxy uses the first address of an endpoint only, and so does normalize.
 	for i := range in.Endpoints {
 		out.Endpoints[i] = trimEndpoint(&in.Endpoints[i])
 	}

@@ -88,6 +88,7 @@ func (r *resource) informer(client kubernetes.Interface, h *health) (cache.Share
 			if err != nil {
 				return nil, err
 			}
+			// Only a watch that was opened counts as healthy: a list alone sees no changes.
 			h.set(r.plural, "")
 			return observe(w, func(event watch.Event) { r.note(ctx, h, apierrors.FromObject(event.Object)) }), nil
 		},

@@ -27,6 +27,7 @@ type state struct {
 	empty    time.Time // since when a source that is not blind has no service; zero = it has some
 }
 
+// newState returns the state of a source that has delivered nothing.
 func newState() state { return state{services: map[string]*messages.ServiceInput{}} }
 
 // service takes one value.
@@ -95,6 +96,7 @@ func (s *Source) changed() {
 
 // saveIn schedules a save, unless an earlier one is. The lock must be held.
 func (s *Source) saveIn(d time.Duration) {
+	// An earlier save stays: changes must not push it back again and again.
 	at := s.cfg.Clock.Now().Add(d)
 	if s.saves.timer != nil {
 		if !at.Before(s.saves.due) {
@@ -160,6 +162,7 @@ func (s *Source) save() (next time.Duration) {
 	if m == nil {
 		return freshen
 	}
+	// Everything below works on the copy, outside the lock: encoding and the disk may take seconds.
 	m.Cluster = clusterOf(m.GetSnapshot())
 	now := identify(m)
 	again, why, err := s.refuse(now, empty)
@@ -207,6 +210,7 @@ func (s *Source) refuse(now *identity, empty time.Time) (again time.Duration, wh
 		s.disk = nil
 		return 0, "", nil
 	}
+	// Only the loss of all services is suspicious; a cluster may well lose some.
 	if have == nil || have.services == 0 || now.services > 0 {
 		return 0, "", nil
 	}

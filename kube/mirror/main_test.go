@@ -14,8 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(victimEnv); dir != "" {
-		victim(dir)
+	if dir := os.Getenv(saverEnv); dir != "" {
+		saveForever(dir)
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -71,7 +71,7 @@ func (inline) Refresh() {}
 // TestOnOneGoroutine: with a clock and a disk of its own, a simulation needs neither goroutines nor real time, and nothing happens after the end.
 func TestOnOneGoroutine(t *testing.T) {
 	clock := &simulated{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	disk, sink := saved(t, service("web", 9)), &troupe{services: map[string]*messages.ServiceInput{}}
+	disk, sink := saved(t, service("web", 9)), &receiver{services: map[string]*messages.ServiceInput{}}
 	var s *Source
 	s = New(inline{func(real kube.Sink) {
 		s.Refresh()

@@ -171,6 +171,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source. While the mirror serves it repeats its Snapshot: a restarted watch has none.
 func (s *Source) Refresh() {
 	s.inner.Refresh()
+	// A burst of requests is one Snapshot. The call is deferred, because Refresh must not call the sink.
 	if s.asked.Swap(true) {
 		return
 	}
@@ -184,6 +185,7 @@ func (s *Source) Refresh() {
 	})
 }
 
+// locked runs a function under the lock.
 func (s *Source) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,6 +231,7 @@ func (s *Source) report() {
 	case s.phase == waiting && s.source == nil:
 		return // a source that starts is neither good nor bad
 	}
+	// A problem of the mirror is a warning: the source itself works.
 	now.reason = join(now.reason, s.problem, s.saveProblem)
 	if s.reported == nil && now == (health{ok: true}) && s.source == nil || s.reported != nil && *s.reported == now {
 		return
@@ -274,6 +277,7 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 		if m.GetComplete() && s.state.replace(m, s.cfg.Clock.Now()) {
 			s.changed()
 		}
+		// The sink gets the Snapshot before the health: it must not be ready on the state of an earlier run.
 		s.sink.Snapshot(m)
 		if m.GetComplete() {
 			s.goLive()

@@ -22,7 +22,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// scripted is a real source that says what a test has it say.
+// scripted is a real source whose deliveries the test decides.
 type scripted struct {
 	say       chan func(kube.Sink)
 	end       chan error
@@ -50,8 +50,8 @@ func (s *scripted) Run(ctx context.Context, sink kube.Sink) error {
 // Refresh satisfies kube.Source.
 func (s *scripted) Refresh() { s.refreshed++ }
 
-// troupe is a sink that takes what it is told as the actors do: newer generations win, only a complete list removes.
-type troupe struct {
+// receiver is a sink that takes deliveries as the actors do: newer generations win, only a complete list removes.
+type receiver struct {
 	mu       sync.Mutex
 	services map[string]*messages.ServiceInput
 	node     *messages.NodeInput
@@ -64,13 +64,13 @@ type troupe struct {
 }
 
 // ServiceChanged satisfies kube.Sink.
-func (r *troupe) ServiceChanged(in *messages.ServiceInput) {
+func (r *receiver) ServiceChanged(in *messages.ServiceInput) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.take(in)
 }
 
-func (r *troupe) take(in *messages.ServiceInput) {
+func (r *receiver) take(in *messages.ServiceInput) {
 	old := r.services[in.GetKey()]
 	switch {
 	case old != nil && in.GetGeneration() < old.GetGeneration():
@@ -83,14 +83,14 @@ func (r *troupe) take(in *messages.ServiceInput) {
 }
 
 // NodeChanged satisfies kube.Sink.
-func (r *troupe) NodeChanged(in *messages.NodeInput) {
+func (r *receiver) NodeChanged(in *messages.NodeInput) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.node = in
 }
 
 // Snapshot satisfies kube.Sink.
-func (r *troupe) Snapshot(m *messages.Snapshot) {
+func (r *receiver) Snapshot(m *messages.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.complete && !m.GetComplete() {
@@ -108,7 +108,7 @@ func (r *troupe) Snapshot(m *messages.Snapshot) {
 }
 
 // Health satisfies kube.Sink.
-func (r *troupe) Health(ok bool, reason string) {
+func (r *receiver) Health(ok bool, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.healths > 0 && r.ok == ok && r.reason == reason {
@@ -146,12 +146,12 @@ func (c *counts) MirrorNotSaved(why string) {
 	c.refused[why]++
 }
 
-// play is one run of a Source in virtual time.
-type play struct {
+// run is one run of a Source in virtual time.
+type run struct {
 	*testing.T
 	disk   *durabletest.Disk
 	inner  *scripted
-	sink   *troupe
+	sink   *receiver
 	counts *counts
 	cfg    Config
 	cancel context.CancelFunc
@@ -160,19 +160,19 @@ type play struct {
 }
 
 // release makes what this test has read so far come before what timers of the source do from now on; virtual time alone does not.
-func (p *play) release() {
+func (p *run) release() {
 	p.source.mu.Lock()
 	defer p.source.mu.Unlock()
 }
 
-// perform runs a Source on a disk and plays; then it is ended as by an orderly stop.
-func perform(t *testing.T, disk *durabletest.Disk, act func(p *play)) {
+// withSource runs a Source on a disk for a test, then stops it.
+func withSource(t *testing.T, disk *durabletest.Disk, test func(p *run)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		p := &play{
-			T: t, disk: disk, inner: newScripted(), sink: &troupe{services: map[string]*messages.ServiceInput{}},
+		p := &run{
+			T: t, disk: disk, inner: newScripted(), sink: &receiver{services: map[string]*messages.ServiceInput{}},
 			counts: &counts{refused: map[string]int{}}, cancel: cancel, done: make(chan error, 1),
 		}
 		p.cfg = Config{Node: "n1", Origin: "kubernetes", Observer: p.counts}
@@ -180,7 +180,7 @@ func perform(t *testing.T, disk *durabletest.Disk, act func(p *play)) {
 		p.source = s
 		go func() { p.done <- s.Run(ctx, p.sink) }()
 		synctest.Wait()
-		act(p)
+		test(p)
 		p.release()
 		cancel()
 		synctest.Wait()
@@ -193,31 +193,31 @@ func perform(t *testing.T, disk *durabletest.Disk, act func(p *play)) {
 			t.Error("it goes on")
 		}
 		for _, rule := range p.sink.broken {
-			t.Errorf("told the sink wrongly: %s", rule)
+			t.Errorf("the sink got a wrong delivery: %s", rule)
 		}
 	})
 }
 
-// says has the real source say something.
-func (p *play) says(what func(kube.Sink)) {
+// says makes the real source call its sink.
+func (p *run) says(what func(kube.Sink)) {
 	p.Helper()
 	p.inner.say <- what
 	synctest.Wait()
 }
 
-func (p *play) delivers(m *messages.Snapshot) {
+func (p *run) delivers(m *messages.Snapshot) {
 	p.Helper()
 	p.says(func(s kube.Sink) { s.Snapshot(m) })
 }
 
-func (p *play) passes(d time.Duration) {
+func (p *run) passes(d time.Duration) {
 	p.release()
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// knows compares what the troupe knows.
-func (p *play) knows(complete bool, services ...string) {
+// knows compares the services of the receiver.
+func (p *run) knows(complete bool, services ...string) {
 	p.Helper()
 	if got := slices.Sorted(maps.Keys(p.sink.services)); !slices.Equal(got, services) || p.sink.complete != complete {
 		p.Errorf("known are %v, complete %t; want %v, %t", got, p.sink.complete, services, complete)
@@ -225,7 +225,7 @@ func (p *play) knows(complete bool, services ...string) {
 }
 
 // health compares what was said last: reason is part of it, "" = nothing.
-func (p *play) health(ok bool, reason string) {
+func (p *run) health(ok bool, reason string) {
 	p.Helper()
 	said := strings.Contains(p.sink.reason, reason) && (reason != "" || p.sink.reason == "")
 	if p.sink.ok != ok || !said {
@@ -234,7 +234,7 @@ func (p *play) health(ok bool, reason string) {
 }
 
 // holds compares what is on the disk.
-func (p *play) holds(services ...string) *messages.Mirror {
+func (p *run) holds(services ...string) *messages.Mirror {
 	p.Helper()
 	m, err := NewStore("d", p.disk).Snapshot()
 	if err != nil && !errors.Is(err, ErrNone) {
@@ -262,8 +262,8 @@ func saved(t *testing.T, services ...*messages.ServiceInput) *durabletest.Disk {
 	return disk
 }
 
-func TestTheMirrorStandsInWhenTheSourceIsLate(t *testing.T) {
-	perform(t, saved(t, service("api", 8), service("web", 9)), func(p *play) {
+func TestTheMirrorServesWhenTheSourceIsLate(t *testing.T) {
+	withSource(t, saved(t, service("api", 8), service("web", 9)), func(p *run) {
 		p.passes(5*time.Second - 1)
 		p.knows(false)
 		p.passes(1)
@@ -297,8 +297,8 @@ func TestTheMirrorStandsInWhenTheSourceIsLate(t *testing.T) {
 	})
 }
 
-func TestTheMirrorStandsInWhenTheSourceSeesNothing(t *testing.T) {
-	perform(t, saved(t, service("web", 9)), func(p *play) {
+func TestTheMirrorServesWhenTheSourceSeesNothing(t *testing.T) {
+	withSource(t, saved(t, service("web", 9)), func(p *run) {
 		p.says(func(s kube.Sink) { s.Health(false, "services: connection refused") })
 		p.knows(false, "shop/web")
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: services: connection refused")
@@ -317,10 +317,10 @@ func TestTheMirrorStandsInWhenTheSourceSeesNothing(t *testing.T) {
 	})
 }
 
-// TestWhoAsksAgainIsAnswered while the mirror serves, too: a restarted watch has heard nothing.
-func TestWhoAsksAgainIsAnswered(t *testing.T) {
+// TestRefreshIsAnswered while the mirror serves, too: a restarted watch has no Snapshot.
+func TestRefreshIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		inner, sink := newScripted(), &troupe{services: map[string]*messages.ServiceInput{}}
+		inner, sink := newScripted(), &receiver{services: map[string]*messages.ServiceInput{}}
 		s := New(inner, NewStore("d", saved(t, service("web", 9))), Config{Node: "n1", Origin: "kubernetes"}, quiet())
 		done := make(chan error)
 		go func() { done <- s.Run(t.Context(), sink) }()
@@ -329,7 +329,7 @@ func TestWhoAsksAgainIsAnswered(t *testing.T) {
 		if sink.lists != 0 {
 			t.Error("a list before the grace time")
 		}
-		(&play{source: s}).release()
+		(&run{source: s}).release()
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		for range 3 {
@@ -347,7 +347,7 @@ func TestWhoAsksAgainIsAnswered(t *testing.T) {
 }
 
 func TestASourceInTimeIsPassedOn(t *testing.T) {
-	perform(t, saved(t, service("old", 9)), func(p *play) {
+	withSource(t, saved(t, service("old", 9)), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(time.Minute)
 		p.knows(true, "shop/web")
@@ -367,7 +367,7 @@ func TestASourceInTimeIsPassedOn(t *testing.T) {
 // TestChangesAreSaved: together, a moment later, not more often than that, and at the end.
 func TestChangesAreSaved(t *testing.T) {
 	disk := durabletest.New()
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(2*time.Second - 1)
 		p.holds()
@@ -394,16 +394,16 @@ func TestChangesAreSaved(t *testing.T) {
 		}
 		p.says(func(s kube.Sink) { s.ServiceChanged(service("late", 3000)) })
 	})
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.holds("shop/late", "shop/web")
 		p.passes(5 * time.Second)
 		p.knows(false, "shop/late", "shop/web")
 	})
 }
 
-// TestAnUnchangedStateStaysFresh: its time tells how long ago the source vouched for it.
+// TestAnUnchangedStateStaysFresh: its time tells how long ago the source confirmed it.
 func TestAnUnchangedStateStaysFresh(t *testing.T) {
-	perform(t, durabletest.New(), func(p *play) {
+	withSource(t, durabletest.New(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3*time.Hour + time.Minute)
 		if p.counts.saved != 4 {
@@ -412,7 +412,7 @@ func TestAnUnchangedStateStaysFresh(t *testing.T) {
 		p.says(func(s kube.Sink) { s.Health(false, "gone") })
 		p.passes(24 * time.Hour)
 		if p.counts.saved != 4 {
-			p.Errorf("%d saves; a source that sees nothing vouches for nothing", p.counts.saved)
+			p.Errorf("%d saves; a source that sees nothing confirms nothing", p.counts.saved)
 		}
 		seen := time.Unix(0, p.holds("shop/web").GetSaved())
 		if age := time.Since(seen); age < 24*time.Hour || age > 25*time.Hour {
@@ -421,10 +421,10 @@ func TestAnUnchangedStateStaysFresh(t *testing.T) {
 	})
 }
 
-// TestAnEmptySnapshotIsNotBelievedAtOnce: the troupe is told, the mirror keeps what it has until the emptiness has lasted.
+// TestAnEmptySnapshotIsNotBelievedAtOnce: the receiver gets it, the mirror keeps what it has until the emptiness has lasted.
 func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 	disk := saved(t, service("api", 8), service("web", 9))
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("a"))
 		p.knows(true)
 		p.passes(3 * time.Second)
@@ -432,7 +432,7 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.health(true, "the source has no service at all, so none is served: the copy of 2026-01-02T03:04:05Z on disk keeps its 2 until that has lasted 10m0s")
 		p.passes(5 * time.Minute)
 	})
-	perform(t, disk, func(p *play) { // not at the end either, and the time begins anew
+	withSource(t, disk, func(p *run) { // not at the end either, and the time begins anew
 		p.delivers(cluster("a"))
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
@@ -450,7 +450,7 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 }
 
 func TestAServiceEndsTheEmptiness(t *testing.T) {
-	perform(t, saved(t, service("web", 9)), func(p *play) {
+	withSource(t, saved(t, service("web", 9)), func(p *run) {
 		p.delivers(cluster("a"))
 		p.passes(9 * time.Minute)
 		p.says(func(s kube.Sink) { s.ServiceChanged(service("new", 5)) })
@@ -462,7 +462,7 @@ func TestAServiceEndsTheEmptiness(t *testing.T) {
 
 // TestTheLastServiceOfOneRun is forgotten by the same rule, not only at the start.
 func TestTheLastServiceOfOneRun(t *testing.T) {
-	perform(t, durabletest.New(), func(p *play) {
+	withSource(t, durabletest.New(), func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		p.passes(3 * time.Second)
 		p.says(func(s kube.Sink) { s.ServiceChanged(&messages.ServiceInput{Key: "shop/web", Generation: 2}) })
@@ -476,7 +476,7 @@ func TestTheLastServiceOfOneRun(t *testing.T) {
 // TestAnotherClusterDoesNotReplaceTheMirror: it is put aside, and the new cluster gets a mirror of its own.
 func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 	disk := saved(t, service("web", 9))
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.passes(6 * time.Second)
 		p.knows(false, "shop/web") // the cluster is not known yet
 		p.delivers(cluster("b", service("other", 1)))
@@ -499,7 +499,7 @@ func TestAnotherClusterDoesNotReplaceTheMirror(t *testing.T) {
 // TestAnEmptyForeignClusterIsForeign: it is not taken for our own that has lost everything.
 func TestAnEmptyForeignClusterIsForeign(t *testing.T) {
 	disk := saved(t, service("web", 9))
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("b"))
 		p.passes(3 * time.Second)
 		p.holds()
@@ -525,7 +525,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			disk := durabletest.New()
 			disk.Put("d/snapshot", tt.data)
-			perform(t, disk, func(p *play) {
+			withSource(t, disk, func(p *run) {
 				p.passes(time.Hour)
 				p.knows(false)
 				p.says(func(s kube.Sink) { s.Health(false, "no answer") })
@@ -547,7 +547,7 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 // TestADiskThatFails shows, and does not stop anything; what could not be saved is saved later.
 func TestADiskThatFails(t *testing.T) {
 	disk := durabletest.New()
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("a", service("web", 1)))
 		disk.Stop = disk.Step + 3 // the write
 		p.passes(2 * time.Second)
@@ -562,7 +562,7 @@ func TestADiskThatFails(t *testing.T) {
 	})
 	disk = saved(t, service("web", 9))
 	disk.Step, disk.Stop = 0, 2 // the first read
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.passes(time.Minute)
 		p.knows(false)
 		p.delivers(cluster("a", service("new", 1)))
@@ -576,7 +576,7 @@ func TestADiskThatFails(t *testing.T) {
 // TestAForeignMirrorThatCannotBePutAsideStays.
 func TestAForeignMirrorThatCannotBePutAsideStays(t *testing.T) {
 	disk := saved(t, service("web", 9))
-	perform(t, disk, func(p *play) {
+	withSource(t, disk, func(p *run) {
 		p.delivers(cluster("b", service("other", 1)))
 		disk.Step, disk.Stop = 0, 1
 		p.passes(3 * time.Second)

@@ -57,6 +57,7 @@ func (s *Store) SaveClaim(m *messages.MirroredClaim) error { return s.save(claim
 // PutForeignAside renames the state of another cluster than that of the node, and returns its new path.
 func (s *Store) PutForeignAside() (string, error) { return s.putAside(snapshotName, foreignSuffix) }
 
+// load reads a file and renames it if it is damaged.
 func load[M any](s *Store, name string, decode func([]byte) (M, error)) (M, error) {
 	var none, m M
 	path := filepath.Join(s.dir, name)
@@ -91,6 +92,7 @@ func (s *Store) putAside(name, suffix string) (string, error) {
 	return from + suffix, s.files.SyncDir(s.dir)
 }
 
+// save replaces a file.
 func (s *Store) save(name string, k kind, m proto.Message) error {
 	path := filepath.Join(s.dir, name)
 	data, err := encode(k, m)

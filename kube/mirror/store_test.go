@@ -130,10 +130,10 @@ func TestWhatWasSavedStays(t *testing.T) {
 	})
 }
 
-// victimEnv names the directory in which this test binary saves until it is killed.
-const victimEnv = "TROUPE_MIRROR_VICTIM"
+// saverEnv names the directory in which this test binary saves until it is killed.
+const saverEnv = "TROUPE_MIRROR_SAVER"
 
-func victim(dir string) {
+func saveForever(dir string) {
 	store := NewStore(dir, durable.Disk{})
 	for n := uint64(1); ; n++ {
 		if err := store.SaveSnapshot(revision(n)); err != nil {
@@ -155,7 +155,7 @@ func TestKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mirror")
 	for n := range 20 {
 		c := exec.CommandContext(t.Context(), self)
-		c.Env = append(os.Environ(), victimEnv+"="+dir)
+		c.Env = append(os.Environ(), saverEnv+"="+dir)
 		out, err := c.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 // IPv4-mapped IPv6 addresses are IPv4 addresses, zones are refused.
 func ParseAddr(text string) (netip.Addr, error) {
 	addr, err := netip.ParseAddr(text)
+	// Objects from before Go 1.17 may have 010.0.0.1, which meant 10.0.0.1 to every component of Kubernetes.
 	if err != nil {
 		addr, err = netip.ParseAddr(withoutLeadingZeros(text))
 	}
@@ -55,6 +56,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	if err != nil {
 		return netip.Prefix{}, bad
 	}
+	// The length of ::ffff:10.0.0.0/104 counts from the start of the IPv6 address; below 96 the range is no IPv4 range.
 	if addr.Is4() && strings.Contains(address, ":") {
 		if bits < 96 {
 			return netip.Prefix{}, bad
@@ -76,7 +78,7 @@ func family(addr netip.Addr) messages.IPFamily {
 	return messages.IPFamily_IPV6
 }
 
-// unusable says why no service can ever be reached at this address, "" when it can. Link-local addresses are a matter of the field:
+// unusable returns why no service can ever be reached at this address, "" when it can. Link-local addresses are a matter of the field:
 // the API server refuses them for endpoints and external IPs, not for load balancers.
 func unusable(addr netip.Addr, linkLocal bool) string {
 	switch {

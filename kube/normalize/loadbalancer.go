@@ -56,7 +56,7 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages
 	return out
 }
 
-// ipMode says whether clients must reach the load balancer itself; an unknown mode gives no frontend, as in kube-proxy.
+// ipMode reports whether clients must reach the load balancer itself; an unknown mode gives no frontend, as in kube-proxy.
 func (r *report) ipMode(field string, in *corev1.LoadBalancerIPMode) (proxy, ok bool) {
 	switch {
 	case in == nil || *in == corev1.LoadBalancerIPModeVIP:

@@ -70,7 +70,7 @@ func (r *report) podCIDRs(spec *corev1.NodeSpec) []string {
 	return out
 }
 
-// leaving says whether the node should get no new connections from load balancers.
+// leaving reports whether the node should get no new connections from load balancers.
 func leaving(in *corev1.Node) bool {
 	doomed := func(t corev1.Taint) bool { return t.Key == taintAutoscaler }
 	return in.DeletionTimestamp != nil || slices.ContainsFunc(in.Spec.Taints, doomed)

@@ -66,6 +66,7 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 			continue
 		}
 		name := portName{in[i].Name, protocol}
+		// Two ports of one name would take the endpoints of each other.
 		if first, taken := names[name]; taken {
 			r.add(path+".name", "%s is also the name of the %s port spec.ports[%d]", show(name.name), protocol, first)
 			continue
@@ -76,6 +77,7 @@ func (r *report) servicePorts(in []corev1.ServicePort) []*messages.ServicePort {
 		}
 		names[name], ports[binding{protocol, port}] = i, i
 		nodePort := r.optionalPort(path+".nodePort", in[i].NodePort)
+		// The node port alone is dropped: the cluster IP of this port works without it.
 		if first, taken := nodePorts[binding{protocol, nodePort}]; taken && nodePort != 0 {
 			r.add(path+".nodePort", "%d/%s is also the node port of spec.ports[%d]", nodePort, protocol, first)
 			nodePort = 0

@@ -31,6 +31,7 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	if !in.CreationTimestamp.IsZero() {
 		out.Created = in.CreationTimestamp.Unix()
 	}
+	// The Service is normalised all the same: selectors decide later, so that every source treats it alike.
 	_, out.ForeignProxy = in.Labels[LabelProxyName]
 	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
 	out.Ports = r.servicePorts(in.Spec.Ports)
@@ -62,7 +63,7 @@ func (r *report) serviceType(in corev1.ServiceType) messages.ServiceType {
 	return messages.ServiceType_CLUSTER_IP
 }
 
-// headless says whether the cluster IP is "None"; objects from before dual stack have only clusterIP.
+// headless reports whether the cluster IP is "None"; objects from before dual stack have only clusterIP.
 func headless(spec *corev1.ServiceSpec) bool {
 	if spec.ClusterIP == "" && len(spec.ClusterIPs) > 0 {
 		return spec.ClusterIPs[0] == corev1.ClusterIPNone
@@ -105,6 +106,7 @@ func (r *report) clusterIPs(spec *corev1.ServiceSpec) ([]string, []messages.IPFa
 		if !ok || slices.Contains(ips, addr.String()) {
 			continue
 		}
+		// A cluster IP of the wrong family would get rows with endpoints of the other family.
 		if i < len(declared) {
 			if declared[i] != messages.IPFamily_FAMILY_UNSPECIFIED && declared[i] != family(addr) {
 				r.add(path(i), "%s is not of the family %s that spec.ipFamilies gives it", addr, spec.IPFamilies[i])

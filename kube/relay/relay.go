@@ -43,6 +43,7 @@ func New(source kube.Source, observer Observer) *Relay {
 func (r *Relay) Run(ctx context.Context) error {
 	err := r.source.Run(ctx, intake{r})
 	switch {
+	// An error after the end of the context says nothing of the source: its requests were cancelled.
 	case ctx.Err() != nil:
 		return nil
 	case err == nil:
@@ -54,6 +55,7 @@ func (r *Relay) Run(ctx context.Context) error {
 // Listen satisfies kube.Feed. Changes before the Snapshot that answers it are withheld: that Snapshot contains them.
 func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 	r.mu.Lock()
+	// A number, not the sink itself, identifies the listener: the same sink may listen twice.
 	r.turn++
 	turn := r.turn
 	r.listener, r.synced = sink, false
@@ -61,6 +63,7 @@ func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 		sink.Health(r.health.ok, r.health.reason)
 	}
 	r.mu.Unlock()
+	// Outside the lock: a source that answers at once would wait for it.
 	r.source.Refresh()
 	return func() {
 		r.mu.Lock()
@@ -99,6 +102,7 @@ func (r intake) NodeChanged(in *messages.NodeInput) {
 func (r intake) change(deliver func(kube.Sink)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// A change before the Snapshot could not be applied: the listener does not know the rest.
 	if r.listener != nil && r.synced {
 		deliver(r.listener)
 	}

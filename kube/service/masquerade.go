@@ -14,8 +14,8 @@ const (
 	policyExternalLocalLocal
 )
 
-// masqueradeFrom returns the client classes whose source address a forwarding row replaces. A cluster IP masquerades every
-// client that is not recognised as a pod of this node, which takes a detector. An external frontend with the Cluster policy masquerades every client, so that
+// masqueradeFrom returns the client classes whose source address a forwarding row replaces. A cluster IP masquerades every client that is not
+// recognised as a pod of this node, which takes a detector. An external frontend with the Cluster policy masquerades every client, so that
 // answers come back here. With the Local policy the address of a remote client is never touched, and of the clients on this node only
 // processes of the host are masqueraded: their endpoint may be on any node, while a pod's answer finds its way back by itself.
 func masqueradeFrom(policy rowPolicy, detector, masqueradeAll bool) []string {

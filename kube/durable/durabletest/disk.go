@@ -67,6 +67,7 @@ func (d *Disk) next() (effect bool, err error) {
 	return d.Late, ErrIO
 }
 
+// set changes a name; the change is pending until SyncDir.
 func (d *Disk) set(name string, to *inode) {
 	if to == nil {
 		delete(d.names, name)
