@@ -108,7 +108,7 @@ func TestEmptyQueueOwnsNothing(t *testing.T) {
 	}
 	for size := minNodes; size <= maxPooled; size *= 2 {
 		l := pool.get(size)
-		if l.n != 0 || l.used != 0 || l.free != 0 || l.indexed || len(l.index) != 0 || len(l.nodes) != size || l.nodes[0] != (node{}) {
+		if l.n != 0 || l.used != 0 || l.free != 0 || l.indexed || len(l.index) != 0 || len(l.nodes) != size {
 			t.Errorf("list of %d from the pool: n %d used %d free %d index %d", size, l.n, l.used, l.free, len(l.index))
 		}
 		for i := range l.nodes {
