@@ -14,10 +14,9 @@ const (
 
 // entry is one pending message.
 type entry struct {
-	msg   any          // as posted: an envelope, a *timer or the message itself
-	key   string       // of messages.Coalescer; "" = it does not coalesce
-	at    int64        // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
-	owner *incarnation // set for what an incarnation posts to itself: dropped when that incarnation is over
+	msg any    // as posted: an envelope, a *timer or the message itself
+	key string // of messages.Coalescer; "" = it does not coalesce
+	at  int64  // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
 }
 
 // slot is what an entry coalesces by. What an incarnation posts to itself never replaces what others have sent, because it is dropped with
@@ -28,7 +27,12 @@ type slot struct {
 }
 
 // slot says what the entry replaces, and what replaces it.
-func (e *entry) slot() slot { return slot{e.key, e.owner != nil} }
+func (e *entry) slot() slot { return slot{e.key, e.own()} }
+
+func (e *entry) own() bool {
+	_, is := e.msg.(*timer)
+	return is
+}
 
 // queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
 // list goes back to the pool. It is not safe for concurrent use; the mailbox locks.
@@ -91,7 +95,7 @@ func (q *queue) push(p *lists, e entry) (replaced bool) {
 	if e.key != "" {
 		if i := l.find(e.slot()); i != 0 {
 			old := &l.nodes[i]
-			old.msg, old.owner = e.msg, e.owner
+			old.msg = e.msg
 			l.moveToEnd(i)
 			return true
 		}
@@ -150,7 +154,7 @@ func (l *list) find(s slot) int32 {
 		return l.index[s]
 	}
 	for i := int32(1); i <= l.used; i++ { // in memory order, which is faster than along the links; free nodes have no key
-		if e := &l.nodes[i]; e.key == s.key && (e.owner != nil) == s.own {
+		if e := &l.nodes[i]; e.key == s.key && e.own() == s.own {
 			return i
 		}
 	}
