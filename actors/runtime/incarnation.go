@@ -42,6 +42,7 @@ func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
 	if inc.over.Load() {
 		return func() {}
 	}
+	// In front, because the order of the list does not matter.
 	t.linked, t.next = true, inc.timers
 	if t.next != nil {
 		t.next.prev = t

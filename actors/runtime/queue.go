@@ -29,6 +29,7 @@ type slot struct {
 // slot says what the entry replaces, and what replaces it.
 func (e *entry) slot() slot { return slot{e.key, e.own()} }
 
+// own reports whether an incarnation posted the message to itself.
 func (e *entry) own() bool {
 	_, is := e.msg.(*timer)
 	return is
