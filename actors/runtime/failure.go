@@ -193,15 +193,15 @@ func (s *System) fault(b *Mailbox, phase Phase) {
 func (b *Mailbox) deliver(msg any) {
 	network := b.sys.options.Network
 	if network == nil || !b.registered() {
-		b.post(msg, nil)
+		b.post(msg)
 		return
 	}
 	_, inner, _ := actor.UnwrapEnvelope(msg)
 	for _, delay := range network(b, inner) {
 		if delay > 0 {
-			b.sys.clock.AfterFunc(delay, func() { b.post(msg, nil) })
+			b.sys.clock.AfterFunc(delay, func() { b.post(msg) })
 		} else {
-			b.post(msg, nil)
+			b.post(msg)
 		}
 	}
 }

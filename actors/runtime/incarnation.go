@@ -22,7 +22,8 @@ type incarnation struct {
 	cancel context.CancelFunc // nil until the first goroutine
 }
 
-// timer is one call of Context.After. When it is due it is itself what is posted, so that a cancel also reaches it inside the mailbox.
+// timer is a message of an incarnation to itself, by Context.After or at once by Post. It is itself what is posted, so that a cancel and the end of
+// the incarnation also reach it inside the mailbox.
 type timer struct {
 	owner     *incarnation
 	msg       any
@@ -41,6 +42,7 @@ func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
 	if inc.over.Load() {
 		return func() {}
 	}
+	// In front, because the order of the list does not matter.
 	t.linked, t.next = true, inc.timers
 	if t.next != nil {
 		t.next.prev = t
@@ -53,7 +55,7 @@ func (inc *incarnation) after(d time.Duration, msg any) (cancel func()) {
 // fire posts the timer unless a cancel or the end of the incarnation was faster.
 func (t *timer) fire() {
 	if t.unlink() {
-		t.owner.post(t)
+		t.post()
 	}
 }
 
@@ -85,12 +87,15 @@ func (t *timer) unlink() bool {
 	return true
 }
 
-// post puts a message of this incarnation into its own mailbox; the mailbox drops it when its turn comes after the end of the incarnation.
-func (inc *incarnation) post(msg any) {
-	if !inc.over.Load() {
-		inc.box.post(msg, inc)
+// post puts the message into the mailbox, which drops it when its turn comes after the end of the incarnation.
+func (t *timer) post() {
+	if !t.owner.over.Load() {
+		t.owner.box.post(t)
 	}
 }
+
+// post is a timer that is due at once.
+func (inc *incarnation) post(msg any) { (&timer{owner: inc, msg: msg}).post() }
 
 // context ends with the incarnation. It is made on demand, because most actors own no goroutine.
 func (inc *incarnation) context() context.Context {

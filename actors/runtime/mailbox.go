@@ -114,9 +114,9 @@ func (b *Mailbox) UserMessageCount() int {
 // PostUserMessage satisfies actor.Mailbox.
 func (b *Mailbox) PostUserMessage(msg any) { b.deliver(msg) }
 
-// post queues a user message; owner is set for what an incarnation posts to itself.
-func (b *Mailbox) post(msg any, owner *incarnation) {
-	e := entry{msg: msg, key: coalesceKey(msg), at: b.sys.nanos(), owner: owner}
+// post queues a user message.
+func (b *Mailbox) post(msg any) {
+	e := entry{msg: msg, key: coalesceKey(msg), at: b.sys.nanos()}
 	b.mu.Lock()
 	if b.flags.stopped {
 		b.mu.Unlock()

@@ -14,10 +14,9 @@ const (
 
 // entry is one pending message.
 type entry struct {
-	msg   any          // as posted: an envelope, a *timer or the message itself
-	key   string       // of messages.Coalescer; "" = it does not coalesce
-	at    int64        // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
-	owner *incarnation // set for what an incarnation posts to itself: dropped when that incarnation is over
+	msg any    // as posted: an envelope, a *timer or the message itself
+	key string // of messages.Coalescer; "" = it does not coalesce
+	at  int64  // when it was posted; a newer value keeps the instant of the first one, because the key has been pending since then
 }
 
 // slot is what an entry coalesces by. What an incarnation posts to itself never replaces what others have sent, because it is dropped with
@@ -28,7 +27,13 @@ type slot struct {
 }
 
 // slot says what the entry replaces, and what replaces it.
-func (e *entry) slot() slot { return slot{e.key, e.owner != nil} }
+func (e *entry) slot() slot { return slot{e.key, e.own()} }
+
+// own reports whether an incarnation posted the message to itself.
+func (e *entry) own() bool {
+	_, is := e.msg.(*timer)
+	return is
+}
 
 // queue is a FIFO of messages in which a newer value of a key replaces the pending one and goes to the end. An empty queue owns no memory: its
 // list goes back to the pool. It is not safe for concurrent use; the mailbox locks.
@@ -36,18 +41,20 @@ type queue struct {
 	list *list // nil = empty
 }
 
-// list links its entries in the order in which they will be handled. An entry stays in its node until it is handled, so a newer value costs two
-// changed links and neither memory nor a change of the index.
+// list links its entries in the order in which they will be handled. An entry stays in its node until it is handled, so a newer value costs a few
+// changed links and neither memory nor a change of the index. Node numbers begin at 1, so that 0 means none.
 type list struct {
-	nodes   []node         // number 0 is the anchor of the circle and holds no entry
+	nodes   []node         // number 0 is not used
 	n       int            // entries
+	head    int32          // first node when n > 0
+	tail    int32          // last node when n > 0
 	used    int32          // nodes 1 to used are linked or free, later ones were never needed
-	free    int32          // first free node, the others follow by next; 0 = none
+	free    int32          // first free node, the others follow by next
 	index   map[slot]int32 // node numbers by key, complete when indexed
 	indexed bool           // more than scanLimit entries were pending at once; reset when the list is empty
 }
 
-// node is the place of one entry.
+// node is the place of one entry. The prev of the first node and the next of the last one mean nothing, which saves writing them.
 type node struct {
 	entry
 	prev, next int32
@@ -64,11 +71,15 @@ func (q *queue) len() int {
 // all are the entries in the order in which they will be handled.
 func (q *queue) all() iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
-		if l := q.list; l != nil {
-			for i := l.nodes[0].next; i != 0; i = l.nodes[i].next {
-				if !yield(&l.nodes[i].entry) {
-					return
-				}
+		l := q.list
+		for i, left := int32(0), q.len(); left > 0; left-- {
+			if i == 0 {
+				i = l.head
+			} else {
+				i = l.nodes[i].next
+			}
+			if !yield(&l.nodes[i].entry) {
+				return
 			}
 		}
 	}
@@ -77,32 +88,38 @@ func (q *queue) all() iter.Seq[*entry] {
 // push appends an entry. It reports true if that replaced a pending one of the same slot: its node moves to the end, so what one sender sends
 // is handled in the order sent, minus superseded values.
 func (q *queue) push(p *lists, e entry) (replaced bool) {
-	if q.list == nil {
-		q.list = p.get(minNodes)
+	l := q.list
+	if l == nil {
+		l = p.get(minNodes)
+		q.list = l
 	}
 	if e.key != "" {
-		if i := q.list.find(e.slot()); i != 0 {
-			old := &q.list.nodes[i]
-			old.msg, old.owner = e.msg, e.owner
-			q.list.unlink(i)
-			q.list.append(i)
+		if i := l.find(e.slot()); i != 0 {
+			old := &l.nodes[i]
+			old.msg = e.msg
+			l.moveToEnd(i)
 			return true
 		}
 	}
-	l := q.list
-	if l.free == 0 && int(l.used) == len(l.nodes)-1 {
-		l = l.grow(p)
-		q.list = l
-	}
 	i := l.free
-	if i == 0 {
+	if i != 0 {
+		l.free = l.nodes[i].next
+	} else {
+		if int(l.used) == len(l.nodes)-1 {
+			l = l.grow(p)
+			q.list = l
+		}
 		l.used++
 		i = l.used
-	} else {
-		l.free = l.nodes[i].next
 	}
-	l.nodes[i].entry = e
-	l.append(i)
+	if l.n == 0 {
+		l.head = i
+	} else {
+		l.nodes[l.tail].next = i
+	}
+	place := &l.nodes[i]
+	place.entry, place.prev = e, l.tail
+	l.tail = i
 	if l.n++; l.indexed {
 		if e.key != "" {
 			l.index[e.slot()] = i
@@ -116,15 +133,14 @@ func (q *queue) push(p *lists, e entry) (replaced bool) {
 // pop removes the first entry. The queue must not be empty.
 func (q *queue) pop(p *lists) entry {
 	l := q.list
-	i := l.nodes[0].next
+	i := l.head
 	first := &l.nodes[i]
 	e := first.entry
 	if l.indexed && e.key != "" {
 		delete(l.index, e.slot())
 	}
-	l.nodes[0].next = first.next
-	l.nodes[first.next].prev = 0
-	*first = node{next: l.free}
+	l.head = first.next
+	first.entry, first.next = entry{}, l.free
 	l.free = i
 	if l.n--; l.n == 0 {
 		p.put(l)
@@ -139,7 +155,7 @@ func (l *list) find(s slot) int32 {
 		return l.index[s]
 	}
 	for i := int32(1); i <= l.used; i++ { // in memory order, which is faster than along the links; free nodes have no key
-		if e := &l.nodes[i]; e.key == s.key && (e.owner != nil) == s.own {
+		if e := &l.nodes[i]; e.key == s.key && e.own() == s.own {
 			return i
 		}
 	}
@@ -152,31 +168,35 @@ func (l *list) reindex() {
 		l.index = make(map[slot]int32, len(l.nodes))
 	}
 	l.indexed = true
-	for i := l.nodes[0].next; i != 0; i = l.nodes[i].next {
+	for i := int32(1); i <= l.used; i++ {
 		if e := &l.nodes[i]; e.key != "" {
 			l.index[e.slot()] = i
 		}
 	}
 }
 
-// append links a node at the end.
-func (l *list) append(i int32) {
-	last := l.nodes[0].prev
-	l.nodes[i].prev, l.nodes[i].next = last, 0
-	l.nodes[last].next, l.nodes[0].prev = i, i
-}
-
-// unlink takes a node out of the circle. It needs no case for the ends, because the anchor is a node too.
-func (l *list) unlink(i int32) {
+// moveToEnd links a node behind the last one.
+func (l *list) moveToEnd(i int32) {
+	if i == l.tail {
+		return
+	}
 	n := &l.nodes[i]
-	l.nodes[n.prev].next, l.nodes[n.next].prev = n.next, n.prev
+	if i == l.head {
+		l.head = n.next
+	} else {
+		l.nodes[n.prev].next = n.next
+	}
+	l.nodes[n.next].prev = n.prev
+	n.prev = l.tail
+	l.nodes[l.tail].next = i
+	l.tail = i
 }
 
 // grow moves the nodes into a list of twice the size, where they keep their numbers.
 func (l *list) grow(p *lists) *list {
 	bigger := p.get(2 * len(l.nodes))
 	copy(bigger.nodes, l.nodes)
-	bigger.n, bigger.used = l.n, l.used
+	bigger.n, bigger.head, bigger.tail, bigger.used = l.n, l.head, l.tail, l.used
 	bigger.index, l.index = l.index, bigger.index
 	bigger.indexed, l.indexed = l.indexed, false
 	p.put(l)
@@ -214,6 +234,6 @@ func (p *lists) put(l *list) {
 	if l.indexed {
 		clear(l.index)
 	}
-	l.n, l.used, l.free, l.indexed = 0, 0, 0, false
+	l.n, l.head, l.tail, l.used, l.free, l.indexed = 0, 0, 0, 0, 0, false
 	p.bySize[sizeClass(size)].Put(l)
 }

@@ -102,9 +102,9 @@ func (b *Mailbox) take(now int64) (t task, ok bool) {
 			e := b.user.pop(b.sys.lists)
 			t, ok = task{msg: e.msg}, true
 			if own, is := e.msg.(*timer); is {
-				t.msg, ok = own.msg, !own.cancelled.Load()
+				t.msg, ok = own.msg, !own.cancelled.Load() && !own.owner.over.Load()
 			}
-			if ok = ok && (e.owner == nil || !e.owner.over.Load()); !ok {
+			if !ok {
 				b.stats.stale++
 			}
 		}
