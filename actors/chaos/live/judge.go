@@ -185,6 +185,7 @@ func (j *judge) takeActors(s *sample) {
 	}
 }
 
+// rootOf returns the root actor of a sample, nil if it is gone.
 func rootOf(s *sample) *runtime.ActorState {
 	for i := range s.actors {
 		if s.actors[i].Path == actors.RootName {

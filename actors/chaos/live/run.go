@@ -369,6 +369,7 @@ func (l *Live) watching(r *run) bool {
 	return false
 }
 
+// isService reports whether a path is that of a service actor, whose failures must cost nothing.
 func isService(path string) bool {
 	return len(path) > len(actors.PathServices) && path[:len(actors.PathServices)+1] == actors.PathServices+"/"
 }
