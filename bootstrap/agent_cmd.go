@@ -63,7 +63,7 @@ func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	}
 	log.Info("agent started", "node", cfg.NodeName, "version", readVersion().Version)
 	err = a.Wait(ctx)
-	log.Info("agent stops", "node", cfg.NodeName)
+	log.Info("agent stopping", "node", cfg.NodeName)
 	if closed := a.Close(); err == nil {
 		err = closed
 	}

@@ -32,7 +32,7 @@ The plan is a YAML file, see docs/chaos.md:
   - {fault: kill, of: service, weight: 3}
   - {fault: suspend, actor: registry, for: 4s}`
 
-// errStopped says that a drill ended early.
+// errStopped means that a drill was stopped before its end.
 var errStopped = errors.New("the drill was stopped")
 
 // newRunCommand returns `troupe chaos run`. It validates the plan before it asks the agent, because only the file has lines for errors.

@@ -86,7 +86,7 @@ func (c *columns) row(cells ...any) {
 	fmt.Fprintln(c.w, strings.Join(texts, "\t"))
 }
 
-// section begins another table under a title.
+// section starts a new table with a title.
 func (c *columns) section(title string) {
 	fmt.Fprintf(c.w, "\n%s\n", title)
 }

@@ -328,15 +328,15 @@ func TestRivalsForOneID(t *testing.T) {
 	in := func(name string, candidates int) input {
 		return input{self: identity{name: name}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(nodes), candidates: candidates}
 	}
-	first, second, ladder := decide(in("a", 1)), decide(in("b", 1)), decide(in("b", 4))
+	first, second, several := decide(in("a", 1)), decide(in("b", 1)), decide(in("b", 4))
 	if !m.apply(first.op) {
 		t.Fatal("the first one lost")
 	}
 	if m.apply(second.op) {
 		t.Fatal("both got the same ID")
 	}
-	if !m.apply(ladder.op) {
-		t.Fatal("a ladder did not find the next ID")
+	if !m.apply(several.op) {
+		t.Fatal("several candidates did not lead to the next ID")
 	}
 	if diff := cmp.Diff([]string{"1 a ua", "2 b ub"}, storedRecords(m.keyspace(testLayout, nil))); diff != "" {
 		t.Errorf("id records (-want +got):\n%s", diff)

@@ -216,7 +216,7 @@ func TestAnyInterleaving(t *testing.T) {
 	})
 }
 
-// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense, whatever the ladder.
+// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense for any number of candidates.
 func TestCrowdIsDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &town{model: newModel(), maxOffered: rapid.SampledFrom([]int{1, 4, maxCandidates}).Draw(t, "candidates")}

@@ -183,7 +183,7 @@ func TestChaosIsOff(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)
 	if a.stage != nil {
-		t.Error("there is a desk")
+		t.Error("live chaos exists")
 	}
 	ctx, b := context.Background(), a.Backend()
 	_, inject := b.Inject(ctx, "a test", live.Fault{Kind: live.Kill, Actor: "nat44"})

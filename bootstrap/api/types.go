@@ -51,7 +51,7 @@ const (
 	ServiceFailed ServiceState = "failed"
 	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last good rows stay.
 	ServiceQuarantined ServiceState = "quarantined"
-	// ServiceNotServed means that there is nothing to serve, for example because it is headless.
+	// ServiceNotServed means that the service needs no rows, for example because it is headless.
 	ServiceNotServed ServiceState = "not-served"
 )
 
@@ -234,59 +234,59 @@ type Event struct {
 	// Kind is service, render, command, resync, healing, link, interfaces, node, source, readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
-	// Object it is about: a service, an interface, a node; "" = none.
+	// Object of the event: a service, an interface, a node; "" = none.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
-	// Cause is the id of what it follows from, a change of the input or a command; everything that follows from one has the same. 0 = none.
+	// Cause is the ID of the change or command that the event is an effect of; all effects of one have the same. 0 = none.
 	Cause uint64 `json:"cause,omitempty"`
-	// Method is update, upstream-resync, downstream-resync or full-resync; "" = none of them.
+	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is not a transaction.
 	Method string `json:"method,omitempty"`
-	// Operations that were planned, on VPP or as steps of a command, each as one line.
+	// Operations are the planned ones, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`
-	// Executed are those that were carried out, where something failed.
+	// Executed are those that were executed, if one has failed.
 	Executed []string `json:"executed,omitempty"`
-	// Error is "" when it went well.
+	// Error is "" after success.
 	Error string `json:"error,omitempty"`
 }
 
-// Resync says how far the renderers are.
+// Resync is the progress of the renderers, and repairs.
 type Resync struct {
 	// Renderers are ordered by name.
 	Renderers []RendererSync `json:"renderers"`
-	// Healing says how often each rung of the ladder was taken, by part; both are ordered.
+	// Healing counts the escalation steps, ordered by part and step.
 	Healing []HealingCount `json:"healing"`
-	// Ill are the parts about which something is being done, ordered by name.
+	// Ill are the unhealthy parts, ordered by name.
 	Ill []IllPart `json:"ill"`
 }
 
-// HealingCount says how often something was done about a part.
+// HealingCount counts the repairs of a part by one escalation step.
 type HealingCount struct {
 	Part string `json:"part"`
-	// Rung is key, object, downstream, full, subtree or exit.
+	// Rung is the escalation step: key, object, downstream, full, subtree or exit.
 	Rung  string `json:"rung"`
 	Count uint64 `json:"count"`
 }
 
-// IllPart is a part that is not well for a reason that can be mended from inside.
+// IllPart is an unhealthy part that escalation steps may repair.
 type IllPart struct {
 	Part   string `json:"part"`
 	Reason string `json:"reason"`
-	// Since is when it began, Next when something is done, or done again.
+	// Since is when the part became unhealthy, Next the time of the next escalation step.
 	Since time.Time `json:"since"`
 	Next  time.Time `json:"next"`
-	// Rung was taken last; "none" = none yet.
+	// Rung is the latest escalation step; "none" = none yet.
 	Rung string `json:"rung"`
 }
 
 // RendererSync is the state of one renderer.
 type RendererSync struct {
 	Renderer string `json:"renderer"`
-	// Epoch counts its starts over from a read of VPP.
+	// Epoch counts its starts from a read of VPP.
 	Epoch uint64 `json:"epoch"`
 	// InSync is true if VPP is in the desired state.
 	InSync bool   `json:"inSync"`
 	Reason string `json:"reason,omitempty"`
-	// Differences found and operations made by the last comparison with VPP.
+	// Differences found and operations made by the latest drift check or resync.
 	Differences uint32 `json:"differences"`
 	Operations  uint32 `json:"operations"`
 	Error       string `json:"error,omitempty"`
@@ -294,9 +294,9 @@ type RendererSync struct {
 
 // ResyncRequest is the body of POST /api/v1/resync.
 type ResyncRequest struct {
-	// Reason goes into the journal.
+	// Reason for the journal.
 	Reason string `json:"reason"`
-	// Method says how much is read again: "upstream" what is wanted, "downstream" what VPP holds, "full" both, as "" does.
+	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or "" both.
 	Method ResyncMethod `json:"method"`
 }
 
@@ -355,7 +355,7 @@ type PodInterface struct {
 	Pod string `json:"pod"`
 	// Interface is its name in VPP; "" = it has none.
 	Interface string `json:"interface"`
-	// Cause is the id under which the journal has the command and what followed from it.
+	// Cause is the ID under which the journal has the command and its effects.
 	Cause uint64 `json:"cause"`
 }
 

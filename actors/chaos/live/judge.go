@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Holds says whether an invariant holds.
+// Holds is the state of an invariant.
 type Holds string
 
 // States of an invariant.
