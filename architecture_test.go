@@ -159,7 +159,7 @@ func TestForeignModulesHaveOwners(t *testing.T) {
 			}
 			rooms, known := ownersOf(imported)
 			if !known {
-				t.Errorf("%s imports %s, which belongs to nobody: add it to owners if it must be", s.path, imported)
+				t.Errorf("%s imports %s, which has no owner: add it to owners if it is necessary", s.path, imported)
 			} else if !slices.Contains(rooms, s.room) {
 				t.Errorf("%s imports %s, which belongs to %s", s.path, imported, strings.Join(rooms, ", "))
 			}

@@ -23,6 +23,7 @@ const agentLong = `Agent keeps VPP equal to the services of the cluster until it
 
 A file given with --config is read first, flags override it. 'troupe config defaults' prints every setting with its meaning.`
 
+// newAgentCommand returns `troupe agent`. It validates the whole configuration before the agent starts, so that one run reports all errors.
 func newAgentCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent --node-name NODE",
@@ -41,7 +42,7 @@ func newAgentCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// configError tells a command line that is wrong, which is one of usage, from a file that is.
+// configError makes errors of flags usage errors, unlike those of files.
 func configError(err error) error {
 	var all config.Errors
 	if errors.As(err, &all) && !slices.ContainsFunc(all, func(e *config.FieldError) bool { return e.Line > 0 || isFile(e.Source) }) {
@@ -50,10 +51,10 @@ func configError(err error) error {
 	return err
 }
 
-// isFile reports whether the source of a problem is a file, not a flag or nothing at all.
+// isFile reports whether the source of a problem is a file, not a flag or a default.
 func isFile(source string) bool { return source != "" && !strings.HasPrefix(source, "--") }
 
-// runAgent works until ctx ends or the troupe cannot be kept running.
+// runAgent runs an agent until ctx ends or the root actor has given up.
 func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	quiet(log)
 	a, err := agent.Start(cfg, log)
@@ -62,29 +63,29 @@ func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	}
 	log.Info("agent started", "node", cfg.NodeName, "version", readVersion().Version)
 	err = a.Wait(ctx)
-	log.Info("agent stops", "node", cfg.NodeName)
+	log.Info("agent stopping", "node", cfg.NodeName)
 	if closed := a.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
-// quiet sends what the libraries log to our log.
+// quiet redirects the logs of libraries to the log of the agent.
 func quiet(log *slog.Logger) {
 	link.Quiet(log)
 	informers.BridgeKlog(log)
 }
 
-// validLevel reports whether newLog knows the level.
+// validLevel reports whether newLog accepts the level.
 func validLevel(level string) bool {
 	var l slog.Level
 	return l.UnmarshalText([]byte(level)) == nil
 }
 
-// newLog is the log of the process; the level is a valid one.
+// newLog makes the log of the process; the level must be valid.
 func newLog(to io.Writer, format, level string) *slog.Logger {
 	least := slog.LevelInfo
-	_ = least.UnmarshalText([]byte(level)) // validLevel or the check of the configuration has seen it
+	_ = least.UnmarshalText([]byte(level)) // validLevel or the validation of the configuration has checked it
 	options := &slog.HandlerOptions{Level: least}
 	if format == "text" {
 		return slog.New(slog.NewTextHandler(to, options))
@@ -93,10 +94,11 @@ func newLog(to io.Writer, format, level string) *slog.Logger {
 }
 
 const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a simulated VPP behind a real binary-API socket, and the cluster of a small
-shop. It programs every service, sends probe packets, kills actors, prints what came of it, and then serves its state until Ctrl-C.`
+shop. It programs every service, sends probe packets, kills actors, prints the results, and then serves its state until Ctrl-C.`
 
+// newDemoCommand returns `troupe demo`.
 func newDemoCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "demo", Short: "Run everything in one process and prove that it works", Long: demoLong, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "demo", Short: "Run an agent with a simulated VPP in one process and verify it", Long: demoLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
 	options := demo.Options{Started: started, Out: io.out}
 	f := cmd.Flags()
@@ -123,5 +125,5 @@ func newDemoCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// started is when this process began, as far as it can tell.
+// started is the start time of this process.
 var started = time.Now()

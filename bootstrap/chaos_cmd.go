@@ -19,25 +19,27 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-const simulateLong = `Simulate plays the whole troupe in virtual time, on one goroutine a seed: the actors of the agent between a simulated API server, a simulated
-VPP and a simulated store of node IDs, while actors die, messages get lost and everything outside fails. In the end VPP must hold exactly
-what the cluster wants, and nothing may be left to do.
+const simulateLong = `Simulate runs the actors of the agent in virtual time, each seed on one goroutine, between a simulated API server, a simulated VPP and a
+simulated store of node IDs, while actors fail, messages are lost and all dependencies fail. In the end VPP must have exactly the state that
+the cluster requires, and no work may be pending.
 
-The same seed is the same run on every machine. For a seed that fails, the smallest plan that was found to fail as well is printed;
+A seed is the same run on every machine. For a seed that fails, the command prints the smallest failing plan that it has found;
 --seed S --seeds 1 --trace prints every message of one seed.`
 
+// newChaosCommand returns `troupe chaos`: faults in a running agent, and the simulation, which needs none.
 func newChaosCommand(io streams) *cobra.Command {
-	return group("chaos", "Let things fail and see that they are well again", append(newLiveChaosCommands(io), newSimulateCommand(io))...)
+	return group("chaos", "Inject faults and verify that the agent recovers", append(newLiveChaosCommands(io), newSimulateCommand(io))...)
 }
 
+// newSimulateCommand returns `troupe chaos simulate`. A campaign may take hours, so that SIGINT ends it with the report of the seeds so far.
 func newSimulateCommand(to streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "simulate", Short: "Play the troupe in a simulation with all kinds of faults", Long: simulateLong, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "simulate", Short: "Simulate the agent under all kinds of faults", Long: simulateLong, Args: cobra.NoArgs}
 	o := chaos.Options{}
-	cmd.Flags().IntVar(&o.Seeds, "seeds", 100, "how many seeds are played")
+	cmd.Flags().IntVar(&o.Seeds, "seeds", 100, "number of seeds to simulate")
 	cmd.Flags().Uint64Var(&o.First, "seed", 0, "the first seed")
-	cmd.Flags().BoolVar(&o.Swarm, "swarm", false, "let every seed choose which kinds of faults there are")
+	cmd.Flags().BoolVar(&o.Swarm, "swarm", false, "let every seed choose the kinds of faults")
 	trace := cmd.Flags().Bool("trace", false, "print every message of the seed; needs --seeds 1")
-	budget := cmd.Flags().Int("minimise", 200, "how many runs may be spent on making a failing plan smaller; 0 = print it as it is")
+	budget := cmd.Flags().Int("minimise", 200, "number of runs for reducing a failing plan; 0 = print it as it is")
 	output := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
@@ -55,7 +57,7 @@ func newSimulateCommand(to streams) *cobra.Command {
 	return cmd
 }
 
-// simulate plays a campaign and prints its report.
+// simulate runs a campaign and prints its report.
 func simulate(ctx context.Context, to streams, o chaos.Options, budget int, output *format) error {
 	var mu sync.Mutex
 	played, failed, began := 0, 0, time.Now()
@@ -121,17 +123,18 @@ func traceSeed(out io.Writer, o chaos.Options) error {
 	return nil
 }
 
+// reportTable prints a campaign. The hash of all traces shows whether two machines have simulated the same.
 func reportTable(c *columns, r *chaos.Report) {
 	c.row("SEEDS", "FAILED", "MESSAGES", "CHANGES OF VPP", "READS", "SLOWEST", "HASH")
 	c.row(r.Seeds, r.Failed, r.Steps, r.Writes, r.Reads, r.Slowest.Round(time.Millisecond), r.Hash)
-	c.section("What struck")
+	c.section("Injected faults")
 	for _, name := range slices.Sorted(maps.Keys(r.Struck)) {
 		c.row(r.Struck[name], name)
 	}
 	if len(r.Failures) == 0 {
 		return
 	}
-	c.section("What failed")
+	c.section("Failed seeds")
 	for _, f := range r.Failures {
 		c.row(f.Seed, f.Violations[0])
 	}

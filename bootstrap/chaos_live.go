@@ -22,7 +22,7 @@ The agent must run with --enable-chaos; it accepts faults on its control socket 
 
 const actorLong = `
 
-ACTOR is a path as 'troupe actors' shows it, its last part ("nat44"), or a service ("default/web"). The root, the journal and chaos itself are
+ACTOR is a path as 'troupe actors' shows it, its last part ("registry"), or a service ("default/web"). The root, the journal and chaos itself are
 exempt.`
 
 // control is the part of a command that changes something in an agent.
@@ -31,6 +31,7 @@ type control struct {
 	out    *format
 }
 
+// newControl adds the common flags of state-changing commands.
 func newControl(cmd *cobra.Command) *control {
 	c := &control{out: addFormat(cmd)}
 	cmd.Flags().StringVar(&c.socket, "control-socket", config.Defaults().API.ControlSocket, "path of the agent's control socket")
@@ -124,13 +125,13 @@ func checkFault(cmd *cobra.Command, f *live.Fault) error {
 	return nil
 }
 
-// How often a command that waits asks the agent.
+// Intervals at which a waiting command queries the agent.
 const (
 	pollFault = 100 * time.Millisecond
 	pollRun   = 500 * time.Millisecond
 )
 
-// injectFault asks the agent for a fault, and waits for its outcome where that is wanted.
+// injectFault injects a fault, and waits for its outcome if wait is set.
 func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool) (*live.Record, error) {
 	var record live.Record
 	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Fault: f}, &record); err != nil {
@@ -143,14 +144,14 @@ func injectFault(ctx context.Context, c *client.Client, f live.Fault, wait bool)
 		}
 		found := status.Find(record.ID)
 		if found == nil {
-			return nil, fmt.Errorf("chaos #%d: the agent does not know of it any more", record.ID)
+			return nil, fmt.Errorf("chaos #%d: the agent has no record of it any more", record.ID)
 		}
 		record = *found
 	}
 	return &record, nil
 }
 
-// chaosStatus asks for the status after a pause.
+// chaosStatus queries the status after a pause.
 func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*live.Status, error) {
 	select {
 	case <-ctx.Done():
@@ -161,11 +162,12 @@ func chaosStatus(ctx context.Context, c *client.Client, pause time.Duration) (*l
 	return &status, c.Get(ctx, "chaos", nil, &status)
 }
 
+// recordTable prints one fault with its outcome.
 func recordTable(c *columns, r *live.Record) {
 	c.row("ID:", r.ID)
 	c.row("Actor:", r.Actor)
 	c.row("Fault:", r.What)
-	c.row("Asked for by:", r.Who)
+	c.row("Injected by:", r.Who)
 	c.row("State:", r.State)
 	c.row("Began:", clock(r.Began))
 	if r.Ended.IsZero() {
@@ -179,6 +181,7 @@ func recordTable(c *columns, r *live.Record) {
 	}
 }
 
+// newChaosStopCommand returns `troupe chaos stop`, the emergency stop: it needs no argument and ends everything.
 func newChaosStopCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "stop", Short: "End every fault and the drill at once", Args: cobra.NoArgs}
 	c := newControl(cmd)
@@ -192,8 +195,9 @@ func newChaosStopCommand(io streams) *cobra.Command {
 	return cmd
 }
 
+// newChaosStatusCommand returns `troupe chaos status`. It only reads, so that the read-only server answers it, too.
 func newChaosStatusCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Show faults, what came of them, and the latest drill", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "status", Short: "Show faults with their outcomes, and the latest drill", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var status live.Status
@@ -205,6 +209,7 @@ func newChaosStatusCommand(io streams) *cobra.Command {
 	return cmd
 }
 
+// statusTable prints all faults, the latest last, next to the prompt of the terminal.
 func statusTable(c *columns, s *live.Status) {
 	if !s.Enabled {
 		c.row("chaos is off: " + s.Hint)

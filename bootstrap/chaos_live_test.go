@@ -19,16 +19,16 @@ func TestChaosCommands(t *testing.T) {
 		out, errs string // parts
 		bad       bool
 	}{
-		"kill agent/dataplane/nat44":                        {code: 0, out: "State:          well\n"},
+		"kill agent/dataplane/nat44":                        {code: 0, out: "State:         well\n"},
 		"kill agent/dataplane/nat44 -o json":                {code: 0, out: `"vppWrites": 0`},
 		"kill agent/dataplane/nat44 -o yaml":                {code: 0, out: "state: well"},
-		"suspend agent/world --for 5s":                      {code: 0, out: "Fault:          suspend, for 5s\n"},
+		"suspend agent/world --for 5s":                      {code: 0, out: "Fault:         suspend, for 5s\n"},
 		"panic agent/world --phase start":                   {code: 0, out: "panic start, for 30s"},
 		"drop agent/world --message Render --rate 0.5":      {code: 0, out: "drop Render, rate 0.5, for 30s"},
 		"delay agent/world --by 1s":                         {code: 0, out: "delay by 1s, for 30s"},
 		"crashloop agent/world":                             {code: 0, out: "crashloop, for 30s"},
 		"kill agent":                                        {code: 1, errs: "troupe: forbidden: the root actor is exempt\n"},
-		"kill nobody":                                       {code: 1, errs: "troupe: actor nobody: not found\n"},
+		"kill unknown":                                      {code: 1, errs: "troupe: actor unknown: not found\n"},
 		"kill":                                              {code: 2, errs: "accepts 1 arg(s), received 0"},
 		"kill a --for 3s":                                   {code: 2, errs: "unknown flag: --for"},
 		"delay a":                                           {code: 2, errs: "troupe: --by: is required: how late the messages come, for example 500ms\n"},

@@ -19,9 +19,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
-const runLong = `Run has the actors of a running agent fail by a plan while invariants are evaluated: readiness, every service in sync, VPP read back
-equal to what is wanted. At most as many actors suffer at a time as the blast radius allows. The first violation ends all faults, and so
-does Ctrl-C. It fails (1) if an invariant was violated or the drill was stopped.
+const runLong = `Run injects faults into a running agent by a plan and evaluates invariants: readiness, every service in sync, VPP read back equal to the
+desired state. The blast radius limits the number of active faults. The first violation ends all faults, and so does Ctrl-C. It fails (1) if
+an invariant was violated or the drill was stopped.
 
 The plan is a YAML file, see docs/chaos.md:
 
@@ -30,17 +30,18 @@ The plan is a YAML file, see docs/chaos.md:
   every: 5s
   faults:
   - {fault: kill, of: service, weight: 3}
-  - {fault: suspend, actor: nat44, for: 4s}`
+  - {fault: suspend, actor: registry, for: 4s}`
 
-// errStopped says that a drill ended early.
+// errStopped means that a drill was stopped before its end.
 var errStopped = errors.New("the drill was stopped")
 
+// newRunCommand returns `troupe chaos run`. It validates the plan before it asks the agent, because only the file has lines for errors.
 func newRunCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Drill a running agent by a plan, and see whether all invariants hold", Long: runLong, Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "run --plan FILE", Short: "Run a drill on a running agent and evaluate invariants", Long: runLong, Args: cobra.NoArgs}
 	c := newControl(cmd)
 	file := cmd.Flags().String("plan", "", "file with the plan, - for standard input; required")
-	lasts := cmd.Flags().Duration("for", 0, "how long faults are injected; replaces that of the plan")
-	seed := cmd.Flags().Uint64("seed", 0, "seed of the choices; replaces that of the plan")
+	lasts := cmd.Flags().Duration("for", 0, "duration of the injection of faults; replaces that of the plan")
+	seed := cmd.Flags().Uint64("seed", 0, "seed of the random choices; replaces that of the plan")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		plan, err := readPlan(*file, io.in)
 		if err != nil {
@@ -77,7 +78,7 @@ func newRunCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// readPlan reads and checks a plan; what is wrong with it is one of usage.
+// readPlan reads and validates a plan; its errors are usage errors.
 func readPlan(file string, in io.Reader) (*live.Plan, error) {
 	var data []byte
 	var err error
@@ -100,7 +101,7 @@ func readPlan(file string, in io.Reader) (*live.Plan, error) {
 	return plan, nil
 }
 
-// drillBy starts a drill and waits for its end. When ctx ends it is stopped.
+// drillBy starts a drill and waits for its end. It stops the drill when ctx ends.
 func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams) (*live.RunStatus, error) {
 	var run live.RunStatus
 	if err := c.PostFor(ctx, "chaos", api.ChaosRequest{Plan: plan}, &run); err != nil {
@@ -120,7 +121,7 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams)
 		case err != nil:
 			return nil, err
 		case status.Run == nil || status.Run.ID != run.ID:
-			return nil, fmt.Errorf("run %d: the agent does not know of it any more", run.ID)
+			return nil, fmt.Errorf("run %d: the agent has no record of it any more", run.ID)
 		}
 		run = *status.Run
 		if run.State != said {
@@ -131,13 +132,14 @@ func drillBy(ctx context.Context, c *client.Client, plan *live.Plan, to streams)
 	return &run, nil
 }
 
+// runTable prints a drill with the verdict on each invariant.
 func runTable(c *columns, r *live.RunStatus) {
 	c.row("Run:", strings.TrimSpace(fmt.Sprint(r.ID, " ", r.Name)))
 	c.row("State:", r.State)
 	if r.Reason != "" {
 		c.row("Reason:", r.Reason)
 	}
-	c.row("Asked for by:", r.Who)
+	c.row("Started by:", r.Who)
 	c.row("Seed:", r.Seed)
 	c.row("Began:", clock(r.Began))
 	if r.Ended.IsZero() {

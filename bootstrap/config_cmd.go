@@ -11,11 +11,13 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
+// newConfigCommand returns `troupe config`. Its commands need no agent.
 func newConfigCommand(io streams) *cobra.Command {
 	return group("config", "Print, check and explain the configuration of the agent",
 		newConfigDefaultsCommand(io), newConfigValidateCommand(io), newConfigExplainCommand(io))
 }
 
+// newConfigDefaultsCommand returns `troupe config defaults`. Its output is a valid file, as a start for one's own.
 func newConfigDefaultsCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defaults",
@@ -33,10 +35,11 @@ func newConfigDefaultsCommand(io streams) *cobra.Command {
 	return cmd
 }
 
+// newConfigValidateCommand returns `troupe config validate`. It does not require a node name, because nodes share files.
 func newConfigValidateCommand(io streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE|-...",
-		Short: "Check configuration files; all problems are reported at once",
+		Short: "Validate configuration files and report all problems",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
 			var problems error
@@ -74,6 +77,7 @@ func readInput(in io.Reader, name string) ([]byte, error) {
 	return data, nil
 }
 
+// newConfigExplainCommand returns `troupe config explain`, as kubectl explain.
 func newConfigExplainCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [FIELD]",

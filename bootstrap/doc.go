@@ -1,23 +1,23 @@
-// Package bootstrap turns a command line into a running program: the commands, their configuration, the wiring of the rooms and the order
-// in which they start and stop. It holds no domain logic; what a command shows or does is decided in kube, vpp, cluster and actors.
+// Package bootstrap is the program: the commands, their configuration, the wiring of the packages and the order in which components start and
+// stop. It has no domain logic, which is in kube, vpp, cluster and actors.
 //
 //	bootstrap/agent     one running agent: wiring, start, stop, answers
-//	bootstrap/demo      an agent with everything inside that proves that it works
+//	bootstrap/demo      an agent with a simulated VPP and an embedded etcd, which verifies itself
 //	bootstrap/config    the configuration file and its flags
-//	bootstrap/plan      the dry run: objects -> what this node would serve
+//	bootstrap/plan      the dry run: objects -> frontends and rows of a node
 //	bootstrap/api       the HTTP server of the agent, over an interface
-//	bootstrap/client    its client, used by the commands that look into an agent
+//	bootstrap/client    its client, for the commands that query an agent
 //	bootstrap/metrics   the Prometheus metrics
-//	bootstrap/show      the JSON of what a node serves, for plan and API
-//	bootstrap/outside   where external configuration is read and kept
-//	bootstrap/drill     the file of a live drill
+//	bootstrap/show      the JSON of frontends and rows, for plan and API
+//	bootstrap/outside   sources and store of external configuration
+//	bootstrap/drill     the file of a chaos drill
 //	bootstrap/page      the web page, over the HTTP server's own JSON
-//	bootstrap/sigkill   tests only: the agent as a process, killed at any moment
+//	bootstrap/sigkill   tests only: the agent as a process, killed at random times
 //
-// One file per command. A command is made by a function of its streams and added in root.go; it writes its result to standard output in
-// the format of -o and returns an error, which Main prints on standard error. Exit codes: 0 ok, 1 failed, 2 usage.
+// One file per command. A function of the streams makes a command, root.go adds it. A command writes its result to standard output in the format
+// of -o and returns an error, which Main prints to standard error. Exit codes: 0 ok, 1 failed, 2 usage.
 //
-// The scripts below testdata/script run the program as users do; every command of the README stands in one of them.
+// The scripts in testdata/script run the program as users do; they contain every command of the README.
 //
-// A command ends when its context does: on SIGINT, SIGTERM, or by itself. A second signal kills the process.
+// SIGINT and SIGTERM end the context of a command. A second signal kills the process.
 package bootstrap

@@ -8,21 +8,23 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// errUsage is matched by errors that mean: the command was called in the wrong way.
+// errUsage matches errors about a wrong command line, with exit code 2.
 var errUsage = errors.New("usage")
 
-// usageError is an error of the caller of a command; its text says what to do instead.
+// usageError is an error about the command line; its text says what is expected.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
 
 func (*usageError) Is(target error) bool { return target == errUsage }
 
+// usagef makes a usage error.
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
+// isUsage reports whether the exit code of an error is 2.
 func isUsage(err error) bool { return errors.Is(err, errUsage) }
 
-// objectErrors are problems of the input, one line each: "file: Kind namespace/name: field: message".
+// objectErrors are errors of input objects, one line each: "file: Kind namespace/name: field: message".
 type objectErrors []*messages.ObjectError
 
 func (e objectErrors) Error() string {
@@ -33,7 +35,7 @@ func (e objectErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// objectErrorText joins what is known of one problem.
+// objectErrorText joins the parts of one error that are not empty.
 func objectErrorText(e *messages.ObjectError) string {
 	parts := make([]string, 0, 4)
 	for _, part := range []string{e.GetSource(), strings.TrimSpace(e.GetKind() + " " + e.GetObject()), e.GetField(), e.GetMessage()} {

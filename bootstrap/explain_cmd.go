@@ -15,37 +15,38 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// explanation says of one service what becomes of each frontend, and why.
+// explanation is the state of one service and of its frontends, with reasons.
 type explanation struct {
 	Service string           `json:"service"`
 	State   api.ServiceState `json:"state"`
-	// Because are reasons for the state, and whatever else keeps the service from being what Kubernetes asks for.
+	// Because are the reasons for the state, and all errors of the input.
 	Because   []string            `json:"because"`
 	Frontends []explainedFrontend `json:"frontends"`
-	// Actor is who works for it.
+	// Actor is the actor of the service.
 	Actor *api.Actor `json:"actor"`
-	// Events are the latest about it, the newest first.
+	// Events are the latest of the service, the newest first.
 	Events []api.Event `json:"events"`
 }
 
-// explainedFrontend is a frontend with what came of it.
+// explainedFrontend is a frontend with its state in VPP.
 type explainedFrontend struct {
 	Frontend string `json:"frontend"`
 	Kind     string `json:"kind"`
 	From     string `json:"from"`
 	Action   string `json:"action"`
-	// Endpoints are those that new connections may reach.
+	// Endpoints are those for new connections.
 	Endpoints []string `json:"endpoints"`
-	// InVPP says what VPP has of it: as wanted, missing, other than wanted, left over, no row, or somebody else's.
+	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or owned by another.
 	InVPP string `json:"inVPP"`
-	// Why it is like that, if there is more to say.
+	// Why are further reasons; "" = none.
 	Why string `json:"why,omitempty"`
 }
 
+// newExplainCommand returns `troupe explain`: one answer to the question why a service does not work, from state, rows, actor and journal.
 func newExplainCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain NAMESPACE/NAME",
-		Short: "Say of a service what becomes of each of its frontends, and why",
+		Short: "Explain the state of each frontend of a service",
 		Args:  cobra.ExactArgs(1),
 	}
 	l := newLook(cmd)
@@ -63,7 +64,7 @@ func newExplainCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// askExplanation collects what is known of a service. Its actor may be gone meanwhile.
+// askExplanation queries the agent for a service. Its actor may end between two queries.
 func askExplanation(ctx context.Context, c *client.Client, namespace, name string) (*explanation, error) {
 	var detail api.ServiceDetail
 	if err := c.Get(ctx, "services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name), nil, &detail); err != nil {
@@ -91,7 +92,7 @@ func askExplanation(ctx context.Context, c *client.Client, namespace, name strin
 	return e, nil
 }
 
-// explain finds out what became of each frontend.
+// explain compares each frontend with its rows.
 func explain(s *api.ServiceDetail) *explanation {
 	e := &explanation{Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}}
 	for _, reason := range []string{s.NotServed, s.Error} {
@@ -115,7 +116,7 @@ func explain(s *api.ServiceDetail) *explanation {
 	return e
 }
 
-// byVIP finds rows by their address.
+// byVIP returns rows by their address.
 func byVIP(rows []show.Row) map[string]*show.Row {
 	out := map[string]*show.Row{}
 	for i := range rows {
@@ -124,16 +125,16 @@ func byVIP(rows []show.Row) map[string]*show.Row {
 	return out
 }
 
-// taken reports whether somebody else has an address that the service wants.
+// taken reports whether another owner has an address of the service.
 func taken(s *api.ServiceDetail, frontend string) bool {
 	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
 }
 
-// standing compares what VPP should hold with what it holds; taken says that what the service wants is somebody else's.
+// standing compares the desired row of a frontend with the row in VPP; taken is true if another owner has the address.
 func standing(wanted, held *show.Row, taken bool) string {
 	switch {
 	case held == nil && taken:
-		return "somebody else's"
+		return "owned by another"
 	case wanted == nil && held == nil:
 		return "no row"
 	case wanted == nil:
@@ -147,7 +148,7 @@ func standing(wanted, held *show.Row, taken bool) string {
 	}
 }
 
-// why says what else there is to know of a frontend.
+// why returns the reasons for the state of a frontend.
 func why(s *api.ServiceDetail, f *show.Frontend) string {
 	var reasons []string
 	for _, c := range s.Conflicts {
@@ -157,9 +158,9 @@ func why(s *api.ServiceDetail, f *show.Frontend) string {
 	}
 	switch f.Action {
 	case "reject":
-		reasons = append(reasons, "no endpoint is ready: clients are refused")
+		reasons = append(reasons, "no endpoint is ready: VPP rejects clients")
 	case "drop":
-		reasons = append(reasons, "no endpoint of this node may serve it: packets are dropped")
+		reasons = append(reasons, "no endpoint on this node: VPP drops packets")
 	}
 	if len(f.AllowSources) > 0 {
 		reasons = append(reasons, "only from "+strings.Join(f.AllowSources, ", "))
@@ -172,7 +173,7 @@ func why(s *api.ServiceDetail, f *show.Frontend) string {
 	return strings.Join(reasons, "; ")
 }
 
-// notEmpty leaves out what says nothing.
+// notEmpty returns the parts that are not empty.
 func notEmpty(texts ...string) []string {
 	var out []string
 	for _, text := range texts {
@@ -183,6 +184,7 @@ func notEmpty(texts ...string) []string {
 	return out
 }
 
+// explanationTable prints an explanation.
 func explanationTable(c *columns, e *explanation) {
 	c.row("Service:", e.Service)
 	c.row("State:", e.State)
@@ -190,7 +192,7 @@ func explanationTable(c *columns, e *explanation) {
 		c.row("Because:", reason)
 	}
 	if e.Actor != nil {
-		c.row("Actor:", fmt.Sprintf("%s, %s, life %d, %d messages wait", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending))
+		c.row("Actor:", fmt.Sprintf("%s, %s, incarnation %d, %d messages pending", e.Actor.Path, e.Actor.State, e.Actor.Incarnation, e.Actor.Pending))
 		if e.Actor.LastFailure != "" {
 			c.row("Last failure:", e.Actor.LastFailure)
 		}

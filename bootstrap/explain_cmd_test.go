@@ -44,10 +44,10 @@ func TestExplain(t *testing.T) {
 			{Frontend: "a", Action: "forward", Endpoints: []string{"1"}, InVPP: "as wanted"},
 			{Frontend: "b", Action: "forward", InVPP: "missing"},
 			{Frontend: "c", Action: "forward", InVPP: "other than wanted", Why: "wanted 300 backends, rendered 253: a row has 8 bits"},
-			{Frontend: "d", Action: "reject", InVPP: "no row", Why: "no endpoint is ready: clients are refused"},
-			{Frontend: "e", Action: "drop", InVPP: "no row", Why: "no endpoint of this node may serve it: packets are dropped"},
+			{Frontend: "d", Action: "reject", InVPP: "no row", Why: "no endpoint is ready: VPP rejects clients"},
+			{Frontend: "e", Action: "drop", InVPP: "no row", Why: "no endpoint on this node: VPP drops packets"},
 			{Frontend: "f", Action: "forward", InVPP: "left over", Why: "shop/old has this address; only from 10.0.0.0/8"},
-			{Frontend: "g", Action: "forward", InVPP: "somebody else's", Why: "an operator has this address"},
+			{Frontend: "g", Action: "forward", InVPP: "owned by another", Why: "an operator has this address"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -67,7 +67,7 @@ func TestExplainCommand(t *testing.T) {
 		"explain shop/service-000": {0, `
 Service:   shop/service-000
 State:     in-sync
-Actor:     agent/world/services/shop~service-000, running, life 1, 0 messages wait
+Actor:     agent/world/services/shop~service-000, running, incarnation 1, 0 messages pending
 
 Frontends
 FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP      WHY

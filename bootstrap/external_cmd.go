@@ -15,13 +15,14 @@ import (
 
 // newExternalCommand returns `troupe external` with its commands.
 func newExternalCommand(io streams) *cobra.Command {
-	return group("external", "Show and change configuration of NAT from outside of Kubernetes", newExternalList(io), newExternalApply(io), newExternalDelete(io))
+	return group("external", "Show and change NAT configuration from outside Kubernetes", newExternalList(io), newExternalApply(io), newExternalDelete(io))
 }
 
+// newExternalList returns `troupe external list`.
 func newExternalList(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list [SOURCE]", Short: "List the entries of all layers and what became of them", Args: cobra.MaximumNArgs(1),
-		Long: "List the entries of all layers of external configuration, who owns them and what became of them; with -o json or yaml also the layers\nwith their documents.",
+		Use: "list [SOURCE]", Short: "List the entries of all layers with their states", Args: cobra.MaximumNArgs(1),
+		Long: "List the entries of all layers of external configuration with their owners and states; with -o json or yaml also the layers with\ntheir documents.",
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,6 +46,7 @@ func newExternalList(io streams) *cobra.Command {
 	return cmd
 }
 
+// newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so that a script can rely on exit code 0.
 func newExternalApply(to streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply SOURCE -f FILE", Short: "Replace the layer of a source by a document", Args: cobra.ExactArgs(1),
@@ -74,10 +76,11 @@ when VPP holds all of it. If a single entry is invalid, or cannot be had, nothin
 	return cmd
 }
 
+// newExternalDelete returns `troupe external delete`. It is idempotent, as kubectl delete with --ignore-not-found.
 func newExternalDelete(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
-		Long: "Remove the layer of a source that was applied. It returns when VPP holds what the layers below want. A source that has no layer is no error.",
+		Long: "Remove the layer of a source that was applied. It returns when VPP has the configuration of the layers below. A source without a layer is no error.",
 	}
 	l := newControlLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -90,7 +93,7 @@ func newExternalDelete(io streams) *cobra.Command {
 	return cmd
 }
 
-// newControlLook is newLook for commands that change something: they need the control socket.
+// newControlLook is newLook for state-changing commands, which need the control socket.
 func newControlLook(cmd *cobra.Command) *look {
 	l := &look{out: addFormat(cmd)}
 	cmd.Flags().StringVar(&l.socket, "control-socket", config.Defaults().API.ControlSocket, "path of the agent's control socket")

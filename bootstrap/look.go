@@ -14,22 +14,21 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// newLookCommands returns the commands that look into a running agent: `get` with its objects, and those of them that have a name of their
-// own.
+// newLookCommands returns the commands that query a running agent: `get` with its objects, and the objects with a command of their own.
 func newLookCommands(io streams) []*cobra.Command {
-	get := group("get", "Look into a running agent",
+	get := group("get", "Query a running agent",
 		newGetServices(io), newGetService(io), newGetInterfaces(io), newGetNodes(io), newGetActors(io, "actors"), newGetTree(io),
 		newGetEvents(io, "events"), newGetDiff(io, "diff"), newGetResync(io))
 	return []*cobra.Command{get, newExplainCommand(io), newGetActors(io, "actors"), newGetEvents(io, "events"), newGetDiff(io, "diff"), newTraceCommand(io)}
 }
 
-// look is what every command that asks an agent has: where the agent is, and the format of the answer.
+// look is the common part of commands that query an agent: its address and the output format.
 type look struct {
 	address, socket string
 	out             *format
 }
 
-// newLook gives a command the flags of a look.
+// newLook adds the flags of a look to a command.
 func newLook(cmd *cobra.Command) *look {
 	defaults := config.Defaults().API
 	l := &look{out: addFormat(cmd)}
@@ -46,7 +45,7 @@ func (l *look) client() *client.Client {
 	return client.New(strings.TrimPrefix(l.address, "http://"))
 }
 
-// list gives a command that shows a list its filter flags and returns how to read them.
+// list adds filter flags to a command and returns a function that reads them.
 func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 	for _, name := range filters {
 		cmd.Flags().String(name, "", "only with this "+name)
@@ -62,6 +61,7 @@ func listFlags(cmd *cobra.Command, filters ...string) func() url.Values {
 	}
 }
 
+// newGetServices returns `troupe get services`.
 func newGetServices(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "namespace", "state")
@@ -80,8 +80,9 @@ func newGetServices(io streams) *cobra.Command {
 	return cmd
 }
 
+// newGetInterfaces returns `troupe get interfaces`.
 func newGetInterfaces(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP and what they are for", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var set api.Interfaces
@@ -98,8 +99,9 @@ func newGetInterfaces(io streams) *cobra.Command {
 	return cmd
 }
 
+// newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
 func newGetNodes(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster as they know each other", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var nodes api.Nodes
@@ -120,6 +122,8 @@ func newGetNodes(io streams) *cobra.Command {
 	return cmd
 }
 
+// newGetActors returns `troupe get actors` and, with another name, `troupe actors`. The agent filters and sorts, because 10,000 services are as
+// many actors.
 func newGetActors(io streams, use string) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: "List the actors of the agent", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "kind", "state", "under")
@@ -136,7 +140,7 @@ func newGetActors(io streams, use string) *cobra.Command {
 			return err
 		}
 		return l.out.print(io.out, all, func(c *columns) {
-			c.row("ACTOR", "KIND", "STATE", "LIFE", "PENDING", "RECEIVED", "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
+			c.row("ACTOR", "KIND", "STATE", "INCARNATION", "PENDING", "RECEIVED", "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
 			for _, a := range all {
 				busy := time.Duration(a.BusySeconds * float64(time.Second)).Round(time.Microsecond)
 				c.row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy, a.LastFailure)
@@ -149,6 +153,7 @@ func newGetActors(io streams, use string) *cobra.Command {
 	return cmd
 }
 
+// newGetTree returns `troupe get tree`.
 func newGetTree(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "tree", Short: "Show the actors as a tree", Args: cobra.NoArgs}
 	l := newLook(cmd)
@@ -166,7 +171,7 @@ func newGetTree(io streams) *cobra.Command {
 	return cmd
 }
 
-// treeLines prints a node and those below it; head stands before its own line, indent before all further ones.
+// treeLines prints a node and its descendants; head is the prefix of its own line, indent that of all further lines.
 func treeLines(c *columns, n *api.TreeNode, head, indent string) {
 	note := ""
 	if n.Restarts > 0 {
@@ -185,7 +190,7 @@ func treeLines(c *columns, n *api.TreeNode, head, indent string) {
 	}
 }
 
-// below counts the actors of a tree that are shown below its root, or that a child of it says are left out.
+// below counts the actors below the root of a tree, with those that a child leaves out.
 func below(n *api.TreeNode) int {
 	count := len(n.Children)
 	for _, child := range n.Children {
@@ -194,8 +199,9 @@ func below(n *api.TreeNode) int {
 	return count
 }
 
+// newGetEvents returns `troupe get events` and `troupe events`.
 func newGetEvents(io streams, use string) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: "Show what happened, the newest last", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: use, Short: "Show the events of the journal, the newest last", Args: cobra.NoArgs}
 	l, query := newLook(cmd), listFlags(cmd, "kind", "object", "cause")
 	limit := cmd.Flags().Int("limit", 50, "number of events, 1 to "+strconv.Itoa(api.MaxLimit))
 	before := cmd.Flags().Uint64("before", 0, "only events before the one with this number")
@@ -214,8 +220,8 @@ func newGetEvents(io streams, use string) *cobra.Command {
 	return cmd
 }
 
-// eventsTable prints events, which come the newest first, the newest last: where the eye of a reader of a terminal is. The text, which is as
-// long as it likes, stands last, so that it does not push the other columns apart.
+// eventsTable prints the newest event last, next to the prompt of the terminal. The text has no limit and is the last column, so that it does not
+// widen the others.
 func eventsTable(c *columns, events []api.Event) {
 	c.row("SEQ", "TIME", "KIND", "ACTOR", "OBJECT", "ERROR", "TEXT")
 	for i := len(events) - 1; i >= 0; i-- {
@@ -227,9 +233,10 @@ func eventsTable(c *columns, events []api.Event) {
 	}
 }
 
+// newGetDiff returns `troupe get diff` and `troupe diff`. Its exit code is 1 if VPP differs, so that scripts can wait for convergence.
 func newGetDiff(io streams, use string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: "Compare VPP, read now, with what it should hold; fails if they differ", Args: cobra.NoArgs,
+		Use: use, Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -245,13 +252,14 @@ func newGetDiff(io streams, use string) *cobra.Command {
 	return cmd
 }
 
+// diffTable prints the operations that would bring VPP to the desired state.
 func diffTable(c *columns, diff api.Diff) {
 	for _, r := range diff.Renderers {
 		switch {
 		case r.Error != "":
 			c.row(r.Renderer, "unknown: "+r.Error)
 		case len(r.Operations) == 0:
-			c.row(r.Renderer, "VPP holds what it should")
+			c.row(r.Renderer, "VPP is in the desired state")
 		}
 		for _, op := range r.Operations {
 			c.row(r.Renderer, op)
@@ -259,21 +267,22 @@ func diffTable(c *columns, diff api.Diff) {
 	}
 }
 
-// verdict is the error of a difference.
+// verdict is an error if there is a difference.
 func verdict(diff api.Diff) error {
 	for _, r := range diff.Renderers {
 		switch {
 		case r.Error != "":
 			return fmt.Errorf("%s: VPP could not be read: %s", r.Renderer, r.Error)
 		case len(r.Operations) > 0:
-			return fmt.Errorf("%s: VPP differs from what it should hold: %d operations would mend it", r.Renderer, len(r.Operations))
+			return fmt.Errorf("%s: VPP differs from the desired state: %d operations would repair it", r.Renderer, len(r.Operations))
 		}
 	}
 	return nil
 }
 
+// newGetResync returns `troupe get resync`.
 func newGetResync(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "resync", Short: "Show how far the renderers are", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "resync", Short: "Show the progress of the renderers, and repairs", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var state api.Resync
@@ -291,25 +300,25 @@ func newGetResync(io streams) *cobra.Command {
 	return cmd
 }
 
-// healingTables print what was done about what is wrong, and what is going to be done.
+// healingTables prints the repairs so far, and the unhealthy parts with their next escalation step.
 func healingTables(c *columns, state *api.Resync) {
 	if len(state.Healing) > 0 {
 		c.section("Healing")
-		c.row("PART", "RUNG", "COUNT")
+		c.row("PART", "STEP", "COUNT")
 	}
 	for _, h := range state.Healing {
 		c.row(h.Part, h.Rung, h.Count)
 	}
 	if len(state.Ill) > 0 {
-		c.section("Not well")
-		c.row("PART", "SINCE", "LAST RUNG", "NEXT", "REASON")
+		c.section("Unhealthy")
+		c.row("PART", "SINCE", "LAST STEP", "NEXT", "REASON")
 	}
 	for _, i := range state.Ill {
 		c.row(i.Part, clock(i.Since), i.Rung, clock(i.Next), i.Reason)
 	}
 }
 
-// clock is a time for a table, in UTC as in the log.
+// clock formats a time for a table, in UTC as in the log.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -9,10 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
+// newGetService returns `troupe get service`.
 func newGetService(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service NAMESPACE/NAME",
-		Short: "Show one service: what is wanted, what was rendered, what VPP holds",
+		Short: "Show one service: frontends, rendered rows, rows in VPP",
 		Args:  cobra.ExactArgs(1),
 	}
 	l := newLook(cmd)
@@ -31,7 +32,7 @@ func newGetService(io streams) *cobra.Command {
 	return cmd
 }
 
-// serviceName takes the argument of a command apart.
+// serviceName splits the argument of a command.
 func serviceName(arg string) (namespace, name string, err error) {
 	namespace, name, ok := strings.Cut(arg, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
@@ -40,6 +41,7 @@ func serviceName(arg string) (namespace, name string, err error) {
 	return namespace, name, nil
 }
 
+// serviceTable prints a service. Desired rows and rows in VPP are separate tables, because they differ while a change is pending.
 func serviceTable(c *columns, s *api.ServiceDetail) {
 	c.row("Service:", s.Key)
 	c.row("State:", s.State)
@@ -67,7 +69,7 @@ func serviceTable(c *columns, s *api.ServiceDetail) {
 		}
 	}
 	if len(s.Problems) > 0 {
-		c.section("Problems of the input")
+		c.section("Invalid input")
 		c.row("SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
 		for _, p := range s.Problems {
 			c.row(p.Source, p.Kind, p.Object, p.Field, p.Message)

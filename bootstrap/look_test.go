@@ -64,12 +64,12 @@ shop-a (this, held)   1    192.168.16.1/24   192.168.16.1           -
 shop-b                2    -                 -                      -
 `,
 		"actors --kind service": `
-ACTOR                                    KIND      STATE     LIFE   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
+ACTOR                                    KIND      STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
 agent/world/services/shop~service-000    service   running   1      0         0          0          0          0s     -
 agent/world/services/shop~service-001    service   running   1      1         1          0          0          0s     -
 `,
 		"get actors --sort failures --limit 1": `
-ACTOR                   KIND    STATE     LIFE   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
+ACTOR                   KIND    STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
 agent/dataplane/nat44   nat44   running   2      0         0          1          1          0s     killed
 
 1 of 7 actors; --limit 0 shows all
@@ -90,7 +90,7 @@ SEQ   TIME                       KIND     ACTOR                   OBJECT   ERROR
                                                                                      add 10.96.0.1:80/TCP
 `,
 		"diff": `
-nat44   VPP holds what it should
+nat44   VPP is in the desired state
 `,
 		"get resync": `
 RENDERER   EPOCH   IN SYNC   DIFFERENCES   OPERATIONS   REASON   ERROR
@@ -165,7 +165,7 @@ func TestDiffFailsOnDifference(t *testing.T) {
 	a := apitest.Start(t, backend, nil)
 	r := lookAt(a, "get diff")
 	if r.code != exitFailed || !strings.Contains(r.out, "delete 10.96.0.2:80/TCP") ||
-		r.errs != "troupe: nat44: VPP differs from what it should hold: 2 operations would mend it\n" {
+		r.errs != "troupe: nat44: VPP differs from the desired state: 2 operations would repair it\n" {
 		t.Errorf("%+v", r)
 	}
 }

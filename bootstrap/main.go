@@ -17,23 +17,23 @@ const (
 	exitUsage  = 2
 )
 
-// streams are what a command reads and writes.
+// streams are the standard streams of a command.
 type streams struct {
 	in   io.Reader
 	out  io.Writer
 	errs io.Writer
 }
 
-// Main runs the program with the arguments after its name and returns its exit code. It may be called once per process: it listens to
-// signals.
+// Main runs the program with the arguments after its name and returns its exit code. It handles signals, so that it may be called only once per
+// process.
 func Main(args []string, in io.Reader, out, errs io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal is not caught any more
+	context.AfterFunc(ctx, stop) // after it a second signal kills the process
 	return run(ctx, args, streams{in: in, out: out, errs: errs})
 }
 
-// run is Main without the signals.
+// run is Main without signal handling, for tests.
 func run(ctx context.Context, args []string, io streams) int {
 	root := newRoot(io)
 	root.cmd.SetArgs(args)

@@ -19,7 +19,7 @@ var formats = []string{"table", "json", "yaml"}
 // format is the value of -o.
 type format string
 
-// addFormat gives a command the flag -o.
+// addFormat adds the flag -o to a command.
 func addFormat(cmd *cobra.Command) *format {
 	f := format(formats[0])
 	cmd.Flags().VarP(&f, "output", "o", "format of the output: "+strings.Join(formats, ", "))
@@ -41,7 +41,7 @@ func (f *format) Set(text string) error {
 	return nil
 }
 
-// print writes a value as JSON or YAML, or calls table. Nothing is written where the value cannot be encoded.
+// print writes a value as JSON or YAML, or calls table. It writes nothing if the value cannot be encoded.
 func (f *format) print(to io.Writer, value any, table func(*columns)) error {
 	if *f == "table" {
 		c := newColumns(to)
@@ -68,9 +68,10 @@ func (f *format) print(to io.Writer, value any, table func(*columns)) error {
 	return nil
 }
 
-// columns writes tables as kubectl does: upper case heads, three blanks between columns, "-" for nothing.
+// columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for an empty cell.
 type columns struct{ w *tabwriter.Writer }
 
+// newColumns writes tables to a stream.
 func newColumns(to io.Writer) *columns { return &columns{tabwriter.NewWriter(to, 0, 8, 3, ' ', 0)} }
 
 // row writes one line.
@@ -85,11 +86,12 @@ func (c *columns) row(cells ...any) {
 	fmt.Fprintln(c.w, strings.Join(texts, "\t"))
 }
 
-// section begins another table under a title.
+// section starts a new table with a title.
 func (c *columns) section(title string) {
 	fmt.Fprintf(c.w, "\n%s\n", title)
 }
 
+// flush writes the table; a tabwriter knows the widths of columns only then.
 func (c *columns) flush() error {
 	if err := c.w.Flush(); err != nil {
 		return fmt.Errorf("write output: %w", err)

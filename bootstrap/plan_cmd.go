@@ -15,10 +15,11 @@ const planLong = `Plan says what a node would serve and which rows its renderer 
 
 prints. Objects that cannot be used are reported one by one on standard error; everything else is planned all the same.`
 
+// newPlanCommand returns `troupe plan`.
 func newPlanCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "plan -f FILE --node-name NAME",
-		Short:   "Say what a node would serve and which rows VPP would get, without either",
+		Short:   "Show the frontends and rows of a node without an agent or VPP",
 		Long:    planLong,
 		Example: "  kubectl get svc,endpointslices,nodes,pods -A -o yaml | troupe plan -f - --node-name worker-1",
 		Args:    cobra.NoArgs,
@@ -40,7 +41,7 @@ func newPlanCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// planOptions reads the configuration of a plan. What is wrong with the flags is an error of usage.
+// planOptions reads the configuration of a plan. Errors of flags are usage errors.
 func planOptions(flags *config.Flags) (plan.Options, error) {
 	doc, err := flags.Load()
 	if doc == nil {
@@ -64,7 +65,7 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	return opts, err
 }
 
-// runPlan prints the plan; problems of the input make it fail after that.
+// runPlan prints the plan, then returns the errors of the input.
 func runPlan(io streams, files []string, opts plan.Options, out *format) error {
 	objects, problems, err := plan.Read(files, io.in)
 	if err != nil {
@@ -87,6 +88,7 @@ func runPlan(io streams, files []string, opts plan.Options, out *format) error {
 	return nil
 }
 
+// planTable prints a plan.
 func planTable(c *columns, r *plan.Report) {
 	frontendsTable(c, r.Frontends)
 	healthChecksTable(c, r.HealthChecks)

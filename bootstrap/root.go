@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// root is the program: its command tree, and whether a command of it has begun to work.
+// root is the command tree, with the state of the command line.
 type root struct {
 	cmd *cobra.Command
-	// started is set once flags and arguments were found good: an error before that is one of usage.
+	// started is set once flags and arguments are valid: an earlier error is a usage error.
 	started bool
 }
 
@@ -19,9 +19,9 @@ func newRoot(io streams) *root {
 	r.cmd = &cobra.Command{
 		Use:   "troupe",
 		Short: "Kubernetes services on FD.io VPP",
-		Long: "Troupe is a Kubernetes node agent: on a node whose packets are switched by FD.io VPP it does what kube-proxy does on a\n" +
-			"Linux node. It reads Services, EndpointSlices, Nodes and Pods, works out what this node must serve, and keeps VPP equal to that.",
-		SilenceErrors:     true, // Main prints them, once
+		Long: "Troupe is a Kubernetes node agent: it is what kube-proxy is on a Linux node for a node whose packets FD.io VPP forwards.\n" +
+			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
+		SilenceErrors:     true, // Main prints them
 		SilenceUsage:      true,
 		PersistentPreRun:  func(*cobra.Command, []string) { r.started = true },
 		Args:              cobra.NoArgs,
@@ -53,14 +53,14 @@ func commands(io streams) []*cobra.Command {
 	return append(all, newLookCommands(io)...)
 }
 
-// group returns a command that only holds others.
+// group returns a command that has subcommands only.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: needsSubcommand}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// needsSubcommand is what a group does when it is called by itself.
+// needsSubcommand is the usage error of a group without a subcommand.
 func needsSubcommand(cmd *cobra.Command, _ []string) error {
 	var names []string
 	for _, sub := range cmd.Commands() {

@@ -33,6 +33,7 @@ programs connect to it as to a real one. It comes up empty; what a CNI would con
 After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it
 prints how many requests asked it for a change and how many rows its NAT has.`
 
+// newSimulatorCommand returns `troupe simulator`, for tests with an agent in a process of its own.
 func newSimulatorCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulator --api-socket PATH",
@@ -43,7 +44,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 	socket := cmd.Flags().String("api-socket", "", "path of the binary-API socket to listen on")
 	stats := cmd.Flags().String("stats-socket", "", "path of the statistics socket to listen on (default: none)")
 	file := cmd.Flags().String("topology", "", "YAML file with interfaces, pods and routes")
-	level := cmd.Flags().String("log-level", "info", "least severity of the log: debug, info, warn or error")
+	level := cmd.Flags().String("log-level", "info", "lowest severity of the log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *socket == "" {
 			return usagef("expected --api-socket PATH")
@@ -61,7 +62,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 // simulatorFiles are the sockets of a simulated VPP and its topology; "" = none.
 type simulatorFiles struct{ api, stats, topology string }
 
-// runSimulator works until ctx ends.
+// runSimulator runs a simulated VPP until ctx ends.
 func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simulatorFiles) error {
 	topology, file := &topology{}, files.topology
 	if file != "" {
@@ -74,7 +75,7 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simul
 		}
 	}
 	if err := topology.build(simulator.New(simulator.Options{})); err != nil {
-		return fmt.Errorf("build topology %s: %w", file, err) // found on a VPP that nobody sees, not at every start
+		return fmt.Errorf("build topology %s: %w", file, err) // built once before the start, because errors of later builds would only be logged
 	}
 	vpp := simulator.New(simulator.Options{Logger: log, AutoRestart: true, OnBoot: func(vpp *simulator.VPP) {
 		if err := topology.build(vpp); err != nil {
@@ -103,7 +104,7 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simul
 	}
 }
 
-// printCounters says what a test of an agent wants to know of VPP.
+// printCounters prints the counters of VPP that tests of agents check.
 func printCounters(out io.Writer, vpp *simulator.VPP) {
 	fmt.Fprintf(out, "mutating %d\nrows %d\n", vpp.Counters().Mutating(), len(vpp.Rows()))
 }

@@ -71,7 +71,7 @@ func TestSimulator(t *testing.T) {
 	}
 	stop()
 	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "mutating 0\nrows 0\n" {
-		t.Errorf("at its end it says %q (%v), nobody has changed anything", rest, err)
+		t.Errorf("at its end it prints %q (%v) without any change", rest, err)
 	}
 	if got := <-code; got != exitOK {
 		t.Errorf("exit code %d: %s", got, errs.String())
@@ -135,12 +135,12 @@ func TestTopologyForwards(t *testing.T) {
 func TestTopologyErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ in, want string }{
-		"unknown field":   {"interface: []\n", `unknown field "interface"`},
-		"no address":      {"pods: [{name: a}]\n", "pods[0]: name and address are required"},
-		"bad address":     {"pods: [{name: a, address: x}]\n", `unable to parse IP`},
-		"no name":         {"interfaces: [{addresses: [10.0.0.1/24]}]\n", "interfaces[0].name: is required"},
-		"route to nobody": {"routes: [{to: 10.0.0.0/8}]\n", "routes[0]: to, and via or interface, are required"},
-		"name twice":      {"interfaces: [{name: a}, {name: a}]\n", "name is taken"},
+		"unknown field": {"interface: []\n", `unknown field "interface"`},
+		"no address":    {"pods: [{name: a}]\n", "pods[0]: name and address are required"},
+		"bad address":   {"pods: [{name: a, address: x}]\n", `unable to parse IP`},
+		"no name":       {"interfaces: [{addresses: [10.0.0.1/24]}]\n", "interfaces[0].name: is required"},
+		"route nowhere": {"routes: [{to: 10.0.0.0/8}]\n", "routes[0]: to, and via or interface, are required"},
+		"name twice":    {"interfaces: [{name: a}, {name: a}]\n", "name is taken"},
 	} {
 		r := troupe("", "simulator", "--api-socket", dir+"/s", "--topology", write(t, dir, "t.yaml", tt.in))
 		if r.code != exitFailed || !strings.Contains(r.errs, tt.want) || !strings.Contains(r.errs, dir+"/t.yaml") {

@@ -10,16 +10,17 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// topology is the file of `troupe simulator --topology`: what a CNI and an administrator would have connected to a real VPP.
+// topology is the file of `troupe simulator --topology`: the configuration that a CNI and an administrator make in a real VPP.
 type topology struct {
-	// Interfaces lead to the node and to its network.
+	// Interfaces to the node and to its network.
 	Interfaces []topologyInterface `json:"interfaces"`
 	// Pods get a tap interface, a host route and a neighbour each.
 	Pods []topologyPod `json:"pods"`
-	// Routes lead elsewhere.
+	// Routes to other networks.
 	Routes []topologyRoute `json:"routes"`
 }
 
+// topologyInterface is an interface of VPP other than those of pods.
 type topologyInterface struct {
 	Name string `json:"name"`
 	// Addresses are "ip/len".
@@ -30,15 +31,17 @@ type topologyInterface struct {
 	Down bool `json:"down"`
 }
 
+// topologyPod is a pod of the node.
 type topologyPod struct {
 	// Name of its interface.
 	Name    string     `json:"name"`
 	Address netip.Addr `json:"address"`
 }
 
+// topologyRoute is a static route.
 type topologyRoute struct {
 	To netip.Prefix `json:"to"`
-	// Via is the next hop; Interface the way to it, which may be left out.
+	// Via is the next hop; Interface the outgoing interface, which is optional.
 	Via       netip.Addr `json:"via"`
 	Interface string     `json:"interface"`
 }
@@ -68,7 +71,7 @@ func parseTopology(content []byte) (*topology, error) {
 	return t, errors.Join(problems...)
 }
 
-// build connects everything to a VPP that has just come up empty.
+// build configures a VPP that has just started empty.
 func (t *topology) build(vpp *simulator.VPP) error {
 	for _, one := range t.Interfaces {
 		if _, err := vpp.AddInterface(one.Name, one.Addresses, !one.Down); err != nil {

@@ -24,7 +24,7 @@ func rowsTable(c *columns, rows []show.Row) {
 	}
 }
 
-// frontendsTable prints what Kubernetes asks for.
+// frontendsTable prints frontends.
 func frontendsTable(c *columns, frontends []show.Frontend) {
 	c.row("FRONTEND", "SERVICE", "PORT", "KIND", "FROM", "ACTION", "ENDPOINTS", "AFFINITY", "MASQUERADE", "SOURCES")
 	for _, f := range frontends {
@@ -50,14 +50,14 @@ func approximationsTable(c *columns, approximations []show.Approximation) {
 	if len(approximations) == 0 {
 		return
 	}
-	c.section("Not exactly what Kubernetes asks for")
+	c.section("Approximations")
 	c.row("FRONTEND", "SERVICE", "WANTED", "RENDERED", "WHY")
 	for _, a := range approximations {
 		c.row(a.Frontend, a.Service, a.Wanted, a.Rendered, a.Why)
 	}
 }
 
-// seconds is a number of seconds for a table; nothing for none.
+// seconds formats a number of seconds for a table; 0 is empty.
 func seconds(n uint32) string {
 	if n == 0 {
 		return ""

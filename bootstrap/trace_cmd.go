@@ -16,7 +16,7 @@ import (
 // newTraceCommand returns `troupe trace`.
 func newTraceCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP, as they happen", Args: cobra.MaximumNArgs(1),
+		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1),
 		Long: `Show what has happened, the newest last, and then what happens, until Ctrl-C. Everything that follows from one change of the input or from
 one command has the same cause: "#7" of a change of a service is "#7" of the operations on VPP that it led to.
 
@@ -26,10 +26,10 @@ An argument selects one object. With -o json each record is one line.`,
   troupe trace --cause 7 --follow=false`,
 	}
 	l := newLook(cmd)
-	cause := cmd.Flags().Uint64("cause", 0, "only what followed from the change or command with this number")
+	cause := cmd.Flags().Uint64("cause", 0, "only effects of the change or command with this number")
 	kind := cmd.Flags().String("kind", "", "only with this kind")
-	limit := cmd.Flags().Int("limit", 0, "end after so many records; 0 = as many as the agent gives")
-	follow := cmd.Flags().Bool("follow", true, "go on with what happens from now on")
+	limit := cmd.Flags().Int("limit", 0, "end after this number of records; 0 = the limit of the agent")
+	follow := cmd.Flags().Bool("follow", true, "continue with new events")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query := url.Values{"follow": {strconv.FormatBool(*follow)}}
 		if len(args) > 0 {
@@ -52,7 +52,7 @@ An argument selects one object. With -o json each record is one line.`,
 			return traceLine(io.out, l.out, data)
 		})
 		if err == nil && records == 0 { // as kubectl does; scripts that read the output do not see it
-			_, _ = fmt.Fprintln(io.errs, "The journal has no record of it: nothing has happened to it lately, or it is not there.")
+			_, _ = fmt.Fprintln(io.errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
 		}
 		return err
 	}
@@ -83,7 +83,7 @@ func traceLine(to io.Writer, out *format, data []byte) error {
 	return nil
 }
 
-// traceText is a record for people: one line, and one for each operation below it.
+// traceText is a record as text: one line, and one for each of its operations.
 func traceText(e *api.Event) string {
 	cells := []string{clock(e.Time)}
 	if e.Cause > 0 {

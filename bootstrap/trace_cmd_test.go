@@ -36,7 +36,7 @@ func TestTraceCommand(t *testing.T) {
 			t.Errorf("%s: %d %s\n%s\nwant\n%s", args, r.code, r.errs, r.out, want)
 		}
 	}
-	if r := lookAt(a, "trace --follow=false shop/none"); !strings.Contains(r.errs, "no record of it") {
+	if r := lookAt(a, "trace --follow=false shop/none"); !strings.Contains(r.errs, "no record of the object") {
 		t.Errorf("nothing is said of what is not there: %q", r.errs)
 	}
 	for args, want := range map[string]string{

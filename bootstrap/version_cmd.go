@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what `troupe version` prints.
+// version is the output of `troupe version`.
 type version struct {
 	// Version of the module: a tag, a pseudo-version, or "(devel)".
 	Version string `json:"version"`
 	// Revision of the source; "" where the build did not record it.
 	Revision string `json:"revision,omitempty"`
-	// Modified is true when the source had changes that are in no revision.
+	// Modified is true if the source had uncommitted changes.
 	Modified bool `json:"modified,omitempty"`
 	// Go is the version of the compiler.
 	Go string `json:"go"`
@@ -21,6 +21,7 @@ type version struct {
 	Platform string `json:"platform"`
 }
 
+// newVersionCommand returns `troupe version`.
 func newVersionCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs}
 	out := addFormat(cmd)
@@ -33,7 +34,7 @@ func newVersionCommand(io streams) *cobra.Command {
 	return cmd
 }
 
-// readVersion reads what the compiler recorded.
+// readVersion reads the build information of the binary.
 func readVersion() version {
 	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -49,7 +49,7 @@ var claimCases = []claimCase{
 		verbs: []verb{verbClaim}, stored: []string{"1 a x", "2 me u", "3 c x"},
 	},
 	{
-		name:  "an ID that nobody understands is taken",
+		name:  "the ID of an undecodable record is taken",
 		store: func(m *model) { m.set(testLayout.id(1), "garbage") },
 		nodes: me("u"), first: waits, last: holds, id: 2, reason: "/nodes/id/1: undecodable",
 		verbs: []verb{verbClaim}, stored: []string{"2 me u"},
@@ -117,13 +117,13 @@ var claimCases = []claimCase{
 		first: waits, last: holds, id: 1, verbs: []verb{verbClaim}, stored: []string{"1 me u"},
 	},
 	{
-		name:  "data loss, somebody was quicker",
+		name:  "data loss, another node was quicker",
 		store: func(m *model) { m.record(testLayout, 5, "b", "x") },
 		self:  identity{held: 5, heldUID: "u", confirmed: true}, nodes: me("u"), first: fence, last: fence, id: 5,
 		reason: "ID 5, which this node has used, is held by node b", stored: []string{"5 b x"},
 	},
 	{
-		name:  "mirrored ID is somebody else's",
+		name:  "another node holds the mirrored ID",
 		store: func(m *model) { m.record(testLayout, 5, "b", "x") },
 		self:  identity{lastID: 5}, nodes: me("u"), first: fence, last: fence, id: 5, reason: "held by node b", stored: []string{"5 b x"},
 	},
@@ -183,7 +183,7 @@ var claimCases = []claimCase{
 		nodes: me("u"), first: waits, last: waits, reason: "delete /troupe/v1/nodes/name/me",
 	},
 	{
-		name: "name record points to somebody else's ID",
+		name: "name record has the ID of another node",
 		store: func(m *model) {
 			m.record(testLayout, 4, "me", "u")
 			m.record(testLayout, 4, "b", "x")
@@ -328,15 +328,15 @@ func TestRivalsForOneID(t *testing.T) {
 	in := func(name string, candidates int) input {
 		return input{self: identity{name: name}, connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(nodes), candidates: candidates}
 	}
-	first, second, ladder := decide(in("a", 1)), decide(in("b", 1)), decide(in("b", 4))
+	first, second, several := decide(in("a", 1)), decide(in("b", 1)), decide(in("b", 4))
 	if !m.apply(first.op) {
 		t.Fatal("the first one lost")
 	}
 	if m.apply(second.op) {
 		t.Fatal("both got the same ID")
 	}
-	if !m.apply(ladder.op) {
-		t.Fatal("a ladder did not find the next ID")
+	if !m.apply(several.op) {
+		t.Fatal("several candidates did not lead to the next ID")
 	}
 	if diff := cmp.Diff([]string{"1 a ua", "2 b ub"}, storedRecords(m.keyspace(testLayout, nil))); diff != "" {
 		t.Errorf("id records (-want +got):\n%s", diff)

@@ -105,6 +105,7 @@ func (cfg ClientConfig) wantsTLS() bool {
 	return false
 }
 
+// readRoots reads a PEM file. A file without a certificate is an error, because no server would be trusted.
 func readRoots(file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {

@@ -92,9 +92,9 @@ func TestNothingIsCollected(t *testing.T) {
 			nodes.Errors = []*messages.ObjectError{{Kind: "Node", Object: "b"}}
 			in.view = view{}.next(nodes)
 		},
-		"while etcd does not answer":     func(_ *model, in *input) { in.connected = false },
-		"by a node without an ID":        func(m *model, _ *input) { m.drop(testLayout.id(1), testLayout.name("me")) },
-		"if nobody understands a record": func(m *model, _ *input) { m.set(testLayout.addresses("b"), "?") },
+		"while etcd does not answer": func(_ *model, in *input) { in.connected = false },
+		"by a node without an ID":    func(m *model, _ *input) { m.drop(testLayout.id(1), testLayout.name("me")) },
+		"if a record is undecodable": func(m *model, _ *input) { m.set(testLayout.addresses("b"), "?") },
 		"by a fenced node": func(m *model, _ *input) {
 			m.record(testLayout, 1, "b", "ub")
 			m.drop(testLayout.name("me"), testLayout.id(2))

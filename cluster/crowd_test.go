@@ -44,7 +44,7 @@ func TestCrowdJoinsAtOnce(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(ids))); diff != "" {
 		t.Errorf("IDs are not 1..%d (-want +got):\n%s", count, diff)
 	}
-	// Everybody agrees on who is who.
+	// All nodes have the same IDs for each other.
 	for _, a := range []*agent{agents[0], agents[count-1]} {
 		state := a.waitFor(t, "all peers with their IDs", func(s *messages.ClusterState) bool {
 			for _, n := range s.GetNodes() {
@@ -60,5 +60,5 @@ func TestCrowdJoinsAtOnce(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("everybody knew everybody after %s", time.Since(start).Round(time.Millisecond))
+	t.Logf("all nodes had all peers after %s", time.Since(start).Round(time.Millisecond))
 }

@@ -183,6 +183,7 @@ func endpointOf(listen url.URL, server *embed.Etcd) string {
 	return listen.String()
 }
 
+// close closes the client first, so that etcd does not wait for its requests.
 func (e *Embedded) close() error {
 	var errs []error
 	if e.client != nil {

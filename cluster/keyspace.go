@@ -134,6 +134,7 @@ func updated[T proto.Message](k *keyspace, p pair, last entry[T], value T, err e
 	return entry[T]{value: value, known: true, mod: p.mod}
 }
 
+// setID replaces an id record and keeps owners up to date.
 func (k *keyspace) setID(key parsedKey, p pair, last recordEntry) {
 	record, err := decodeRecord(key, p.value)
 	k.deleteID(key.id)
@@ -173,6 +174,7 @@ func (k *keyspace) setAddresses(key parsedKey, p pair, last addressEntry) {
 	k.addresses[key.name] = updated(k, p, last, stored, err)
 }
 
+// setUnknown records a key of an unknown layout as undecodable: a later version may have written it.
 func (k *keyspace) setUnknown(p pair) {
 	k.problems[p.key] = fmt.Errorf("%w: no such key in this version", ErrUndecodable)
 }

@@ -135,6 +135,7 @@ func (l *loop) take(m any) {
 	}
 }
 
+// takeList replaces the keyspace. An older revision means that etcd has lost its data; then no earlier write can still arrive.
 func (l *loop) takeList(m listed) {
 	old := l.in.keys
 	if old == nil {

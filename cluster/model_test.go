@@ -25,13 +25,13 @@ func (m *model) list() []pair {
 	return pairs
 }
 
-// set writes one key, as somebody else might.
+// set writes one key without guards.
 func (m *model) set(key, value string) {
 	m.revision++
 	m.pairs[key] = pair{key: key, value: []byte(value), mod: m.revision}
 }
 
-// drop deletes keys, as somebody else might.
+// drop deletes keys without guards.
 func (m *model) drop(keys ...string) {
 	m.revision++
 	for _, key := range keys {

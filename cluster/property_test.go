@@ -143,7 +143,7 @@ func (w *town) step(t *rapid.T) {
 	}
 }
 
-// settle lets every agent look and act until nobody writes any more.
+// settle steps every agent until none writes any more.
 func (w *town) settle(t *rapid.T) {
 	for range 20 * len(w.actors) {
 		busy := false
@@ -161,7 +161,7 @@ func (w *town) settle(t *rapid.T) {
 	t.Fatalf("the cluster does not come to rest")
 }
 
-// collected tells whether nothing is left of nodes outside Kubernetes, as far as anybody is there to collect it.
+// collected tells whether nothing is left of nodes outside Kubernetes, if there is an observer to collect it.
 func (w *town) collected() bool {
 	k, collectors := w.model.keyspace(testLayout, nil), 0
 	for _, a := range w.actors {
@@ -179,8 +179,8 @@ func (w *town) collected() bool {
 
 // TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose their etcd
 // or get an old backup of it, in any order. After every step
-// each ID has one name and each name one ID, and no life of an agent ever holds two IDs. When everybody has had the time to look, every
-// node of Kubernetes with a running agent has an ID of its own or knows that somebody else has it.
+// each ID has one name and each name one ID, and no process of an agent ever holds two IDs. When every agent has had the time to observe, every
+// node of Kubernetes with a running agent has an ID of its own or is fenced because another node has it.
 func TestAnyInterleaving(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &town{model: newModel(), now: time.Unix(0, 0), maxOffered: rapid.SampledFrom([]int{1, 3}).Draw(t, "candidates")}
@@ -216,7 +216,7 @@ func TestAnyInterleaving(t *testing.T) {
 	})
 }
 
-// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense, whatever the ladder.
+// TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense for any number of candidates.
 func TestCrowdIsDense(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &town{model: newModel(), maxOffered: rapid.SampledFrom([]int{1, 4, maxCandidates}).Draw(t, "candidates")}

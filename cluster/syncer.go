@@ -118,6 +118,7 @@ func (s *Syncer) latest() (view, wanted) {
 	return s.view, s.want
 }
 
+// touch wakes the loop. One token is enough, because the loop always takes the latest arguments.
 func (s *Syncer) touch() {
 	select {
 	case s.fresh <- struct{}{}:

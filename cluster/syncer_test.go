@@ -28,7 +28,7 @@ func etcdKeys(t *testing.T, client *clientv3.Client) map[string]string {
 	return pairs
 }
 
-// mustPut writes a key behind everybody's back.
+// mustPut writes a key without a Syncer.
 func mustPut(t *testing.T, client *clientv3.Client, key, value string) {
 	t.Helper()
 	if _, err := client.Put(context.Background(), key, value); err != nil {
@@ -279,7 +279,7 @@ func (kv gatedKV) Txn(ctx context.Context) clientv3.Txn {
 	return kv.KV.Txn(ctx)
 }
 
-// TestCollection removes a node from Kubernetes. Nobody touches its ID before the grace is over; then whoever comes first does, and the
+// TestCollection removes a node from Kubernetes. No observer touches its ID before the grace period is over; then the first one does, and the
 // next newcomer gets it.
 func TestCollection(t *testing.T) {
 	client := startEtcd(t).Client()
@@ -327,7 +327,7 @@ func TestCollection(t *testing.T) {
 	}
 }
 
-// TestPublishWhileEtcdIsDown changes the addresses twice while etcd is stopped: the last value arrives, without anybody asking again (N17).
+// TestPublishWhileEtcdIsDown changes the addresses twice while etcd is stopped: the last value arrives without a further call (N17).
 func TestPublishWhileEtcdIsDown(t *testing.T) {
 	dir := t.TempDir() + "/etcd"
 	etcd := startEtcdIn(t, dir)

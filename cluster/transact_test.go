@@ -85,8 +85,8 @@ func TestModelIsEtcd(t *testing.T) {
 	})
 }
 
-// TestDeepestLadder shows that etcd accepts the longest ladder and takes its first free rung.
-func TestDeepestLadder(t *testing.T) {
+// TestMostCandidates shows that etcd accepts the largest number of candidates and takes the first free one.
+func TestMostCandidates(t *testing.T) {
 	client := startEtcd(t).Client()
 	m := newModel()
 	k := m.keyspace(testLayout, nil)
@@ -100,7 +100,7 @@ func TestDeepestLadder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := transact(context.Background(), client, op); got.err != nil || !got.ok {
-		t.Fatalf("the last rung was free: %+v", got)
+		t.Fatalf("the last candidate was free: %+v", got)
 	}
 	resp, err := client.Get(context.Background(), testLayout.name("me"))
 	if err != nil || len(resp.Kvs) != 1 {
@@ -118,6 +118,6 @@ func TestDeepestLadder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := transact(context.Background(), client, op); got.err != nil || got.ok {
-		t.Errorf("no rung free: %+v, want nothing written", got)
+		t.Errorf("no candidate free: %+v, want nothing written", got)
 	}
 }

@@ -65,6 +65,7 @@ func selfUpdate(self string, previous, current *messages.ClusterState) *messages
 	return &messages.NodeUpdate{Name: self, Previous: was, Current: is}
 }
 
+// sameNode compares everything that users of Updates see.
 func sameNode(a, b *messages.ClusterNode) bool {
 	return a == b || a.GetId() == b.GetId() && a.GetUid() == b.GetUid() && slices.Equal(a.GetVppAddresses(), b.GetVppAddresses()) &&
 		sameInKubernetes(a, b)

@@ -102,6 +102,7 @@ func (b backend) Interfaces(ctx context.Context) (*api.Interfaces, error) {
 	return out, nil
 }
 
+// kindWord is an interface kind in the API; unknown kinds of later versions are "other".
 func kindWord(k messages.InterfaceKind) string {
 	switch k {
 	case messages.InterfaceKind_INTERFACE_POD:
@@ -133,6 +134,7 @@ func (b backend) Events(ctx context.Context, query api.EventQuery) (*api.EventPa
 	return out, nil
 }
 
+// methodWord is the method of a transaction in the API; "" = the event is not a transaction.
 func methodWord(m messages.Method) string {
 	switch m {
 	case messages.Method_METHOD_UPDATE:

@@ -33,6 +33,7 @@ func (b backend) Actor(_ context.Context, path string) (*api.Actor, error) {
 	return &actor, nil
 }
 
+// actorOf converts the state of a mailbox. Pending includes system messages, because they also keep an actor busy.
 func actorOf(s *runtime.ActorState) api.Actor {
 	return api.Actor{
 		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,

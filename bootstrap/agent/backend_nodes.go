@@ -41,6 +41,7 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	return out, nil
 }
 
+// claimWord is a claim state in the API.
 func claimWord(c messages.ClaimState) string {
 	switch c {
 	case messages.ClaimState_CLAIM_HELD:

@@ -261,7 +261,7 @@ func commandRestart(ctx context.Context, t *testing.T, b api.Backend, path strin
 	}
 }
 
-// TestResyncMends what somebody else took out of VPP, when it is asked to.
+// TestResyncMends a row that was removed from VPP outside the agent, on request.
 func TestResyncMends(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)

@@ -50,7 +50,7 @@ func concluded(t *testing.T, a *Agent, id uint64) (r live.Record) {
 	return r
 }
 
-// TestKillOfEachKind: whoever dies, VPP is changed by nothing; only who has to learn anew what it holds reads it, once.
+// TestKillOfEachKind: the failure of an actor never changes VPP; only an actor that must know the contents of VPP reads it, once.
 func TestKillOfEachKind(t *testing.T) {
 	a := stageFor(t)
 	before, rows := a.Simulator().Counters().Mutating(), a.Simulator().Rows()
@@ -79,7 +79,7 @@ func TestKillOfEachKind(t *testing.T) {
 	}
 }
 
-// TestCrashLoopOfAService: quarantine is shown, nobody else is touched, and it is over with the fault.
+// TestCrashLoopOfAService: the API shows quarantine, no other actor is affected, and quarantine ends with the fault.
 func TestCrashLoopOfAService(t *testing.T) {
 	a := stageFor(t)
 	states := func() map[string]api.ServiceState {
@@ -143,7 +143,7 @@ func TestDrill(t *testing.T) {
 	}
 }
 
-// TestDrillFindsDamage: a row that somebody takes out of VPP while an agent calls itself ready ends the drill as violated.
+// TestDrillFindsDamage: a row that is removed from VPP while the agent is ready ends the drill as violated.
 func TestDrillFindsDamage(t *testing.T) {
 	a := stageFor(t, func(c *config.Agent) { c.Healing.DriftCheckLeast = c.Healing.DriftCheckInterval }) // or it were repaired at once
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
@@ -178,12 +178,12 @@ func TestDrillWhileVPPRestarts(t *testing.T) {
 	}
 }
 
-// TestChaosIsOff: without --enable-chaos there are no hooks, and whoever asks is told how there would be.
+// TestChaosIsOff: without --enable-chaos there are no hooks, and the refusal says how to enable them.
 func TestChaosIsOff(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)
 	if a.stage != nil {
-		t.Error("there is a desk")
+		t.Error("live chaos exists")
 	}
 	ctx, b := context.Background(), a.Backend()
 	_, inject := b.Inject(ctx, "a test", live.Fault{Kind: live.Kill, Actor: "nat44"})
@@ -207,7 +207,7 @@ func TestRefusalsHaveAStatus(t *testing.T) {
 		is    error
 	}{
 		"exempt":  {live.Fault{Kind: live.Kill, Actor: "agent"}, api.ErrForbidden},
-		"nobody":  {live.Fault{Kind: live.Kill, Actor: "nobody"}, api.ErrNotFound},
+		"unknown": {live.Fault{Kind: live.Kill, Actor: "unknown"}, api.ErrNotFound},
 		"invalid": {live.Fault{Kind: live.Kill}, api.ErrInvalid},
 	} {
 		if _, err := a.Backend().Inject(t.Context(), "a test", tt.fault); !errors.Is(err, tt.is) {

@@ -53,7 +53,7 @@ func TestCleanUp(t *testing.T) {
 	}
 }
 
-// leave puts a row and access lists into VPP, as an agent does, and a list of somebody else.
+// leave puts a row and access lists into VPP, as an agent does, and a foreign list.
 func leave(t *testing.T, socket string, index uint32, lists bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

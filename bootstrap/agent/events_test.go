@@ -164,7 +164,7 @@ const sharedIP = "203.0.113.9"
 func external(s *corev1.Service) { s.Spec.ExternalIPs = []string{sharedIP} }
 
 // TestEventsOnServices: a conflict, an approximation and a part that cannot be rendered are one event each, on the right object; neither
-// restarted actors nor a restarted agent tell them again, and who is served as he asked is not mentioned.
+// restarted actors nor a restarted agent repeat them, and a service without problems has none.
 func TestEventsOnServices(t *testing.T) {
 	k := newKubernetes(t)
 	k.serve("plain", 1, nil)

@@ -30,7 +30,7 @@ func leads(t *testing.T, a *Agent, to string) {
 	})
 }
 
-// TestExternalCommandAnswersInTime: whoever asks hears why a command came to nothing, not only that his request took too long.
+// TestExternalCommandAnswersInTime: the client gets the reason why a command failed, not only the timeout of its request.
 func TestExternalCommandAnswersInTime(t *testing.T) {
 	if external.Deadline+time.Second > commandTimeout {
 		t.Errorf("a command may take %v, a request %v", external.Deadline, commandTimeout)
@@ -170,7 +170,7 @@ func TestExternalErrors(t *testing.T) {
 		t.Error("it was taken over TCP")
 	}
 	var none api.External
-	if err := control.Get(t.Context(), "external/nobody", nil, &none); err != nil || len(none.Layers)+len(none.Entries) != 0 {
+	if err := control.Get(t.Context(), "external/unknown", nil, &none); err != nil || len(none.Layers)+len(none.Entries) != 0 {
 		t.Errorf("an unknown source: %+v, %v", none, err)
 	}
 }

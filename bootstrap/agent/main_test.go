@@ -102,7 +102,7 @@ func ready(t *testing.T, a *Agent) {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// dead is a TCP address where nobody listens.
+// dead is a TCP address without a listener.
 func dead(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

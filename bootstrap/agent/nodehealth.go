@@ -33,6 +33,7 @@ func (a *Agent) noteNode(self *messages.Node) {
 // lastSync is the time of the latest pass of a renderer; zero = none.
 type lastSync struct{ at atomic.Int64 }
 
+// load returns the time of the latest pass; zero = none.
 func (l *lastSync) load() time.Time {
 	if nanos := l.at.Load(); nanos != 0 {
 		return time.Unix(0, nanos)

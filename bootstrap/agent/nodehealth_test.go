@@ -132,7 +132,7 @@ func TestHealthOfTheNode(t *testing.T) {
 	}
 }
 
-// TestWhatMakesANodeUnhealthy: a change that does not reach VPP for a minute does, whoever keeps it; neither a source nor an etcd that is away.
+// TestWhatMakesANodeUnhealthy: a change that does not reach VPP for a minute does, in any component; a source or an etcd that is down does not.
 func TestWhatMakesANodeUnhealthy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change      func(t *testing.T, cfg *config.Agent)
@@ -208,7 +208,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 	}
 }
 
-// addService adds a service that nobody has asked for yet.
+// addService adds a service to the files of the source.
 func addService(t *testing.T, dir string) {
 	t.Helper()
 	text := `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "late", "namespace": "shop", "uid": "late"},

@@ -150,6 +150,7 @@ func (n *nodeSync) begin(client *clientv3.Client) *cluster.Syncer {
 	return n.syncer
 }
 
+// end forgets the syncer. Later input is kept for the next one.
 func (n *nodeSync) end() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -167,6 +168,7 @@ func (n *nodeSync) remember(state *messages.ClusterState) {
 	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.cfg.Prefix})
 }
 
+// lastID is the ID that this node has held last, 0 = none. It is reported at once, because VPP still uses it.
 func (n *nodeSync) lastID() uint32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -65,7 +65,7 @@ func nodeOne(uid string) *messages.NodeInput {
 	return &messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self, "n2": {Name: "n2", Uid: "2"}}}
 }
 
-// TestNodeSyncRunsAgain: an actor that is restarted runs the same node sync again; nobody repeats to it what he said before.
+// TestNodeSyncRunsAgain: an actor that is restarted runs the same node sync again, with the latest input of the first run.
 func TestNodeSyncRunsAgain(t *testing.T) {
 	etcd := embedded(t)
 	n := &nodeSync{
@@ -125,7 +125,7 @@ func TestNodeSyncWaitsForEtcd(t *testing.T) {
 	}}
 	run := runSync(t, n)
 	eventually(t, "it waits", func() bool { return run.latest.Load().GetReason() == "waiting for etcd" })
-	n.SetNodes(nodeOne("1")) // nobody is there to take it, and nobody blocks
+	n.SetNodes(nodeOne("1")) // no syncer runs, and the call does not block
 	n.Publish(nil)
 	run.end(t)
 }

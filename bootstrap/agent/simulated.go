@@ -28,6 +28,7 @@ type simulatedCNI struct {
 	pods map[string]bool // connected, by address
 }
 
+// newSimulatedCNI returns a CNI without a VPP; boot hands it over, because VPP starts later and may restart.
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
 
 // boot connects everything to a VPP that has just started empty.

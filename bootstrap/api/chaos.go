@@ -10,17 +10,17 @@ import (
 // ChaosRequest is the body of POST /api/v1/chaos: a fault, or a plan of them.
 type ChaosRequest struct {
 	live.Fault
-	// Plan is a drill; nothing of Fault stands beside it.
+	// Plan is a drill; it excludes the fields of Fault.
 	Plan *live.Plan `json:"plan,omitempty"`
 }
 
 // ChaosStopped is the answer of DELETE /api/v1/chaos.
 type ChaosStopped struct {
-	// Stopped is how many faults were ended.
+	// Stopped is the number of faults that were ended.
 	Stopped int `json:"stopped"`
 }
 
-// inject answers 202 with the record of the fault or the status of the drill: it was begun, GET tells what comes of it.
+// inject answers 202 with the record of the fault or the status of the drill, because the outcome is open; GET returns it later.
 func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	var request ChaosRequest
 	var value any
@@ -41,7 +41,7 @@ func (s *Server) inject(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusAccepted, value)
 }
 
-// stopChaos ends everything at once.
+// stopChaos ends all faults and the drill.
 func (s *Server) stopChaos(w http.ResponseWriter, r *http.Request) {
 	stopped, err := s.backend.StopChaos(r.Context(), Peer(r.Context()))
 	respond(w, ChaosStopped{stopped}, err)

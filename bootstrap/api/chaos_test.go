@@ -32,7 +32,7 @@ func TestChaosStatus(t *testing.T) {
 		{"POST", "", true, 400, "fault:"},
 		{"POST", `{"fault": "dance", "actor": "x"}`, true, 400, `\"dance\" is not one of kill, panic`},
 		{"POST", `{"fault": "kill", "actor": "agent"}`, true, 403, "exempt"},
-		{"POST", `{"fault": "kill", "actor": "nobody"}`, true, 404, "nobody"},
+		{"POST", `{"fault": "kill", "actor": "unknown"}`, true, 404, "unknown"},
 		{"POST", `{"fault": "kill", "actor": "x", "force": true}`, true, 400, `unknown field`},
 		{"POST", `{"fault": "suspend", "actor": "x", "for": "long"}`, true, 400, `is not a duration`},
 		{"POST", `{"plan": {"faults": []}}`, true, 400, "faults: is empty"},
@@ -51,7 +51,7 @@ func TestChaosStatus(t *testing.T) {
 	}
 }
 
-// TestPeer: the kernel says who is at the control socket.
+// TestPeer: the audit record has the credentials of the client of the control socket.
 func TestPeer(t *testing.T) {
 	a := apitest.Start(t, apitest.New(0), nil)
 	_, body, _ := call(t, control(a), http.MethodPost, "/api/v1/chaos", `{"fault": "suspend", "actor": "agent/world"}`)
@@ -62,7 +62,7 @@ func TestPeer(t *testing.T) {
 	if want := fmt.Sprintf("uid %d, pid %d", os.Getuid(), os.Getpid()); r.Who != want && r.Who != "the control socket" {
 		t.Errorf("who: %q, want %q", r.Who, want)
 	}
-	if got := api.Peer(t.Context()); got != "somebody" {
+	if got := api.Peer(t.Context()); got != "unknown" {
 		t.Errorf("outside of a request: %q", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // External is external configuration.
 type External struct {
-	// Complete says that every source that is watched has spoken.
+	// Complete is true once every watched source has delivered its documents.
 	Complete bool `json:"complete"`
 	// Layers by source.
 	Layers []ExternalLayer `json:"layers"`
@@ -21,23 +21,23 @@ type External struct {
 	Entries []ExternalEntry `json:"entries"`
 }
 
-// ExternalLayer is what one source says.
+// ExternalLayer is the configuration of one source.
 type ExternalLayer struct {
-	// Source names the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or what was given at the control socket.
+	// Source is the name of the layer: "file", "etcd:NAME", "etcd:NODE/NAME", or the name given at the control socket.
 	Source string `json:"source"`
 	// Priority decides between layers that have the same entry; the larger one wins.
 	Priority int `json:"priority"`
-	// Entries is the number of things that it wants.
+	// Entries is the number of its entries.
 	Entries int `json:"entries"`
-	// Document is what it was made of.
+	// Document is the source text in JSON.
 	Document json.RawMessage `json:"document,omitempty"`
-	// Since when the source says that.
+	// Since is the time of its latest change.
 	Since time.Time `json:"since,omitzero"`
-	// Error says why what the source says now is not taken; "" = it is.
+	// Error is the reason why the present document is refused; "" = it is accepted.
 	Error string `json:"error"`
 }
 
-// ExternalEntry is one thing that a layer wants, and what became of it.
+// ExternalEntry is one entry of a layer with its state.
 type ExternalEntry struct {
 	// Name is the key of a mapping, "address IP", or "interface NAME".
 	Name string `json:"name"`
@@ -45,11 +45,11 @@ type ExternalEntry struct {
 	Kind string `json:"kind"`
 	// Source is the layer.
 	Source string `json:"source"`
-	// State is in-sync, pending, failed, refused (somebody else has it) or shadowed (a layer above has an entry of the same name).
+	// State is in-sync, pending, failed, refused (another owner has it) or shadowed (a layer above has an entry of the same name).
 	State string `json:"state"`
-	// Owner has it instead: another layer, a service, something in VPP.
+	// Owner is the present owner if it is not this layer: another layer, a service, or a configuration in VPP.
 	Owner string `json:"owner"`
-	// Why says more about a state that is not in-sync.
+	// Why is the reason for a state other than in-sync.
 	Why string `json:"why"`
 }
 
@@ -57,14 +57,14 @@ type ExternalEntry struct {
 type ExternalResult struct {
 	// Source is the layer.
 	Source string `json:"source"`
-	// Cause is the id under which the journal has the command and what followed from it.
+	// Cause is the ID under which the journal has the command and its effects.
 	Cause uint64 `json:"cause"`
 }
 
-// ownSource is what a layer of the control socket can be called; "file" belongs to the file, "snat" to dynamic SNAT.
+// ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat" for dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// externalLayer answers one layer with its entries. A source that nobody has heard of is an empty layer.
+// externalLayer answers one layer with its entries. An unknown source is an empty layer.
 func (s *Server) externalLayer(r *http.Request) (any, error) {
 	if _, err := parameters(r.URL.RawQuery); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Server) externalLayer(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// applyExternal answers when VPP holds what the document in the body wants; it may be YAML or JSON.
+// applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.
 func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -101,7 +101,7 @@ func (s *Server) applyExternal(w http.ResponseWriter, r *http.Request) {
 	s.changeExternal(w, r, body, err)
 }
 
-// deleteExternal answers when VPP holds what is left without the layer.
+// deleteExternal answers when VPP has the configuration without the layer.
 func (s *Server) deleteExternal(w http.ResponseWriter, r *http.Request) {
 	s.changeExternal(w, r, nil, nil)
 }

@@ -68,10 +68,11 @@ func (s *Server) actor(r *http.Request) (any, error) {
 		failures, err := s.backend.Failures(ctx, path)
 		return Page[Failure]{Items: orEmpty(failures), Total: len(failures)}, err
 	default:
-		return nil, fmt.Errorf("%w: %s changes something: use POST", errQuery, what)
+		return nil, fmt.Errorf("%w: %s changes state: use POST", errQuery, what)
 	}
 }
 
+// tree answers the actors as trees, one for each root.
 func (s *Server) tree(r *http.Request) (any, error) {
 	if _, err := parameters(r.URL.RawQuery); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s *Server) tree(r *http.Request) (any, error) {
 	return Page[*TreeNode]{Items: orEmpty(roots), Total: len(all)}, nil
 }
 
-// top answers the busiest actors: ?by= one of the orders of actors, the depth of mailboxes if none is given.
+// top answers the busiest actors, in the order of ?by=, by default by the number of pending messages.
 func (s *Server) top(r *http.Request) (any, error) {
 	values, err := parameters(r.URL.RawQuery, "by", "limit")
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *Server) top(r *http.Request) (any, error) {
 		return nil, err
 	}
 	top := pageActors(all, q)
-	top.Next = "" // it is a look, not a list
+	top.Next = "" // the order changes all the time, so that pages would not fit together
 	return top, nil
 }
 
@@ -121,7 +122,7 @@ func (s *Server) events(r *http.Request) (any, error) {
 
 func (s *Server) resync(r *http.Request) (any, error) { return plain(s.backend.Resync)(r) }
 
-// startResync answers 202: it was begun, GET tells how far it is.
+// startResync answers 202 at once; GET returns the progress.
 func (s *Server) startResync(w http.ResponseWriter, r *http.Request) {
 	var request ResyncRequest
 	err := decodeBody(r, &request)
@@ -161,7 +162,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusAccepted, struct{}{})
 }
 
-// attachPod answers when the interface has its roles in VPP.
+// attachPod answers when VPP has the roles of the interface.
 func (s *Server) attachPod(w http.ResponseWriter, r *http.Request) {
 	var request PodInterfaceRequest
 	err := decodeBody(r, &request)
@@ -173,13 +174,13 @@ func (s *Server) attachPod(w http.ResponseWriter, r *http.Request) {
 	s.podInterface(w, r, request.Interface, err)
 }
 
-// detachPod answers when VPP has the roles that follow without it.
+// detachPod answers when VPP has the roles without the interface.
 func (s *Server) detachPod(w http.ResponseWriter, r *http.Request) { s.podInterface(w, r, "", nil) }
 
 // maxName is the longest name of an interface in VPP, and of a namespace or pod.
 const maxName = 253
 
-// unprintable reports whether a name cannot have this character.
+// unprintable reports whether a character is not allowed in a name.
 func unprintable(r rune) bool { return r <= ' ' || r > '~' }
 
 func (s *Server) podInterface(w http.ResponseWriter, r *http.Request, name string, err error) {
@@ -197,7 +198,7 @@ func (s *Server) podInterface(w http.ResponseWriter, r *http.Request, name strin
 	respond(w, value, err)
 }
 
-// orEmpty returns a list that is an array in JSON even when it is empty.
+// orEmpty returns a list that is never nil, because JSON would have null instead of an array.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// livez answers whether the process works at all.
+// livez answers whether the process must be restarted.
 func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	code, text := http.StatusOK, "ok\n"
 	if err := s.backend.Live(); err != nil {
@@ -16,7 +16,7 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, code, text)
 }
 
-// readyz answers whether the node serves what it should; with ?verbose part by part. What is wrong is said in any case.
+// readyz answers whether VPP is in the desired state, with ?verbose for each part. Parts that failed are always listed.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	ready := s.backend.Readiness()
 	code := http.StatusOK
@@ -28,7 +28,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	writeText(w, code, readyText(ready, verbose))
 }
 
-// readyText is the answer of readyz, one line a part as in Kubernetes: "[+]watch ok", "[-]nat44 failed: reason".
+// readyText is the answer of readyz, one line for each part as in Kubernetes: "[+]watch ok", "[-]link failed: reason".
 func readyText(ready Readiness, verbose bool) string {
 	var b strings.Builder
 	for _, p := range ready.Parts {
@@ -52,7 +52,7 @@ func readyText(ready Readiness, verbose bool) string {
 	return b.String()
 }
 
-// healthz answers a load balancer in the words of kube-proxy: may new connections come to this node?
+// healthz answers load balancers as kube-proxy does: whether this node may receive new connections.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	health, code := s.backend.Node(), http.StatusOK
 	if !health.Healthy || !health.Eligible {

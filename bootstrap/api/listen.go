@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// socketMode lets only the owner of the agent talk to the control socket.
+// socketMode gives access to the control socket to the user of the agent only.
 const socketMode = 0o600
 
-// listenUnix listens on a unix socket that nobody but the owner can ever open: it is made in a private directory and moved to its place
-// when its mode is set. A socket file that a dead agent left behind is replaced; one that somebody answers on is an error.
+// listenUnix listens on a unix socket that only its owner can open at any time: it creates the socket in a private directory and moves it to its
+// path after it has set the mode. It replaces the socket file of a dead agent; a socket with a listener is an error.
 func listenUnix(path string) (net.Listener, error) {
 	if err := free(path); err != nil {
 		return nil, err
@@ -23,7 +23,7 @@ func listenUnix(path string) (net.Listener, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	private, err := os.MkdirTemp(dir, ".c") // mode 0700; a short name, because paths of sockets end at 107 bytes
+	private, err := os.MkdirTemp(dir, ".c") // mode 0700; a short name, because a socket path has at most 107 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func listenUnix(path string) (net.Listener, error) {
 	return &controlListener{UnixListener: l, path: path}, nil
 }
 
-// free reports why a path cannot be used for a new socket.
+// free returns an error if a path is in use, nil if a new socket can have it.
 func free(path string) error {
 	info, err := os.Lstat(path)
 	switch {

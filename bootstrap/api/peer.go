@@ -8,21 +8,20 @@ import (
 // peerKey finds the peer of a request in its context.
 type peerKey struct{}
 
-// withPeer notes who is at the other end of a connection.
+// withPeer adds the peer of a connection to its context.
 func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerOf(c))
 }
 
-// Peer says who is at the other end of the connection of a request, for audit records: "uid 0, pid 4711" on the control socket as the kernel
-// knows it, an address elsewhere.
+// Peer returns the peer of a request for audit records: "uid 0, pid 4711" on the control socket, from the kernel, an address otherwise.
 func Peer(ctx context.Context) string {
 	if who, ok := ctx.Value(peerKey{}).(string); ok {
 		return who
 	}
-	return "somebody"
+	return "unknown"
 }
 
-// peerOf asks the kernel, where it tells.
+// peerOf returns the credentials of the peer if the kernel has them, its address otherwise.
 func peerOf(c net.Conn) string {
 	if unix, ok := c.(*net.UnixConn); ok {
 		if who := credentials(unix); who != "" {

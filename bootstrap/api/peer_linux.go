@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// credentials are user and process at the other end of a unix socket (SO_PEERCRED); "" = the kernel does not tell.
+// credentials are the user and process of the peer of a unix socket (SO_PEERCRED); "" = unknown.
 func credentials(c *net.UnixConn) string {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -4,5 +4,5 @@ package api
 
 import "net"
 
-// credentials are not known where the kernel does not tell them in this way.
+// credentials are unknown on systems without SO_PEERCRED.
 func credentials(*net.UnixConn) string { return "" }

@@ -13,56 +13,57 @@ import (
 
 // Limits of pages.
 const (
-	// DefaultLimit is the number of items of a page whose size was not asked for.
+	// DefaultLimit is the number of items of a page without ?limit=.
 	DefaultLimit = 100
 	// MaxLimit is the largest page.
 	MaxLimit = 1000
 )
 
-// errQuery is matched by errors about the query of a request.
+// errQuery matches all errors about the query of a request.
 var errQuery = errors.New("bad query")
 
-// listQuery selects, orders and cuts a list of actors or services.
+// listQuery filters, orders and pages a list of actors or services.
 type listQuery struct {
 	limit  int
 	cursor *cursor
 	// sort is the name of an order; "" = the natural one.
 	sort string
-	// filters hold the values of the filter parameters that were given.
+	// filters are the values of the filter parameters of the request.
 	filters map[string]string
 }
 
-// cursor is the place where a page ended: the last item's sort value and its key, so that items that come and go between two pages neither
-// repeat nor hide others.
+// cursor is the end of a page: the sort value and the key of its last item, not an offset, so that items that come and go between two pages
+// neither repeat nor hide others.
 type cursor struct {
 	Sort  string `json:"s,omitempty"`
 	Value uint64 `json:"v,omitempty"`
 	Key   string `json:"k"`
 }
 
-// encode returns the cursor as it stands in a URL.
+// encode returns the cursor as a URL parameter.
 func (c cursor) encode() string {
 	text, err := json.Marshal(c)
 	if err != nil {
-		panic("api: " + err.Error()) // two strings and a number
+		panic("api: " + err.Error()) // strings and numbers always encode
 	}
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
+// decodeCursor reads a cursor. Clients may change it, so that every invalid one is an error and never a panic.
 func decodeCursor(text string) (*cursor, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
-		return nil, fmt.Errorf("%w: cursor: not one of ours", errQuery)
+		return nil, fmt.Errorf("%w: cursor: was not issued by this server", errQuery)
 	}
 	c := &cursor{}
 	if err := json.Unmarshal(raw, c); err != nil || c.Key == "" {
-		return nil, fmt.Errorf("%w: cursor: not one of ours", errQuery)
+		return nil, fmt.Errorf("%w: cursor: was not issued by this server", errQuery)
 	}
 	return c, nil
 }
 
-// parameters reads the query of a URL strictly: a parameter that is unknown or stands twice is an error, because it would be a filter that
-// does not filter.
+// parameters reads the query of a URL strictly: an unknown or duplicate parameter is an error, because a client would take the answer for
+// filtered.
 func parameters(raw string, known ...string) (map[string]string, error) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -74,7 +75,7 @@ func parameters(raw string, known ...string) (map[string]string, error) {
 		case !slices.Contains(known, name):
 			return nil, fmt.Errorf("%w: unknown parameter %q: expected %s", errQuery, name, strings.Join(known, ", "))
 		case len(all) > 1:
-			return nil, fmt.Errorf("%w: parameter %q stands twice", errQuery, name)
+			return nil, fmt.Errorf("%w: parameter %q is duplicate", errQuery, name)
 		}
 		out[name] = all[0]
 	}
@@ -142,10 +143,10 @@ func parseEvents(raw string) (EventQuery, error) {
 	return q, nil
 }
 
-// errActorPath means a path of an actor that cannot be one.
+// errActorPath means that a path is not one of an actor.
 var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
-// splitActor takes the path behind /api/v1/actors/ apart: the actor, and "mailbox", "state", "failures", ":verb" or nothing.
+// splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state", "failures", ":verb" or nothing.
 func splitActor(path string) (actor, what string, err error) {
 	actor = path
 	if i := strings.LastIndexByte(path, ':'); i >= 0 {

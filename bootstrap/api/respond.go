@@ -20,7 +20,7 @@ func respond(w http.ResponseWriter, value any, err error) {
 // fail answers with an error.
 func fail(w http.ResponseWriter, code int, text string) { write(w, code, Error{Error: text}) }
 
-// write answers with JSON. Nothing is sent before the value is known to have a JSON form.
+// write answers with JSON. It encodes first, so that an encoding error can still be a 500.
 func write(w http.ResponseWriter, code int, value any) {
 	body, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -33,7 +33,7 @@ func write(w http.ResponseWriter, code int, value any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // a client that is gone needs no answer
 }
 
 // writeText answers with plain text.

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// maxBody bounds the body of a request.
+// maxBody limits the body of a request.
 const maxBody = 1 << 20
 
 // get is a handler of GET and HEAD that answers with a value.
 type get func(r *http.Request) (any, error)
 
-// handler returns everything one listener answers; control says whether it is the control socket.
+// handler returns the handler of one listener; control is true for the control socket.
 func (s *Server) handler(control bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/livez", methods{http.MethodGet: s.livez})
@@ -47,12 +47,12 @@ func (s *Server) handler(control bool) http.Handler {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})
 	all := http.NewServeMux()
-	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.trace})) // it has no end, so no deadline
+	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.trace})) // a trace has no end, and so no deadline
 	all.Handle("/", s.guarded(mux))
 	return all
 }
 
-// reads are the resources that can only be read.
+// reads are the read-only resources.
 func (s *Server) reads() map[string]get {
 	return map[string]get{
 		"services":                    s.services,
@@ -68,7 +68,7 @@ func (s *Server) reads() map[string]get {
 	}
 }
 
-// methods is a resource by method. HEAD is GET without its body (net/http drops it); OPTIONS says what there is.
+// methods is a resource with a handler for each method. HEAD is GET without its body (net/http drops it); OPTIONS lists the methods.
 type methods map[string]http.HandlerFunc
 
 // ServeHTTP satisfies http.Handler.
@@ -97,7 +97,7 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fail(w, http.StatusMethodNotAllowed, "method "+r.Method+" is not allowed: expected "+strings.Join(allowed, ", "))
 }
 
-// guard keeps calls that change something to the control socket.
+// guard restricts state-changing calls to the control socket.
 type guard struct{ control bool }
 
 func (g guard) only(fn http.HandlerFunc) http.HandlerFunc {
@@ -117,7 +117,7 @@ func answer(fn get) http.HandlerFunc {
 	}
 }
 
-// decodeBody reads a JSON body strictly; an empty one leaves the value as it is.
+// decodeBody decodes a JSON body strictly; an empty body keeps the value.
 func decodeBody(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()

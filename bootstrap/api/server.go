@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Config says where a Server listens and what it serves besides the Backend's answers.
+// Config configures the listeners of a Server and its further handlers.
 type Config struct {
 	// HTTPAddress is the address of the read-only listener; "" = none.
 	HTTPAddress string
-	// ControlSocket is the path of the unix socket that also takes calls which change something; "" = none.
+	// ControlSocket is the path of the unix socket that also serves state-changing calls; "" = none.
 	ControlSocket string
 	// Metrics answers /metrics; nil = 404.
 	Metrics http.Handler
-	// Page answers / and everything that nothing else answers; nil = 404.
+	// Page answers / and all paths without a handler; nil = 404.
 	Page http.Handler
-	// Probed is told the status of every answer of "livez", "readyz" and "healthz"; nil = nobody is. It must not block.
+	// Probed is called with the status of every answer of "livez", "readyz" and "healthz"; nil = it is not. It must not block.
 	Probed func(probe string, status int)
-	// Timeout bounds a request. 0 = 10 s.
+	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
 }
 
@@ -34,7 +34,7 @@ func (c *Config) observe(probe string, status int) {
 	}
 }
 
-// How long a client may take and how long a stop may take.
+// Timeouts of clients and of the shutdown.
 const (
 	defaultTimeout    = 10 * time.Second
 	readHeaderTimeout = 5 * time.Second
@@ -43,7 +43,7 @@ const (
 	maxHeader         = 16 << 10
 )
 
-// Server is the HTTP server of the agent. Listen is called once, then Serve once.
+// Server is the HTTP server of the agent. Listen and then Serve must be called once each.
 type Server struct {
 	backend Backend
 	cfg     Config
@@ -51,7 +51,7 @@ type Server struct {
 
 	tcp, control net.Listener  // set by Listen
 	traces       chan struct{} // holds a token for each trace
-	ending       chan struct{} // is closed when Serve ends
+	ending       chan struct{} // closed when Serve ends
 }
 
 // New returns a server that does not listen yet.
@@ -62,7 +62,7 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 	return &Server{backend: backend, cfg: cfg, log: log, traces: make(chan struct{}, tracesAtOnce), ending: make(chan struct{})}
 }
 
-// Listen opens the listeners, so that an address in use is found before anything else starts. After an error nothing is open.
+// Listen opens the listeners, so that the agent finds an address in use before it starts anything else. After an error none is open.
 func (s *Server) Listen() error {
 	if s.cfg.HTTPAddress != "" {
 		l, err := net.Listen("tcp", s.cfg.HTTPAddress)
@@ -84,7 +84,7 @@ func (s *Server) Listen() error {
 	return nil
 }
 
-// Addr returns the address of the read-only listener, with the port that port 0 became; nil if there is none.
+// Addr returns the address of the read-only listener, with the actual port for port 0; nil if there is none.
 func (s *Server) Addr() net.Addr {
 	if s.tcp == nil {
 		return nil
@@ -126,12 +126,12 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		Handler:           s.handler(control),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       s.cfg.Timeout,
-		WriteTimeout:      s.cfg.Timeout + time.Second, // the deadline of the request answers first
+		WriteTimeout:      s.cfg.Timeout + time.Second, // later than the deadline of the request, which sends an answer
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ConnContext:       withPeer,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-		// Requests under way outlive ctx: Shutdown waits for them, Close cuts them off.
+		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
 	stopped := make(chan struct{})
@@ -153,7 +153,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 	return fmt.Errorf("serve HTTP on %s: %w", l.Addr(), err)
 }
 
-// guarded bounds every request in time and size and answers for a handler that panics.
+// guarded limits the time and the body of every request, and answers if a handler panics.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return s.contained(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), s.cfg.Timeout)
@@ -162,7 +162,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 	}))
 }
 
-// contained bounds every request in size and answers for a handler that panics.
+// contained limits the body of every request, and answers if a handler panics.
 func (s *Server) contained(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// Limits of a trace: it is for somebody who looks, and costs the agent next to nothing.
+// Limits of a trace, which is for interactive use and must cost the agent little.
 const (
-	traceInterval = 200 * time.Millisecond // between two looks into the journal
-	traceHistory  = 200                    // events that are shown at first, unless it is asked for those after a certain one
-	traceMost     = 10000                  // events until it ends by itself
+	traceInterval = 200 * time.Millisecond // between two queries of the journal
+	traceHistory  = 200                    // number of past events, unless the request has ?after=
+	traceMost     = 10000                  // events after which the trace ends
 	tracesAtOnce  = 8
-	heartbeat     = 5 * time.Second // a comment after so long without an event tells both ends that the other is there
+	heartbeat     = 5 * time.Second // interval of comments without events, by which both ends detect a lost connection
 )
 
-// errTraces means that too many look already.
-var errTraces = errors.New("too many traces at once")
+// errTraces means that the number of traces has reached its limit.
+var errTraces = errors.New("too many traces at the same time")
 
-// traceQuery is what a trace shows.
+// traceQuery selects the events of a trace.
 type traceQuery struct {
 	EventQuery
 	follow bool
@@ -36,7 +36,7 @@ func parseTrace(r *http.Request) (traceQuery, error) {
 		return q, err
 	}
 	q.Kind, q.Object, q.Limit = values["kind"], values["object"], traceMost
-	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" { // a browser that connects again
+	if id := r.Header.Get("Last-Event-ID"); id != "" && values["after"] == "" { // of a browser that reconnects
 		values["after"] = id
 	}
 	if q.After, err = numberOf(values, "after"); err == nil {
@@ -58,7 +58,7 @@ func parseTrace(r *http.Request) (traceQuery, error) {
 	return q, nil
 }
 
-// numberOf reads the number of an event or of a cause; 0 = it was not given.
+// numberOf reads the number of an event or of a cause; 0 = absent.
 func numberOf(values map[string]string, name string) (uint64, error) {
 	text, given := values[name]
 	if !given {
@@ -71,8 +71,8 @@ func numberOf(values map[string]string, name string) (uint64, error) {
 	return n, nil
 }
 
-// trace streams the journal as server-sent events: what has happened, then what happens, until the client goes, the server stops, or enough
-// was told.
+// trace streams the journal as server-sent events: past events, then new ones, until the client disconnects, the server stops, or the limit is
+// reached.
 func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
 	q, err := parseTrace(r)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// news are the events of a query after the one that was told last, the oldest first; at most so many, the latest ones.
+// news returns the events of a query after the last one sent, the oldest first; of too many, the latest.
 func (s *Server) news(ctx context.Context, q *EventQuery, most int) ([]Event, error) {
 	ask := *q
 	var events []Event
@@ -134,7 +134,7 @@ type tracer struct {
 	told   int
 }
 
-// tell sends events and reports whether there may be more.
+// tell sends events and reports whether the trace continues.
 func (t *tracer) tell(events []Event) (more bool) {
 	for i := range events {
 		text, err := json.Marshal(&events[i])
@@ -145,13 +145,13 @@ func (t *tracer) tell(events []Event) (more bool) {
 			return false
 		}
 		if t.told++; t.told == t.query.Limit {
-			return false // the end of the handler sends what is left
+			return false // the end of the handler flushes the rest
 		}
 	}
 	return t.stream.Flush() == nil
 }
 
-// write sends something, and gives the client as long as any other for taking it.
+// write sends data with the write timeout of other requests, because a trace has no deadline.
 func (t *tracer) write(format string, args ...any) error {
 	if err := t.stream.SetWriteDeadline(time.Now().Add(t.cfg.Timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
@@ -160,7 +160,7 @@ func (t *tracer) write(format string, args ...any) error {
 	return err
 }
 
-// follow sends what happens from now on. A journal that does not answer is asked again: it is being restarted.
+// follow sends new events. It retries while the journal does not answer, because its supervisor restarts it.
 func (t *tracer) follow(ctx context.Context) {
 	look := time.NewTicker(traceInterval)
 	defer look.Stop()

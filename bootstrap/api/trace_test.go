@@ -81,7 +81,7 @@ func TestTraceIsForFew(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
-	if code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/trace", ""); code != http.StatusServiceUnavailable || !strings.Contains(body, "too many traces at once") {
+	if code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/trace", ""); code != http.StatusServiceUnavailable || !strings.Contains(body, "too many traces at the same time") {
 		t.Errorf("the ninth: %d %s", code, body)
 	}
 	for query, want := range map[string]string{

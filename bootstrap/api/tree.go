@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// maxChildren is how many children of one actor a tree shows; ten thousand services are no tree to look at. Below counts all.
+// maxChildren is the number of children of one actor in a tree, because 10,000 services would make it unreadable. Below counts all.
 const maxChildren = 50
 
-// tree arranges actors, ordered by path, below each other. An actor without a parent among them is a root.
+// tree makes trees of actors that are ordered by path. An actor whose parent is not among them is a root.
 func tree(actors []Actor) []*TreeNode {
 	var roots []*TreeNode
 	known := map[string]*TreeNode{}
@@ -30,7 +30,7 @@ func tree(actors []Actor) []*TreeNode {
 	return roots
 }
 
-// parentOf returns the path of the actor above; "" for a root.
+// parentOf returns the path of the parent; "" for a root.
 func parentOf(path string) string {
 	i := strings.LastIndexByte(path, '/')
 	if i < 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
-// Readiness says whether the node serves what it should, part by part.
+// Readiness reports whether the node is ready, part by part.
 type Readiness struct {
 	// Ready is true when every part is OK.
 	Ready bool `json:"ready"`
@@ -20,75 +20,75 @@ type Readiness struct {
 type Part struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	// Reason why it is not OK, one line; with OK, a warning or nothing.
+	// Reason why the part is not OK, one line; if it is OK, a warning or "".
 	Reason string `json:"reason,omitempty"`
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64 `json:"epoch,omitempty"`
 }
 
-// NodeHealth is what /healthz says, in the words of kube-proxy.
+// NodeHealth is the answer of /healthz, with the fields of kube-proxy.
 type NodeHealth struct {
-	// LastUpdated is when VPP was last known to hold what it should.
+	// LastUpdated is when VPP was last known to be in the desired state.
 	LastUpdated time.Time `json:"lastUpdated"`
-	// CurrentTime is when this was asked.
+	// CurrentTime is the time of the request.
 	CurrentTime time.Time `json:"currentTime"`
-	// Eligible is false when the node is about to leave the cluster: load balancers should look for another one.
+	// Eligible is false if the node is about to leave the cluster, so that load balancers should use another one.
 	Eligible bool `json:"nodeEligible"`
-	// Healthy is true when no change has waited too long to reach VPP.
+	// Healthy is false if a change has been pending for too long.
 	Healthy bool `json:"healthy"`
 }
 
-// ServiceState is the state of a service in one word.
+// ServiceState is the state of a service.
 type ServiceState string
 
 // States of a service.
 const (
 	// ServiceInSync means that VPP holds every row of it.
 	ServiceInSync ServiceState = "in-sync"
-	// ServicePending means that a change is on its way.
+	// ServicePending means that a change has not reached VPP yet.
 	ServicePending ServiceState = "pending"
-	// ServiceFailed means that VPP refused something; it is tried again.
+	// ServiceFailed means that VPP refused an operation; the renderer retries.
 	ServiceFailed ServiceState = "failed"
-	// ServiceQuarantined means that its actor failed again and again and was put aside; its last good rows stay.
+	// ServiceQuarantined means that its actor failed too often and is stopped for a while; its last good rows stay.
 	ServiceQuarantined ServiceState = "quarantined"
-	// ServiceNotServed means that there is nothing to serve, for example because it is headless.
+	// ServiceNotServed means that the service needs no rows, for example because it is headless.
 	ServiceNotServed ServiceState = "not-served"
 )
 
-// Service is one line about a service.
+// Service is the summary of a service.
 type Service struct {
 	// Key is "namespace/name".
 	Key   string       `json:"service"`
 	State ServiceState `json:"state"`
-	// Generation of its last input.
+	// Generation of its latest input.
 	Generation uint64 `json:"generation"`
-	// Frontends, Endpoints and Rows count what is wanted, the distinct endpoints of it, and the rows in VPP.
+	// Frontends, Endpoints and Rows count its desired frontends, their distinct endpoints, and its rows in VPP.
 	Frontends int `json:"frontends"`
 	Endpoints int `json:"endpoints"`
 	Rows      int `json:"rows"`
-	// Changed is when this last changed.
+	// Changed is the time of the latest change.
 	Changed time.Time `json:"changed,omitzero"`
-	// Error is the last one; "" = none.
+	// Error is the latest error; "" = none.
 	Error string `json:"error,omitempty"`
 }
 
-// ServiceDetail is everything about a service: what Kubernetes wants, what the renderers made of it, what VPP holds.
+// ServiceDetail is a service with its desired frontends, the rows of the renderers for them, and the rows in VPP.
 type ServiceDetail struct {
 	Service
-	// NotServed is why there are no frontends; "" = there may be some.
+	// NotServed is the reason why the service has no frontends; "" = it may have some.
 	NotServed string `json:"notServed,omitempty"`
-	// Wanted is what Kubernetes asks for.
+	// Wanted are the frontends that Kubernetes requires.
 	Wanted       []show.Frontend    `json:"wanted"`
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
-	// Rendered are the rows that VPP should hold.
+	// Rendered are the desired rows.
 	Rendered []show.Row `json:"rendered"`
-	// InVPP are the rows that VPP was last seen or made to hold; those under a frontend that somebody else owns are not among them.
+	// InVPP are the rows that the renderer last read from VPP or wrote to it, without those of frontends that another service owns.
 	InVPP []show.Row `json:"inVPP"`
-	// Approximations are the same as in a plan of this node, but for the conflicts.
+	// Approximations are those of a plan of this node, without conflicts.
 	Approximations []show.Approximation `json:"approximations"`
 	// Conflicts are frontends that another service owns.
 	Conflicts []Conflict `json:"conflicts"`
-	// Problems are parts of the input that could not be used.
+	// Problems are the invalid parts of the input.
 	Problems []show.Problem `json:"problems"`
 }
 
@@ -98,7 +98,7 @@ type Conflict struct {
 	Owner    string `json:"owner"`
 }
 
-// Interfaces are the interfaces of VPP and what they are for.
+// Interfaces are the interfaces of VPP with their roles.
 type Interfaces struct {
 	// Uplink is the name of the interface with the default route; "" = none.
 	Uplink string `json:"uplink,omitempty"`
@@ -114,24 +114,24 @@ type Interface struct {
 	Name  string `json:"name"`
 	// Kind is pod, uplink, internal or other.
 	Kind string `json:"kind"`
-	// Up is true when the interface is up, by its administrator and by its link.
+	// Up is true if the interface is administratively up and has a link.
 	Up bool `json:"up"`
 	// Addresses are "ip/len".
 	Addresses []string `json:"addresses"`
 	// Pods behind it, "namespace/name".
 	Pods []string `json:"pods"`
-	// Frontend: clients may enter here. Backend: a local endpoint is behind it.
+	// Frontend: packets of clients enter here. Backend: a local endpoint is behind it.
 	Frontend bool `json:"frontend"`
 	Backend  bool `json:"backend"`
 }
 
-// Nodes is what the nodes agreed on.
+// Nodes are the nodes of the cluster.
 type Nodes struct {
 	// Self is the name of this node.
 	Self string `json:"self"`
-	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without an etcd.
+	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a store.
 	Claim string `json:"claim"`
-	// Reason why the claim is not held, or the last error of etcd.
+	// Reason why the claim is not held, or the latest error of etcd.
 	Reason string `json:"reason,omitempty"`
 	// Connected is true while etcd answers.
 	Connected bool `json:"connected"`
@@ -139,10 +139,10 @@ type Nodes struct {
 	Items []Node `json:"items"`
 }
 
-// Node is one node as its peers see it.
+// Node is one node of the cluster.
 type Node struct {
 	Name string `json:"name"`
-	// ID is 0 while it has none.
+	// ID is 0 while the node has none.
 	ID uint32 `json:"id"`
 	// VPPAddresses are "ip/len".
 	VPPAddresses        []string `json:"vppAddresses"`
@@ -154,35 +154,35 @@ type Node struct {
 type Actor struct {
 	Path string `json:"path"`
 	Kind string `json:"kind"`
-	// State is the first of these that applies: stopping (it was told to), quarantined (a service that failed too often is put aside),
-	// backoff (it failed and is restarted after a delay), suspended (it failed and its supervisor has not decided yet), held (its mailbox is
-	// closed, by the verb suspend or while an earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
+	// State is the first of these that applies: stopping, quarantined (a service that failed too often), backoff (it failed and is restarted
+	// after a delay), suspended (it failed and its supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or while
+	// an earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
 	State string `json:"state"`
-	// Incarnation counts its lives, from 1.
+	// Incarnation counts its starts, from 1.
 	Incarnation uint64 `json:"incarnation"`
-	// Pending is the number of messages that wait, Received of those it was given, Coalesced of those that replaced a waiting one.
+	// Pending is the number of messages in the mailbox, Received that of all posted ones, Coalesced that of those that replaced a pending one.
 	Pending   uint64 `json:"pending"`
 	Received  uint64 `json:"received"`
 	Coalesced uint64 `json:"coalesced"`
-	// Restarts and Failures count since the agent started.
+	// Restarts and Failures count since the start of the agent.
 	Restarts uint64 `json:"restarts"`
 	Failures uint64 `json:"failures"`
-	// BusySeconds is the time it spent with messages.
+	// BusySeconds is the time spent handling messages.
 	BusySeconds float64 `json:"busySeconds"`
-	// LastMessage is the type of the last one.
+	// LastMessage is the type of the latest message.
 	LastMessage string `json:"lastMessage,omitempty"`
-	// Since is when the incarnation started.
+	// Since is the start of the incarnation.
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
 	LastFailure string `json:"lastFailure,omitempty"`
 }
 
-// Mailbox is what waits in the mailbox of an actor.
+// Mailbox is the mailbox of an actor.
 type Mailbox struct {
 	Path string `json:"path"`
 	// Held is true while the mailbox is closed by suspend.
 	Held bool `json:"held"`
-	// Messages wait, the next one first; Pending counts them even where the list is cut.
+	// Messages are the pending ones, the next one first; Pending counts them even if the list is cut.
 	Pending  int       `json:"pending"`
 	Messages []Waiting `json:"messages"`
 }
@@ -190,7 +190,7 @@ type Mailbox struct {
 // Waiting is one message in a mailbox.
 type Waiting struct {
 	Type string `json:"type"`
-	// Key is what it is the latest value of; "" = it is not coalesced.
+	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not coalesced.
 	Key string `json:"key,omitempty"`
 }
 
@@ -200,9 +200,9 @@ type Failure struct {
 	Incarnation uint64    `json:"incarnation"`
 	// Reason is the panic or error.
 	Reason string `json:"reason"`
-	// Message is the type of the message it happened with.
+	// Message is the type of the message that the actor was handling.
 	Message string `json:"message,omitempty"`
-	// Decision is what the supervisor did: restart, quarantine, escalate.
+	// Decision of the supervisor: restart, quarantine, escalate.
 	Decision string `json:"decision,omitempty"`
 	Stack    string `json:"stack,omitempty"`
 }
@@ -211,7 +211,7 @@ type Failure struct {
 type EventQuery struct {
 	// Before selects events with a smaller sequence number; 0 = from the newest. After selects those with a larger one.
 	Before, After uint64
-	// Cause selects what followed from one change or command; 0 = all.
+	// Cause selects the effects of one change or command; 0 = all.
 	Cause uint64
 	// Limit is the highest number of events to return, 1 to MaxLimit.
 	Limit int
@@ -234,59 +234,59 @@ type Event struct {
 	// Kind is service, render, command, resync, healing, link, interfaces, node, source, readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
-	// Object it is about: a service, an interface, a node; "" = none.
+	// Object of the event: a service, an interface, a node; "" = none.
 	Object string `json:"object,omitempty"`
 	Text   string `json:"text"`
-	// Cause is the id of what it follows from, a change of the input or a command; everything that follows from one has the same. 0 = none.
+	// Cause is the ID of the change or command that the event is an effect of; all effects of one have the same. 0 = none.
 	Cause uint64 `json:"cause,omitempty"`
-	// Method is update, upstream-resync, downstream-resync or full-resync; "" = none of them.
+	// Method is update, upstream-resync, downstream-resync or full-resync; "" = the event is not a transaction.
 	Method string `json:"method,omitempty"`
-	// Operations that were planned, on VPP or as steps of a command, each as one line.
+	// Operations are the planned ones, on VPP or as steps of a command, each as one line.
 	Operations []string `json:"operations,omitempty"`
-	// Executed are those that were carried out, where something failed.
+	// Executed are those that were executed, if one has failed.
 	Executed []string `json:"executed,omitempty"`
-	// Error is "" when it went well.
+	// Error is "" after success.
 	Error string `json:"error,omitempty"`
 }
 
-// Resync says how far the renderers are.
+// Resync is the progress of the renderers, and repairs.
 type Resync struct {
 	// Renderers are ordered by name.
 	Renderers []RendererSync `json:"renderers"`
-	// Healing says how often each rung of the ladder was taken, by part; both are ordered.
+	// Healing counts the escalation steps, ordered by part and step.
 	Healing []HealingCount `json:"healing"`
-	// Ill are the parts about which something is being done, ordered by name.
+	// Ill are the unhealthy parts, ordered by name.
 	Ill []IllPart `json:"ill"`
 }
 
-// HealingCount says how often something was done about a part.
+// HealingCount counts the repairs of a part by one escalation step.
 type HealingCount struct {
 	Part string `json:"part"`
-	// Rung is key, object, downstream, full, subtree or exit.
+	// Rung is the escalation step: key, object, downstream, full, subtree or exit.
 	Rung  string `json:"rung"`
 	Count uint64 `json:"count"`
 }
 
-// IllPart is a part that is not well for a reason that can be mended from inside.
+// IllPart is an unhealthy part that escalation steps may repair.
 type IllPart struct {
 	Part   string `json:"part"`
 	Reason string `json:"reason"`
-	// Since is when it began, Next when something is done, or done again.
+	// Since is when the part became unhealthy, Next the time of the next escalation step.
 	Since time.Time `json:"since"`
 	Next  time.Time `json:"next"`
-	// Rung was taken last; "none" = none yet.
+	// Rung is the latest escalation step; "none" = none yet.
 	Rung string `json:"rung"`
 }
 
 // RendererSync is the state of one renderer.
 type RendererSync struct {
 	Renderer string `json:"renderer"`
-	// Epoch counts its starts over from a read of VPP.
+	// Epoch counts its starts from a read of VPP.
 	Epoch uint64 `json:"epoch"`
-	// InSync is true when VPP holds what it should.
+	// InSync is true if VPP is in the desired state.
 	InSync bool   `json:"inSync"`
 	Reason string `json:"reason,omitempty"`
-	// Differences found and operations made by the last comparison with VPP.
+	// Differences found and operations made by the latest drift check or resync.
 	Differences uint32 `json:"differences"`
 	Operations  uint32 `json:"operations"`
 	Error       string `json:"error,omitempty"`
@@ -294,13 +294,13 @@ type RendererSync struct {
 
 // ResyncRequest is the body of POST /api/v1/resync.
 type ResyncRequest struct {
-	// Reason goes into the journal.
+	// Reason for the journal.
 	Reason string `json:"reason"`
-	// Method says how much is read again: "upstream" what is wanted, "downstream" what VPP holds, "full" both, as "" does.
+	// Method is the scope: "upstream" reads the desired state again, "downstream" VPP, "full" or "" both.
 	Method ResyncMethod `json:"method"`
 }
 
-// ResyncMethod says how much is read again.
+// ResyncMethod is the scope of a resync.
 type ResyncMethod string
 
 // Methods of a ResyncRequest.
@@ -310,7 +310,7 @@ const (
 	ResyncDownstream ResyncMethod = "downstream"
 )
 
-// Diff is what differs between VPP and what it should hold.
+// Diff is the difference between VPP and the desired state.
 type Diff struct {
 	// Renderers are ordered by name.
 	Renderers []RendererDiff `json:"renderers"`
@@ -319,18 +319,18 @@ type Diff struct {
 // RendererDiff is the part of one renderer.
 type RendererDiff struct {
 	Renderer string `json:"renderer"`
-	// Operations would make VPP equal to what it should hold, each as one line; empty = it is.
+	// Operations would bring VPP to the desired state, each as one line; empty = it is in that state.
 	Operations []string `json:"operations"`
-	// Error is why VPP could not be read; "" = it was.
+	// Error is the reason why VPP could not be read; "" = none.
 	Error string `json:"error,omitempty"`
 }
 
-// TreeNode is an actor with those below it.
+// TreeNode is an actor with its descendants.
 type TreeNode struct {
 	Actor
 	// Name is the last part of the path.
 	Name string `json:"name"`
-	// Below counts all actors below, also where Children were left out.
+	// Below counts all descendants, with those that Children leaves out.
 	Below    int         `json:"below"`
 	Children []*TreeNode `json:"children,omitempty"`
 }
@@ -338,24 +338,24 @@ type TreeNode struct {
 // Page is a part of a list.
 type Page[T any] struct {
 	Items []T `json:"items"`
-	// Next is the cursor of the next page; "" = that was all.
+	// Next is the cursor of the next page; "" = this is the last one.
 	Next string `json:"next,omitempty"`
 	// Total counts the items of all pages.
 	Total int `json:"total"`
 }
 
-// Error is the body of every answer that is none.
+// Error is the body of every error.
 type Error struct {
 	Error string `json:"error"`
 }
 
-// PodInterface is the interface of a pod in VPP, as it was told.
+// PodInterface is the assigned interface of a pod in VPP.
 type PodInterface struct {
 	// Pod is "namespace/name".
 	Pod string `json:"pod"`
 	// Interface is its name in VPP; "" = it has none.
 	Interface string `json:"interface"`
-	// Cause is the id under which the journal has the command and what followed from it.
+	// Cause is the ID under which the journal has the command and its effects.
 	Cause uint64 `json:"cause"`
 }
 

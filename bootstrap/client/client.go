@@ -18,17 +18,17 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// maxAnswer bounds an answer: a page of the largest list has a few hundred KB.
+// maxAnswer limits an answer, in bytes: a page of the largest list has a few hundred KB.
 const maxAnswer = 64 << 20
 
-// timeout bounds one call; an agent answers within ten seconds or says that it cannot.
+// timeout limits one call; it is longer than the deadline of the agent, which answers with an error then.
 const timeout = 15 * time.Second
 
-// Error is an answer of the agent that is none.
+// Error is an error answer of the agent.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Message is what the agent said.
+	// Message of the agent.
 	Message string
 }
 
@@ -51,7 +51,7 @@ func (e *Error) Is(target error) bool {
 	}
 }
 
-// Client talks to one agent.
+// Client queries one agent.
 type Client struct {
 	http *http.Client
 	base string
@@ -68,7 +68,7 @@ func NewControl(path string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
 }
 
-// transport connects to one place, whatever the URL says, without proxies and without keeping connections.
+// transport connects to one address, regardless of the URL, without proxies and keep-alive.
 func transport(network, address string) *http.Transport {
 	return &http.Transport{
 		DisableKeepAlives: true,
@@ -78,7 +78,7 @@ func transport(network, address string) *http.Transport {
 	}
 }
 
-// Get asks for a resource below /api/v1/ and decodes the answer.
+// Get reads a resource below /api/v1/ and decodes the answer.
 func (c *Client) Get(ctx context.Context, resource string, query url.Values, into any) error {
 	target := "/api/v1/" + resource
 	if len(query) > 0 {
@@ -87,7 +87,7 @@ func (c *Client) Get(ctx context.Context, resource string, query url.Values, int
 	return c.do(ctx, http.MethodGet, target, nil, into)
 }
 
-// Post asks the agent to change something. Only the control socket takes it.
+// Post sends a state-changing call. Only the control socket accepts it.
 func (c *Client) Post(ctx context.Context, resource string, body any) error {
 	return c.PostFor(ctx, resource, body, nil)
 }
@@ -97,18 +97,18 @@ func (c *Client) PostFor(ctx context.Context, resource string, body, into any) e
 	return c.do(ctx, http.MethodPost, "/api/v1/"+resource, body, into)
 }
 
-// Put asks the agent to replace something by a document as it is, and decodes the answer. Only the control socket takes it.
+// Put replaces a resource by an unmodified document and decodes the answer. Only the control socket accepts it.
 func (c *Client) Put(ctx context.Context, resource string, document []byte, into any) error {
 	return c.do(ctx, http.MethodPut, "/api/v1/"+resource, json.RawMessage(document), into)
 }
 
-// Delete asks the agent to take something away, and decodes the answer. Only the control socket takes it.
+// Delete deletes a resource and decodes the answer. Only the control socket accepts it.
 func (c *Client) Delete(ctx context.Context, resource string, into any) error {
 	return c.do(ctx, http.MethodDelete, "/api/v1/"+resource, nil, into)
 }
 
-// Stream asks for a resource that answers with server-sent events and gives the data of each to a function, until the agent ends, ctx does, or
-// the function returns an error. The end of ctx is no error.
+// Stream reads server-sent events and calls a function with the data of each, until the agent ends the stream, ctx ends, or the function returns
+// an error. The end of ctx is no error.
 func (c *Client) Stream(ctx context.Context, resource string, query url.Values, each func(data []byte) error) error {
 	endless := &Client{http: &http.Client{Transport: c.http.Transport}, base: c.base, name: c.name}
 	response, err := endless.send(ctx, http.MethodGet, "/api/v1/"+resource+"?"+query.Encode(), nil)
@@ -117,7 +117,7 @@ func (c *Client) Stream(ctx context.Context, resource string, query url.Values, 
 	}
 	defer response.Body.Close()
 	if response.StatusCode >= http.StatusBadRequest {
-		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // whatever came of it is shown
+		content, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer)) // a partial text is better than none
 		return refusal(response.StatusCode, content)
 	}
 	lines := bufio.NewScanner(response.Body)
@@ -135,7 +135,7 @@ func (c *Client) Stream(ctx context.Context, resource string, query url.Values, 
 	return nil
 }
 
-// Text asks for a resource that answers with text whatever its status is, for example readyz?verbose.
+// Text reads a resource that answers with text for every status, for example readyz?verbose.
 func (c *Client) Text(ctx context.Context, target string) (text string, status int, err error) {
 	response, err := c.send(ctx, http.MethodGet, "/"+target, nil)
 	if err != nil {
@@ -146,6 +146,7 @@ func (c *Client) Text(ctx context.Context, target string) (text string, status i
 	return string(content), response.StatusCode, err
 }
 
+// do sends a request and decodes the answer; nil = the answer is not needed.
 func (c *Client) do(ctx context.Context, method, target string, body, into any) error {
 	response, err := c.send(ctx, method, target, body)
 	if err != nil {
@@ -168,6 +169,7 @@ func (c *Client) do(ctx context.Context, method, target string, body, into any) 
 	return nil
 }
 
+// send sends a request. Its errors name the address of the agent, which is the usual cause.
 func (c *Client) send(ctx context.Context, method, target string, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
@@ -185,14 +187,14 @@ func (c *Client) send(ctx context.Context, method, target string, body any) (*ht
 	if err != nil {
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
-			err = wrapped.Err // the URL repeats what the text says
+			err = wrapped.Err // the URL has no further information
 		}
 		return nil, fmt.Errorf("ask the agent at %s: %w", c.name, err)
 	}
 	return response, nil
 }
 
-// refusal is the error in an answer.
+// refusal returns the error in an answer.
 func refusal(status int, content []byte) error {
 	var answer api.Error
 	if json.Unmarshal(content, &answer) != nil || answer.Error == "" {
@@ -201,7 +203,7 @@ func refusal(status int, content []byte) error {
 	return &Error{Status: status, Message: answer.Error}
 }
 
-// All asks for every page of a list, up to most items; 0 = all. A list that changes meanwhile may lack what came and hold what went.
+// All reads every page of a list, up to most items; 0 = all. It may miss items that were added meanwhile and have deleted ones.
 func All[T any](ctx context.Context, c *Client, resource string, query url.Values, most int) (items []T, total int, err error) {
 	query = cloneValues(query)
 	for {

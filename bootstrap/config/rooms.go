@@ -79,6 +79,7 @@ func (n NAT44) Housekeeping() sessions.Config {
 	}
 }
 
+// prefixes parses networks and clears their host bits.
 func prefixes(path string, texts []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for i, text := range texts {

@@ -32,6 +32,7 @@ func (f field) value(a *Agent) reflect.Value { return reflect.ValueOf(a).Elem().
 // schema returns every field of the configuration in the order of the document, sections before their fields.
 func schema() []field { return appendFields(nil, reflect.TypeFor[Agent](), "", nil) }
 
+// appendFields walks a struct in the order of its fields, which is the order of the document.
 func appendFields(to []field, t reflect.Type, prefix string, index []int) []field {
 	for i := range t.NumField() {
 		sf := t.Field(i)

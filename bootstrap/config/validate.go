@@ -228,6 +228,7 @@ func isPort(text string) bool {
 	return err == nil && n <= 65535
 }
 
+// isIPOrName reports whether a host can be listened on. Other names than localhost would need DNS, which may not work yet on a starting node.
 func isIPOrName(host string) bool {
 	if host == "" || host == "localhost" {
 		return true

@@ -17,34 +17,34 @@ import (
 
 // Errors of Run.
 var (
-	// ErrFailed says that something did not hold; the report says what.
+	// ErrFailed means that a check failed; the report says which.
 	ErrFailed = errors.New("the demo did not hold what it promises")
-	// ErrInterrupted says that the demo was ended before its proof was done.
+	// ErrInterrupted means that the demo ended before the verification was done.
 	ErrInterrupted = errors.New("interrupted before the proof was done")
-	// ErrCluster says that there is nothing to play: no such directory, or no such node in it.
+	// ErrCluster means that the directory or the node in it does not exist.
 	ErrCluster = errors.New("no such cluster")
 )
 
-// Options say how the demo is run.
+// Options configure the demo.
 type Options struct {
-	// NodeName is the node to play; Cluster is the directory with its cluster, "" = the built-in one.
+	// NodeName is the node of the agent; Cluster is the directory with its cluster, "" = the built-in one.
 	NodeName, Cluster string
-	// HTTPAddress is where the agent shows its state; an address in use makes it choose a free port.
+	// HTTPAddress is the address of the agent's HTTP server; if it is in use, the agent takes a free port.
 	HTTPAddress string
-	// Exit ends the demo when the proof is done instead of waiting for the context.
+	// Exit ends the demo after the verification, instead of at the end of the context.
 	Exit bool
-	// JSON prints the report as JSON, and nothing else.
+	// JSON prints the report only, as JSON.
 	JSON bool
-	// Started is when the process started.
+	// Started is the start time of the process.
 	Started time.Time
 	// Out gets the report, Log the log of the agent.
 	Out io.Writer
 	Log *slog.Logger
 
-	blind bool // the agent does not look for damage in VPP: a test wants to see that it is seen
+	blind bool // disables drift checks, so that tests can see that the demo detects damage
 }
 
-// Run runs the demo until its proof is done (Options.Exit) or ctx ends. The error is nil only if everything held.
+// Run runs the demo until the verification is done (Options.Exit) or ctx ends. The error is nil only if all checks passed.
 func Run(ctx context.Context, o Options) error {
 	dir, err := os.MkdirTemp("", "troupe-demo-")
 	if err != nil {
@@ -62,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(play(ctx, &stage{Agent: a, services: services, quiet: quietFor}, &o), a.Close())
 }
 
-// play proves and shows on a running agent. An agent that dies ends the play.
+// play verifies a running agent and prints the report. It ends with the agent.
 func play(ctx context.Context, a *stage, o *Options) error {
 	alive, end := context.WithCancelCause(ctx)
 	watched := make(chan struct{})
@@ -103,7 +103,7 @@ func play(ctx context.Context, a *stage, o *Options) error {
 	}
 }
 
-// start brings up the agent with everything inside.
+// start starts the agent with an embedded etcd and a simulated VPP.
 func start(o *Options, dir string) (*agent.Agent, error) {
 	cfg := config.Defaults()
 	cfg.NodeName = o.NodeName
@@ -118,7 +118,7 @@ func start(o *Options, dir string) (*agent.Agent, error) {
 	}
 	a, err := agent.Start(cfg, o.Log)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		cfg.API.HTTPAddress = "127.0.0.1:0" // the usual port is taken, for example by another demo
+		cfg.API.HTTPAddress = "127.0.0.1:0" // the default port is in use, for example by another demo
 		return agent.Start(cfg, o.Log)
 	}
 	return a, err

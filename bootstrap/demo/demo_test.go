@@ -103,7 +103,7 @@ func TestRunLeavesNothing(t *testing.T) {
 // TestRunRefuses what it would wait for in vain.
 func TestRunRefuses(t *testing.T) {
 	o := options(t)
-	o.NodeName = "nobody"
+	o.NodeName = "unknown"
 	if err := Run(t.Context(), *o); !errors.Is(err, ErrCluster) || !errors.Is(err, plan.ErrUnknownNode) {
 		t.Errorf("unknown node: %v", err)
 	}

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// errUnsettled says that the agent was not in sync in time.
+// errUnsettled means that the agent was not in sync in time.
 var errUnsettled = errors.New("not in sync after " + settleTimeout.String())
 
-// quietFor is how long the demo watches VPP after a fault: long enough for the actors to repeat themselves.
+// quietFor is the time during which the demo observes VPP after a fault: longer than the retry interval of actors.
 const quietFor = 1500 * time.Millisecond
 
-// kill makes one actor fail and counts what VPP notices of it until everything has been in sync again for a while.
+// kill fails one actor and counts the requests to VPP until the agent has been in sync again for quietFor.
 func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	drill := Drill{Fault: what}
 	before, usage, rows, restarts := a.Simulator().Counters(), a.Usage(), a.Simulator().Rows(), a.Restarts(path)
@@ -40,7 +40,7 @@ func (a *stage) kill(ctx context.Context, what, path string) (Drill, error) {
 	return drill, nil
 }
 
-// restarted waits until an actor has been restarted once more and works again.
+// restarted waits until an actor has been restarted once more and handles messages.
 func (a *stage) restarted(ctx context.Context, path string, before uint64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errors.New("not restarted after "+settleTimeout.String()))
 	defer cancel()

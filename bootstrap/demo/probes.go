@@ -12,10 +12,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// connections is how many connections one probe makes: enough to see every backend of a small service.
+// connections is the number of connections of one probe: enough to reach every endpoint of a small service.
 const connections = 30
 
-// Words for what became of a packet, those of the acceptance cases and of Kubernetes.
+// Outcomes of a packet, with the names of the acceptance cases.
 const (
 	forward = "forward"
 	reject  = "reject"
@@ -23,14 +23,14 @@ const (
 	none    = "none"
 )
 
-// client is where probes come from.
+// client is the origin of probes.
 type client struct {
 	from    string // "pod", "node", "outside"
 	in      string // interface of VPP
 	address netip.Addr
 }
 
-// prober sends packets through the simulated VPP and compares where they arrive with what Kubernetes says.
+// prober sends packets through the simulated VPP and compares their destinations with those of Kubernetes.
 type prober struct {
 	vpp      *simulator.VPP
 	statuses []*messages.ServiceStatus
@@ -43,6 +43,7 @@ type prober struct {
 // firstPort is the smallest port of a client, above every port of a service.
 const firstPort = 20000
 
+// newProber makes a prober with the origins that exist on this node.
 func newProber(a *agent.Agent, statuses []*messages.ServiceStatus) *prober {
 	p := &prober{vpp: a.Simulator(), statuses: statuses, port: firstPort}
 	p.pod = client{from: "pod", in: a.PodInterface(), address: a.PodAddress()}
@@ -51,7 +52,7 @@ func newProber(a *agent.Agent, statuses []*messages.ServiceStatus) *prober {
 	return p
 }
 
-// all probes every frontend from every place that should reach it.
+// all probes every frontend from every origin that it serves.
 func (p *prober) all() []Probe {
 	var probes []Probe
 	for _, s := range p.statuses {
@@ -64,12 +65,12 @@ func (p *prober) all() []Probe {
 	return probes
 }
 
-// clients are the places a row is for, without those that this node does not have.
+// clients are the origins that a row serves, without those that this node does not have.
 func (p *prober) clients(f *messages.Frontend) []client {
 	return slices.DeleteFunc(p.places(f), func(c client) bool { return !c.address.IsValid() })
 }
 
-// places are the places a row is for. Inside addresses are not tried from outside: the network does not route them.
+// places are the origins that a row serves. Cluster addresses are not probed from outside: the network does not route them.
 func (p *prober) places(f *messages.Frontend) []client {
 	switch {
 	case f.GetScope() == messages.Scope_SCOPE_CLUSTER:
@@ -83,7 +84,7 @@ func (p *prober) places(f *messages.Frontend) []client {
 	}
 }
 
-// probe makes a number of connections and judges them.
+// probe makes a number of connections and evaluates them.
 func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend) Probe {
 	out := Probe{
 		From: c.from, Client: c.address.String(), To: service.FrontendText(f), Service: s.GetKey(), Want: service.ActionWord(f.GetAction()),
@@ -91,7 +92,7 @@ func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(f.GetAddress()), uint16(f.GetPort()))
 	for range connections {
-		p.port = max(p.port+1, firstPort) // it may wrap
+		p.port = max(p.port+1, firstPort) // the port may wrap around
 		v := p.vpp.Send(simulator.Packet{In: c.in, Src: netip.AddrPortFrom(c.address, p.port), Dst: to, Proto: uint8(f.GetProtocol())})
 		p.judge(&out, c, f, v)
 	}
@@ -104,7 +105,7 @@ func (p *prober) probe(c client, s *messages.ServiceStatus, f *messages.Frontend
 	return out
 }
 
-// judge looks at one connection: where it arrived, and whether the answer comes back from the frontend's address.
+// judge evaluates one connection: its destination, and whether the answer has the source address of the frontend.
 func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.Verdict) {
 	out.Got = gotWord(v)
 	fail := func(why string) { out.OK, out.Why = false, why }
@@ -132,8 +133,8 @@ func (p *prober) judge(out *Probe, c client, f *messages.Frontend, v simulator.V
 	}
 }
 
-// judgeShares checks that every backend gets something, or with affinity that exactly one does. Where the renderer has said that it keeps
-// clients of this node on it, the backends on this node count.
+// judgeShares checks that every endpoint gets connections, or exactly one with affinity. If the renderer has reported that it keeps clients of
+// this node on it, only the endpoints on this node count.
 func judgeShares(out *Probe, f *messages.Frontend, approximated string) {
 	used, wanted := len(out.Shares), len(f.GetBackends())
 	switch {
@@ -147,7 +148,7 @@ func judgeShares(out *Probe, f *messages.Frontend, approximated string) {
 	}
 }
 
-// approximation is what the renderers say they cannot express of a frontend, as "wanted, but rendered"; "" = nothing.
+// approximation is the reported approximation of a frontend, as "wanted, but rendered"; "" = none.
 func approximation(s *messages.ServiceStatus, f *messages.Frontend) string {
 	for _, r := range s.GetRenders() {
 		for _, a := range r.GetApproximations() {
@@ -159,9 +160,8 @@ func approximation(s *messages.ServiceStatus, f *messages.Frontend) string {
 	return ""
 }
 
-// unexpressed excuses a packet that was not taken for service traffic although it should have been refused or dropped, or because remote
-// clients should have been and one row serves all: outside the service networks a renderer without a row has no say. It must have said so
-// itself; VPP must have no row that it took the packet past. "" = no excuse.
+// unexpressed accepts a packet that left untranslated although VPP should have rejected or dropped it, which a renderer cannot do without a row
+// outside the service networks. The renderer must have reported it, and VPP must have no row for the frontend. "" = not accepted.
 func unexpressed(out *Probe, s *messages.ServiceStatus, f *messages.Frontend) string {
 	if out.Got != none || f.GetScope() == messages.Scope_SCOPE_CLUSTER || hasRow(s, f) {
 		return ""
@@ -186,6 +186,7 @@ func hasRow(s *messages.ServiceStatus, f *messages.Frontend) bool {
 	return false
 }
 
+// localBackends counts the endpoints on this node.
 func localBackends(f *messages.Frontend) int {
 	n := 0
 	for _, b := range f.GetBackends() {
@@ -196,7 +197,7 @@ func localBackends(f *messages.Frontend) int {
 	return n
 }
 
-// gotWord translates a verdict. A packet that left untranslated was not taken for service traffic.
+// gotWord is the outcome of a packet; one that left untranslated was not service traffic for VPP.
 func gotWord(v simulator.Verdict) string {
 	switch {
 	case v.Action == simulator.Rejected:

@@ -12,20 +12,20 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// settleTimeout is how long the demo waits for everything to be in sync before it says that it is not.
+// settleTimeout is the time that the agent has to be in sync.
 const settleTimeout = 20 * time.Second
 
-// favourite is the service whose actor is killed, where the cluster has it.
+// favourite is the service whose actor the demo kills, if the cluster has it.
 const favourite = "shop/web"
 
-// stage is a running agent with the cluster it plays.
+// stage is a running agent with its cluster.
 type stage struct {
 	*agent.Agent
 	services int           // in the cluster
-	quiet    time.Duration // how long VPP is watched after a fault
+	quiet    time.Duration // time of observation after a fault
 }
 
-// prove collects the evidence: what VPP does for every service, then what it notices of faults.
+// prove verifies every service in VPP, then the cost of faults.
 func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 	report, statuses, err := a.look(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 	return report, nil
 }
 
-// look waits until the agent is in sync and compares what it says with what VPP has and does.
+// look waits until the agent is in sync and compares its state with that of VPP.
 func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, error) {
 	statuses, err := a.settle(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, e
 	return report, statuses, nil
 }
 
-// rowsInVPP counts the rows that VPP itself has, whatever the agent believes.
+// rowsInVPP counts the rows in VPP itself, independently of the agent.
 func (a *stage) rowsInVPP() int {
 	rows := 0
 	for _, text := range a.Simulator().Rows() {
@@ -75,7 +75,7 @@ func (a *stage) rowsInVPP() int {
 // fault is an actor to kill.
 type fault struct{ what, path string }
 
-// faults are the actors whose death must cost VPP nothing: one of each kind that holds a state.
+// faults are the actors whose failure must not change VPP: one of each kind that holds state.
 func faults(statuses []*messages.ServiceStatus) []fault {
 	key := ""
 	for _, s := range statuses {
@@ -93,8 +93,8 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 	return append(out, fault{"registry killed", address.Registry})
 }
 
-// settle waits until the agent says that VPP holds what it should and every service of it agrees, twice in a row: the word of an actor that
-// has just been restarted may still be on its way.
+// settle waits until the agent is ready and every service is in sync, twice in a row: the acknowledgement of an actor that has just restarted may
+// not have arrived the first time.
 func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleTimeout, errUnsettled)
 	defer cancel()
@@ -121,7 +121,7 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 	}
 }
 
-// settled reports whether every service is known and nothing is on its way. A service that has failed is settled, too: the report says so.
+// settled reports whether every service is known and none is pending. A failed service is settled, too; the report shows it.
 func (a *stage) settled(statuses []*messages.ServiceStatus) bool {
 	for _, s := range statuses {
 		if serviceRow(s).State == statePending {

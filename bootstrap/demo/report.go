@@ -10,39 +10,39 @@ import (
 	"time"
 )
 
-// Report is the outcome of a demo; it is what -o json prints.
+// Report is the outcome of a demo, and the output of -o json.
 type Report struct {
-	// Services is the number of services of the cluster, InSync of those that VPP holds as they should be.
+	// Services is the number of services of the cluster, InSync of those that are in sync.
 	Services int `json:"services"`
 	InSync   int `json:"inSync"`
-	// Rows is the number of rows that VPP itself has, whoever made them.
+	// Rows is the number of rows in VPP, including those of others.
 	Rows int `json:"rows"`
-	// InSyncAfter is the time from the start of the process until everything was in VPP.
+	// InSyncAfter is the time from the start of the process until all services were in sync.
 	InSyncAfter string `json:"inSyncAfter"`
-	// Table says what became of each service, ordered by name.
+	// Table has the state of each service, ordered by name.
 	Table []ServiceRow `json:"table"`
 	// Probes are the packets that were sent.
 	Probes []Probe `json:"probes"`
 	// Drills are the faults that were injected.
 	Drills []Drill `json:"drills"`
-	// OK is true when everything held.
+	// OK is true if all checks passed.
 	OK bool `json:"ok"`
-	// Failures says what did not, one line each.
+	// Failures are the failed checks, one line each.
 	Failures []string `json:"failures,omitempty"`
 
-	settled time.Time // when everything was in VPP
+	settled time.Time // when all services were in sync
 }
 
 // ServiceRow is one service.
 type ServiceRow struct {
 	// Service is "namespace/name".
 	Service string `json:"service"`
-	// Frontends are the addresses it is served on, "ip:port/PROTO"; Rows how many of them VPP has a row for.
+	// Frontends are its addresses, "ip:port/PROTO"; Rows the number of its rows in VPP.
 	Frontends []string `json:"frontends"`
 	Rows      int      `json:"rows"`
 	// Backends is the number of different backends.
 	Backends int `json:"backends"`
-	// State is "in sync", "pending", "failed", or why the service is not served.
+	// State is "in sync", "pending", "failed", or the reason why the service is not served.
 	State string `json:"state"`
 }
 
@@ -54,33 +54,32 @@ type Probe struct {
 	// To is the frontend, "ip:port/PROTO", of Service.
 	To      string `json:"to"`
 	Service string `json:"service"`
-	// Want and Got are "forward", "reject", "drop" or "none" (not taken for service traffic).
+	// Want and Got are "forward", "reject", "drop" or "none" (not service traffic for VPP).
 	Want string `json:"want"`
 	Got  string `json:"got"`
 	// Shares counts the connections by the backend they arrived at.
 	Shares map[string]int `json:"shares,omitempty"`
-	// SourceTranslated says that the backend saw another client address.
+	// SourceTranslated is true if the endpoint saw another client address.
 	SourceTranslated bool `json:"sourceTranslated"`
-	// OK is true when every connection went where Kubernetes says; Why says what was wrong, or what VPP cannot express.
+	// OK is true if every connection reached a destination that Kubernetes allows; Why is the failure, or the approximation of VPP.
 	OK  bool   `json:"ok"`
 	Why string `json:"why,omitempty"`
 }
 
 // Drill is one injected fault.
 type Drill struct {
-	// Fault says what was done.
+	// Fault is a description of the fault.
 	Fault string `json:"fault"`
-	// VPPWrites and VPPReads are the messages that changed VPP and the passes that read its rows until everything was quiet again, periodic checks
-	// not among them.
+	// VPPWrites and VPPReads count the messages that changed VPP and the reads of all rows until the agent was quiet again, without drift checks.
 	VPPWrites uint64 `json:"vppWrites"`
 	VPPReads  uint64 `json:"vppReads"`
 	// Recovered is the time until everything was in sync again.
 	Recovered string `json:"recovered"`
-	// OK is true when the fault cost no more than it may.
+	// OK is true if the fault cost no more than allowed.
 	OK bool `json:"ok"`
 }
 
-// judge fills in Failures and OK.
+// judge sets Failures and OK.
 func (r *Report) judge() {
 	r.Failures = nil
 	if r.InSync != r.Services {
@@ -91,7 +90,7 @@ func (r *Report) judge() {
 		believed += s.Rows
 	}
 	if r.Rows != believed {
-		r.Failures = append(r.Failures, fmt.Sprintf("VPP has %d rows, the agent believes it has %d", r.Rows, believed))
+		r.Failures = append(r.Failures, fmt.Sprintf("VPP has %d rows, the agent reports %d", r.Rows, believed))
 	}
 	for _, p := range r.Probes {
 		if !p.OK {
@@ -122,7 +121,7 @@ func (r *Report) writeJSON(out io.Writer) error {
 	return enc.Encode(r)
 }
 
-// writeText prints the report for a person.
+// writeText prints the report as text.
 func (r *Report) writeText(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "SERVICE\tFRONTENDS\tROWS\tBACKENDS\tSTATE\n")
@@ -149,6 +148,7 @@ func (r *Report) writeText(out io.Writer) error {
 	return err
 }
 
+// mark is the last column of a table. An approximation that the agent has reported is "nearly", not a failure.
 func mark(ok bool, why string) string {
 	switch {
 	case ok && why == "":
@@ -160,6 +160,7 @@ func mark(ok bool, why string) string {
 	}
 }
 
+// translated marks a probe whose endpoint saw another client address.
 func translated(p Probe) string {
 	if p.SourceTranslated {
 		return ", source translated"
@@ -167,7 +168,7 @@ func translated(p Probe) string {
 	return ""
 }
 
-// short lists the first few of many.
+// short lists the first few items.
 func short(list []string) string {
 	const most = 3
 	switch {

@@ -34,8 +34,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"good":             {func(*Report) {}, nil},
 		"a service failed": {func(r *Report) { r.InSync = 1 }, []string{"1 of 2 services are in sync"}},
-		"a row too many":   {func(r *Report) { r.Rows = 2 }, []string{"VPP has 2 rows, the agent believes it has 1"}},
-		"a row too few":    {func(r *Report) { r.Rows = 0 }, []string{"VPP has 0 rows, the agent believes it has 1"}},
+		"a row too many":   {func(r *Report) { r.Rows = 2 }, []string{"VPP has 2 rows, the agent reports 1"}},
+		"a row too few":    {func(r *Report) { r.Rows = 0 }, []string{"VPP has 0 rows, the agent reports 1"}},
 		"a probe": {func(r *Report) { r.Probes[0].OK, r.Probes[0].Got, r.Probes[0].Why = false, drop, "lost" }, []string{
 			"probe from pod 10.1.1.7 to 10.96.0.1:80/TCP: want forward, got drop: lost",
 		}},

@@ -49,7 +49,7 @@ func running(t *testing.T) *stage {
 	return s
 }
 
-// exec changes VPP as somebody else would.
+// exec changes VPP outside the agent.
 func exec(t *testing.T, vpp *simulator.VPP, req api.Message) {
 	t.Helper()
 	replies, err := vpp.Exec(req)
@@ -114,7 +114,7 @@ var sabotages = map[string]sabotage{
 	"nothing": {func(*testing.T, *simulator.VPP) {}, nil},
 	"a row is gone": {
 		func(t *testing.T, vpp *simulator.VPP) { remove(t, vpp, "10.96.30.2:80") },
-		[]string{"VPP has 22 rows, the agent believes it has 23", "to 10.96.30.2:80/TCP: want forward, got "},
+		[]string{"VPP has 22 rows, the agent reports 23", "to 10.96.30.2:80/TCP: want forward, got "},
 	},
 	"a backend is wrong": {
 		func(t *testing.T, vpp *simulator.VPP) {
@@ -235,7 +235,7 @@ func TestDrillCanFail(t *testing.T) {
 	if report.judge(); report.OK || len(report.Failures) != 1 || !strings.Contains(report.Failures[0], "1 reads") {
 		t.Errorf("failures %q", report.Failures)
 	}
-	if _, err := a.kill(t.Context(), "nobody", "agent/nobody"); err == nil || !strings.HasPrefix(err.Error(), "nobody: ") {
+	if _, err := a.kill(t.Context(), "unknown", "agent/unknown"); err == nil || !strings.HasPrefix(err.Error(), "unknown: ") {
 		t.Errorf("an actor that does not exist: %v", err)
 	}
 }

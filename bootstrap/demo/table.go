@@ -13,7 +13,7 @@ const (
 	stateFailed  = "failed"
 )
 
-// serviceRow sums up one service.
+// serviceRow summarises one service.
 func serviceRow(s *messages.ServiceStatus) ServiceRow {
 	row := ServiceRow{Service: s.GetKey(), Frontends: []string{}, State: stateInSync}
 	backends := map[string]bool{}

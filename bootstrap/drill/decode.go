@@ -14,11 +14,11 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// Kind is what the head of a plan must say beside config.APIVersion.
+// Kind is the kind of a plan; its apiVersion is config.APIVersion.
 const Kind = "ChaosPlan"
 
-// Decode reads a plan, YAML or JSON; source names it in errors, which are config.Errors: one for each field that does not exist, stands
-// twice, has a value of the wrong type or one that cannot be.
+// Decode reads a plan, YAML or JSON; source names it in errors. They are config.Errors: one for each field that is unknown, duplicate, of the
+// wrong type or invalid.
 func Decode(data []byte, source string) (*live.Plan, error) {
 	root, err := config.ParseYAML(data, source, Kind)
 	if err != nil {
@@ -46,7 +46,7 @@ func Decode(data []byte, source string) (*live.Plan, error) {
 	return nil, d.errs
 }
 
-// decoder collects what is wrong.
+// decoder decodes a plan and collects all errors.
 type decoder struct {
 	source string
 	lines  map[string]int // of every field
@@ -82,6 +82,7 @@ func (d *decoder) object(n *yaml.Node, path string, fields map[string]set) {
 	}
 }
 
+// planFields are the fields of a plan.
 func (d *decoder) planFields(p *live.Plan) map[string]set {
 	return map[string]set{
 		"apiVersion": d.word(config.APIVersion), "kind": d.word(Kind), "name": d.text(&p.Name), "seed": d.seed(&p.Seed),
@@ -102,6 +103,8 @@ func (d *decoder) planFields(p *live.Plan) map[string]set {
 	}
 }
 
+// stepFields are the fields of one fault: its own, and every parameter of the table. Whether a parameter applies to the kind of fault is
+// validated later.
 func (d *decoder) stepFields(s *live.Step) map[string]set {
 	fields := map[string]set{
 		"fault": d.text((*string)(&s.Fault.Kind)), "actor": d.text(&s.Actor), "of": d.text(&s.Of), "weight": d.number(&s.Weight), "at": d.duration(&s.At),
@@ -134,6 +137,7 @@ func (d *decoder) word(want string) set {
 	return d.scalar(want, func(text string) bool { return text == want }, "!!str")
 }
 
+// text reads a string. An empty one is an error: it would mean the default, which is written by leaving out the field.
 func (d *decoder) text(to *string) set {
 	return d.scalar("a string", func(text string) bool { *to = text; return text != "" }, "!!str")
 }
@@ -146,6 +150,7 @@ func (d *decoder) number(to *int) set {
 	}, "!!int")
 }
 
+// seed reads a seed. JSON readers keep 53 bits of a number, and a seed must survive them to repeat a run.
 func (d *decoder) seed(to *uint64) set {
 	return d.scalar("a whole number above 0 and below 2^53", func(text string) (ok bool) {
 		n, err := strconv.ParseUint(text, 10, 53)
@@ -172,7 +177,7 @@ func (d *decoder) duration(to *live.Duration) set {
 	}, "!!str")
 }
 
-// check asks the plan itself, and finds the lines of what it says.
+// check validates the plan and adds lines to its errors.
 func (d *decoder) check(plan *live.Plan) {
 	for _, e := range live.Fields(plan.Check()) {
 		line := d.lines[e.Field]

@@ -1,4 +1,4 @@
-// Package drill reads the file of a live drill: kind ChaosPlan, strictly. Every problem names the line and the field.
+// Package drill decodes the file of a chaos drill, kind ChaosPlan, strictly. Every error names the line and the field.
 //
-// It is called by the command `troupe chaos run`; what the values mean is said, and checked, by package live.
+// The fields of faults follow from the parameters of package live, which also validates the values.
 package drill

@@ -17,6 +17,7 @@ type proxy struct {
 	healthz, livez                    *prometheus.CounterVec
 }
 
+// newProxy makes the metrics with the names, labels and buckets of kube-proxy. The help texts say what they mean for VPP.
 func newProxy() *proxy {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "kubeproxy_" + name, Help: help, Buckets: buckets}, []string{"ip_family"})

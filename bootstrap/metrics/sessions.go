@@ -38,6 +38,7 @@ func newNATSessions() *natSessions {
 	}
 }
 
+// register creates the series of all protocols with 0, so that a graph has no gaps before the first survey.
 func (s *natSessions) register(r *prometheus.Registry) {
 	for p := range sessions.Protocols {
 		s.count.WithLabelValues(p.String())

@@ -10,7 +10,7 @@ import (
 //go:embed web
 var web embed.FS
 
-// file returns the name and the type of what is at a path; "" = nothing.
+// file returns the name and the type of the file at a path; "" = none.
 func file(path string) (name, kind string) {
 	switch path {
 	case "/":
@@ -24,7 +24,7 @@ func file(path string) (name, kind string) {
 	}
 }
 
-// policy lets the page load only what it brings itself.
+// policy restricts the page to its own scripts and styles.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // Handler answers /, /page.js and /page.css, and everything else with 404.
@@ -52,5 +52,5 @@ func serve(w http.ResponseWriter, name, kind string) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	_, _ = w.Write(content) // the client may be gone
+	_, _ = w.Write(content) // a client that is gone needs no answer
 }

@@ -16,37 +16,36 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// ErrUnknownNode means that the objects hold no Node of the wanted name.
+// ErrUnknownNode means that the objects have no Node of the given name.
 var ErrUnknownNode = errors.New("unknown node")
 
-// Options are what a plan depends on besides the objects.
+// Options are the inputs of a plan besides the objects.
 type Options struct {
 	// Node is the name of the node to plan for.
 	Node string
-	// Serving are the settings of the service semantics.
+	// Serving are the settings of service handling.
 	Serving service.Config
-	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node as the running agent does it. Guarded does not
-	// count: a VPP that can have access lists is planned for.
+	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as in a running agent. Guarded is ignored: the plan
+	// is for a VPP with access lists.
 	NAT44 nat44.Config
 }
 
-// Report is what a node would serve. Lists are never nil; those of frontends and rows are ordered by service, then as their rooms order
-// them.
+// Report is the plan of a node. Lists are never nil; frontends and rows are ordered by service, then in the order of their packages.
 type Report struct {
 	// Node is the name of the node.
 	Node string `json:"node"`
-	// Frontends is what Kubernetes asks for.
+	// Frontends are those that Kubernetes requires.
 	Frontends []show.Frontend `json:"frontends"`
 	// HealthChecks are the health-check node ports.
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
-	// Rows are what the renderer would install.
+	// Rows are those that the renderer would install.
 	Rows []show.Row `json:"rows"`
-	// Approximations are the places where the rows do not say exactly what the frontends say.
+	// Approximations are the differences between rows and frontends.
 	Approximations []show.Approximation `json:"approximations"`
 }
 
-// Build plans for one node. The problems are those found on the way, without those that were passed in. The error is ErrUnknownNode with
-// the nodes that there are.
+// Build plans one node. It returns the problems that it has found, without those of objects. The error is ErrUnknownNode with the names of the
+// existing nodes.
 func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.ObjectError, error) {
 	snapshot := kube.Collect(opts.Node, objects.Select(opts.Node), nil)
 	self := snapshot.GetNode().GetSelf()
@@ -69,7 +68,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	return b.report, b.problems, nil
 }
 
-// unknownNode says which nodes there are.
+// unknownNode names the existing nodes.
 func unknownNode(name string, nodes map[string]*messages.Node) error {
 	if len(nodes) == 0 {
 		return fmt.Errorf("%w %q: the input holds no Node objects", ErrUnknownNode, name)

@@ -17,7 +17,7 @@ import (
 const Stdin = "-"
 
 // Read decodes the named files, in order: "-" is stdin, a directory stands for the *.yaml, *.yml and *.json in it, ordered by name. An
-// object that stands in two files counts as in the first; the other is a problem. The error is about a file that cannot be read at all.
+// object in two files counts as in the first; the second one is a problem. The error is about a file that cannot be read.
 func Read(names []string, stdin io.Reader) (*normalize.Objects, []*messages.ObjectError, error) {
 	all := merger{objects: &normalize.Objects{}, from: map[string]string{}}
 	for _, name := range names {
@@ -69,6 +69,7 @@ type merger struct {
 	from     map[string]string // kind and key of an object -> file
 }
 
+// file decodes one file and joins its objects.
 func (m *merger) file(path string, stdin io.Reader) error {
 	in, name := stdin, "stdin"
 	if path != Stdin {

@@ -1,5 +1,5 @@
-// Package show holds the public forms of what this node serves: the JSON that `troupe plan` prints and the agent's HTTP server answers,
-// made from messages. Field names and words are a stable interface.
+// Package show makes the public form of frontends and rows from messages: the JSON of `troupe plan` and of the agent's HTTP server. Field names
+// and values are a stable interface.
 //
-// It is pure. Lists are never nil, so that a reader always finds an array.
+// It is pure. Lists are never nil, so that JSON always has an array.
 package show

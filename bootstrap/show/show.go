@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// Frontend is one row of what Kubernetes asks of this node (messages.Frontend): packets to Frontend from these clients are treated like this.
+// Frontend is one frontend that Kubernetes requires on this node (messages.Frontend): how it treats packets of a class of clients.
 type Frontend struct {
 	// Frontend is "ip:port/PROTO", IPv6 in brackets.
 	Frontend string `json:"frontend"`
@@ -20,7 +20,7 @@ type Frontend struct {
 	Scope string `json:"scope"`
 	// Kind is clusterIP, externalIP, loadBalancerIP or nodePort.
 	Kind string `json:"kind"`
-	// From says which clients are meant: any, local or remote.
+	// From is the class of clients: any, local or remote.
 	From string `json:"from"`
 	// Action is forward, reject or drop.
 	Action string `json:"action"`
@@ -30,7 +30,7 @@ type Frontend struct {
 	AffinitySeconds uint32 `json:"affinitySeconds"`
 	// MasqueradeFrom holds the client classes whose source is replaced: pod, node, remote.
 	MasqueradeFrom []string `json:"masqueradeFrom"`
-	// AllowSources are the only networks that clients may come from; empty = all.
+	// AllowSources are the networks of allowed clients; empty = all.
 	AllowSources []string `json:"allowSources"`
 }
 
@@ -65,7 +65,7 @@ type Row struct {
 	AffinitySeconds uint32 `json:"affinitySeconds"`
 }
 
-// Approximation is a place where a renderer cannot express exactly what Kubernetes asks for (messages.Approximation), or anything of it
+// Approximation is a requirement of Kubernetes that a renderer cannot express exactly (messages.Approximation) or at all
 // (messages.RenderAck.unrendered).
 type Approximation struct {
 	Service  string `json:"service"`
@@ -75,7 +75,7 @@ type Approximation struct {
 	Why      string `json:"why"`
 }
 
-// Problem is a part of the input that could not be used (messages.ObjectError).
+// Problem is an invalid part of the input (messages.ObjectError).
 type Problem struct {
 	Source  string `json:"source,omitempty"`
 	Kind    string `json:"kind,omitempty"`
@@ -103,8 +103,8 @@ func Frontends(view *messages.ServiceView) []Frontend {
 	return out
 }
 
-// HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two families has one per family; where
-// they do not differ they are one.
+// HealthChecks returns the health-check node ports of a view for a healthy agent. A service of two families has one for each; equal ones are
+// joined.
 func HealthChecks(view *messages.ServiceView) []HealthCheck {
 	out := make([]HealthCheck, 0, len(view.GetHealthChecks()))
 	for _, check := range view.GetHealthChecks() {
@@ -146,8 +146,8 @@ func Approximations(from []*messages.Approximation) []Approximation {
 	return out
 }
 
-// Unrendered returns the public form of parts of services that there are no means for: each is an approximation of the frontend that its text
-// names, if it names one of these.
+// Unrendered returns the public form of parts of services that VPP cannot express: each is an approximation of the frontend that its text names,
+// if it names one.
 func Unrendered(frontends []Frontend, parts []*messages.ObjectError) []Approximation {
 	out := make([]Approximation, 0, len(parts))
 	for _, e := range parts {

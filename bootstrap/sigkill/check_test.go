@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Clients outside: inside is in the source ranges of everybody who has any, stranger in none.
+// Clients outside: inside is in all source ranges, stranger in none.
 const (
 	inside   = "192.0.2.0"
 	client   = "192.0.2.7"
@@ -115,7 +115,7 @@ func (w *world) changed() {
 	w.present = now
 }
 
-// equal reports whether VPP holds exactly what is wanted, and the row of somebody else.
+// equal reports whether VPP has exactly the desired rows, and the foreign row.
 func (w *world) equal() string {
 	var want []string
 	if w.foreign != "" {
@@ -150,7 +150,7 @@ func (w *world) verify() {
 	w.traffic.check(w.T)
 }
 
-// probe sends new clients to every row: those who may get to an endpoint, others do not, and nobody else is dropped.
+// probe sends new clients to every row: allowed ones reach an endpoint, others do not, and no other packet is dropped.
 func (w *world) probe() {
 	w.Helper()
 	for key := range w.present.rows {
@@ -181,7 +181,7 @@ func (w *world) routes() map[string]int {
 	return there
 }
 
-// refusals compares the routes that refuse or drop with what has to be: an address of which nothing is served has one, nobody else has.
+// refusals compares the routes that refuse or drop with what has to be: an address without endpoints has one, no other address has.
 func (w *world) refusals() {
 	w.Helper()
 	there := w.routes()
@@ -205,7 +205,7 @@ func (w *world) refusals() {
 	}
 }
 
-// orphanRules looks for rules that drop something of a frontend that nobody guards, or twice.
+// orphanRules finds rules that drop packets of a frontend without source ranges, and duplicate ones.
 func (w *world) orphanRules() {
 	w.Helper()
 	seen := map[string]bool{}
@@ -219,7 +219,7 @@ func (w *world) orphanRules() {
 		port, _, _ := strings.Cut(words[len(words)-1], "-")
 		key := strings.TrimSuffix(words[4], "/32") + ":" + port + "/" + words[6]
 		if !w.present.guarded[key] {
-			w.Errorf("a rule that nobody wants: %s", line)
+			w.Errorf("a rule without a frontend: %s", line)
 		}
 		if text := list + strings.Join(words[1:], " "); seen[text] {
 			w.Errorf("a rule stands twice: %s", line)

@@ -157,7 +157,7 @@ type directory struct {
 	random *rand.Rand
 }
 
-// put writes a file as editors do: nobody sees a half of it.
+// put writes a file as editors do, so that the agent never reads a part of it.
 func (d *directory) put(name, text string) {
 	d.Helper()
 	hidden := filepath.Join(d.path, "."+name)

@@ -1,12 +1,12 @@
-// Package sigkill has tests only: the agent as a process of its own is killed by SIGKILL again and again, also in the middle of what it tells VPP,
-// while the services change. VPP is the simulated one, behind its socket, and outlives all agents; it is what can be looked at.
+// Package sigkill has tests only: they kill an agent, in a process of its own, by SIGKILL many times, also between two requests to VPP, while the
+// services change. VPP is the simulated one behind its socket; it survives all agents, and the tests inspect it.
 //
-//	the loop            who is killed when                              TestKills
+//	the loop            which process is killed when                    TestKills
 //	process             the program, started from the test binary
-//	witness             what VPP was asked for; the fuse by which somebody dies at the nth request
+//	witness             the requests to VPP; kills a process at the nth request
 //	cluster             the directory of manifests, its random changes, and the rows that follow from it
-//	check               VPP against the cluster, and who wrote what
-//	traffic             connections that are held open over all kills
+//	check               VPP against the cluster, and the writer of each row
+//	traffic             connections that stay open over all kills
 //
-// Everything random follows from one seed, which is printed; when a process dies depends on the machine as well.
+// All random choices follow from one seed, which is printed; the time of a kill also depends on the machine.
 package sigkill

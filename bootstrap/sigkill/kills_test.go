@@ -25,7 +25,7 @@ type world struct {
 	manifest *directory
 	random   *rand.Rand
 	port     uint16
-	foreign  string // the row of somebody else
+	foreign  string // a row that the agent has not made
 
 	present  wanted
 	touched  map[string]bool // rows that changed since VPP was verified last
@@ -111,7 +111,7 @@ func topology(t *testing.T) func(v *simulator.VPP) {
 	}
 }
 
-// hold opens connections through the rows that stay, and has somebody else put a row into VPP.
+// hold opens connections through the rows that stay, and adds a foreign row to VPP.
 func (w *world) hold() {
 	w.Helper()
 	for _, s := range calmServices() {

@@ -14,7 +14,7 @@ import (
 // asAgent is the variable of the environment that makes the test binary the program.
 const asAgent = "TROUPE_TEST_PROGRAM"
 
-// How often an agent is killed where nobody asks for more: -kills 200 is what CI does.
+// Default number of kills; CI uses -kills 200.
 const fewKills = 20
 
 var (

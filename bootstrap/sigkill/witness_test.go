@@ -24,7 +24,7 @@ type witness struct {
 	requests int // since the fuse was lit
 	writes   int
 	log      []written
-	fuse     func(requests, writes int) bool // nil = nobody dies
+	fuse     func(requests, writes int) bool // nil = no kill
 	strike   func()
 	all      int
 }

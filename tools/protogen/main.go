@@ -1,8 +1,8 @@
 // Command protogen regenerates the Go code of every .proto file in a directory.
 //
-// It is what protoc does, from Go modules alone: protocompile parses and links the files, the official protoc-gen-go plugin writes
-// the code. A file generated.sum beside the code records what was made from what, so that a plain test can tell stale code without
-// the generator (messages/generated_test.go).
+// It replaces protoc with Go modules: protocompile parses and links the files, the official protoc-gen-go plugin writes the code. A file
+// generated.sum beside the code has checksums of input and output, so that a test finds stale code without the generator
+// (messages/generated_test.go).
 //
 // Usage: go run ./protogen DIR
 package main
@@ -63,7 +63,7 @@ func generate(ctx context.Context, dir string) error {
 	return writeSums(dir, written)
 }
 
-// compile links the sources and describes them the way protoc describes them to a plugin.
+// compile links the sources and makes the request that protoc sends to a plugin.
 func compile(ctx context.Context, dir string, names []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{dir}}),

@@ -10,17 +10,17 @@ import (
 var (
 	// ErrUnsafe means that an operation was not sent because it would cut off an interface, touch what is not ours, or does not fit
 	// into VPP. It is a fault of the caller, or others have filled the list of the interface; nothing was sent.
-	ErrUnsafe = link.Sentinel("unsafe operation", link.ErrUnsafe)
+	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
 	// ErrSkipped means that an operation was not sent because an ACL that it needs could not be created.
-	ErrSkipped = link.Sentinel("skipped for want of an ACL", link.ErrSkipped)
+	ErrSkipped = link.Classified("skipped for want of an ACL", link.ErrSkipped)
 	// ErrChanged means that somebody else has changed the lists of the interface since they were read; nothing was sent: read again.
-	ErrChanged = link.Sentinel("lists of the interface have changed", link.ErrStale)
+	ErrChanged = link.Classified("lists of the interface have changed", link.ErrStale)
 	// ErrVanished means that an ACL is not in VPP any more (-6): VPP was started anew, or somebody deleted it. Read again.
-	ErrVanished = link.Sentinel("acl is not there", link.ErrStale)
+	ErrVanished = link.Classified("acl is not there", link.ErrStale)
 	// ErrInUse means that VPP does not delete an ACL because it stands on an interface, or another plugin uses it (-142, -143, -149).
 	ErrInUse = errors.New("acl is in use")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
-	ErrNoInterface = link.Sentinel("no such interface", link.ErrStale)
+	ErrNoInterface = link.Classified("no such interface", link.ErrStale)
 	// ErrRejected means that VPP answered with a return value that has no special meaning here.
 	ErrRejected = errors.New("rejected by VPP")
 )

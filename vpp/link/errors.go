@@ -44,6 +44,8 @@ var (
 	ErrDisabled = errors.New("feature disabled in VPP")
 	// ErrUnsafe means that the request must not be sent. The same request ends the same way every time, so there is nothing to retry.
 	ErrUnsafe = errors.New("unsafe for VPP")
+	// ErrSkipped means that a request was not sent because another one for the same object was refused.
+	ErrSkipped = errors.New("skipped with its object")
 )
 
 // Classified returns an error with the given text that errors.Is finds to be class as well; the text of the class is not repeated. It is meant for

@@ -10,19 +10,19 @@ import (
 var (
 	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two entries, a weight sum that is not
 	// 1..255. It is a fault of the caller; nothing was sent.
-	ErrUnsafe = link.Sentinel("unsafe operation", link.ErrUnsafe)
+	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
 	// ErrSkipped means that an operation was not sent because another one of the same row was refused; half of a change could leave
 	// the row without a backend.
-	ErrSkipped = link.Sentinel("skipped with its row", link.ErrSkipped)
+	ErrSkipped = link.Classified("skipped with its row", link.ErrSkipped)
 	// ErrExists means that VPP holds something under this key already (-81). It may be what was wanted, it may belong to somebody
 	// else: read back.
-	ErrExists = link.Sentinel("exists already", link.ErrStale)
+	ErrExists = link.Classified("exists already", link.ErrStale)
 	// ErrVanished means that the row to be changed is not in VPP (-6): read back.
-	ErrVanished = link.Sentinel("row is not there", link.ErrStale)
+	ErrVanished = link.Classified("row is not there", link.ErrStale)
 	// ErrDisabled means that the NAT44 plugin is not enabled (-126): VPP was started anew, or somebody disabled it.
-	ErrDisabled = link.Sentinel("nat44 plugin is not enabled", link.ErrDisabled)
+	ErrDisabled = link.Classified("nat44 plugin is not enabled", link.ErrDisabled)
 	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the row is not what it was thought to be.
-	ErrTooFew = link.Sentinel("row would have fewer than two entries", link.ErrStale)
+	ErrTooFew = link.Classified("row would have fewer than two entries", link.ErrStale)
 	// ErrForeign means that the key belongs to a mapping of another kind, which is not ours (-7).
 	ErrForeign = errors.New("held by a mapping of another kind")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).

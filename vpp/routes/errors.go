@@ -15,9 +15,9 @@ var (
 	ErrExhausted = errors.New("no FIB source left")
 	// ErrSource means that our source is not registered any more, or is another one than when the state was read: VPP was started anew.
 	// Nothing was sent, because a route of a source that does not exist can crash VPP: read back.
-	ErrSource = link.Sentinel("FIB source has changed", link.ErrStale)
+	ErrSource = link.Classified("FIB source has changed", link.ErrStale)
 	// ErrUnsafe means that an operation was not sent because of what it would do. It is a fault of the caller.
-	ErrUnsafe = link.Sentinel("unsafe route", link.ErrUnsafe)
+	ErrUnsafe = link.Classified("unsafe route", link.ErrUnsafe)
 	// ErrNoTable means that VPP does not have the routing table (-3).
 	ErrNoTable = errors.New("no such table")
 	// ErrRejected means that VPP answered with a return value that has no special meaning here.

@@ -102,6 +102,7 @@ func (l *Live) others() bool {
 	return len(l.active) > 0
 }
 
+// writes counts the changes of VPP's configuration since the injection.
 func (l *Live) writes(a *active) uint64 { return l.cfg.World.Usage().Writes - a.began.writes }
 
 func (l *Live) reads(a *active) uint64 { return l.cfg.World.Usage().RowReads - a.began.reads }

@@ -7,7 +7,7 @@
 //	Plan         the faults of a drill; a run draws faults and targets by its seed
 //	judge        pure: samples of the agent -> which invariant (I1 to I14) holds
 //
-// # What is refused
+// # Exemptions and limits
 //
 // The root, the journal and chaos itself are exempt. Supervisors can be killed and can panic, but not be suspended or lose messages: the messages
 // between a supervisor and its children do not pass the hooks. Every fault has a deadline; the number of active faults is limited; injected

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Holds says whether an invariant holds.
+// Holds is the state of an invariant.
 type Holds string
 
 // States of an invariant.
@@ -185,6 +185,7 @@ func (j *judge) takeActors(s *sample) {
 	}
 }
 
+// rootOf returns the root actor of a sample, nil if it is gone.
 func rootOf(s *sample) *runtime.ActorState {
 	for i := range s.actors {
 		if s.actors[i].Path == address.RootName {

@@ -52,7 +52,7 @@ func TestJudge(t *testing.T) {
 			final: func(s *sample) { s.services[0].State, s.services[0].Error = "pending", "lost" }, want: "I2",
 			detail: "shop/a is pending: lost",
 		},
-		"nobody can see the services": {final: func(s *sample) { s.services = nil }, want: "I2", detail: "services cannot be read"},
+		"the services cannot be read": {final: func(s *sample) { s.services = nil }, want: "I2", detail: "services cannot be read"},
 		"a refusal":                   {during: func(i int, s *sample) { s.usage.Refused = uint64(i) }, want: "I3", detail: "VPP refused 1 requests"},
 		"a refusal after a change": {during: func(i int, s *sample) { s.usage.Refused, s.changes = 1, 1 }, final: func(s *sample) {
 			s.usage.Refused, s.changes = 1, 1
@@ -70,8 +70,8 @@ func TestJudge(t *testing.T) {
 		"goroutines are left over": {final: func(s *sample) { s.goroutines = 133 }, want: "I9", detail: "133 goroutines, 100 at the beginning"},
 		"a mailbox grows":          {during: func(i int, s *sample) { s.actors[2].User = 1009 * i / 9 }, want: "I10", detail: "1009 messages wait"},
 		"the journal is behind":    {during: func(i int, s *sample) { s.actors[1].User = 100000 }},
-		"nobody decides":           {during: func(_ int, s *sample) { s.actors[2].State = runtime.StateSuspended }, want: "I11", detail: "its supervisor has not decided for 6s"},
-		"somebody decides in time": {during: func(i int, s *sample) {
+		"a supervisor hangs":       {during: func(_ int, s *sample) { s.actors[2].State = runtime.StateSuspended }, want: "I11", detail: "its supervisor has not decided for 6s"},
+		"a supervisor is slow": {during: func(i int, s *sample) {
 			if i%5 > 0 {
 				s.actors[2].State = runtime.StateSuspended
 			}

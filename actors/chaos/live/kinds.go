@@ -137,6 +137,7 @@ func kindNames() string {
 
 func always(*Fault) bool { return true }
 
+// arm hands a fault to the hooks.
 func arm(l *Live, a *active) error {
 	l.arm(a.armed)
 	return nil
@@ -144,6 +145,7 @@ func arm(l *Live, a *active) error {
 
 func disarm(l *Live, a *active) { l.disarm(a.armed) }
 
+// hold closes the mailbox of the actor. It refuses a closed one, because the end of the fault would open it for the other fault, too.
 func hold(_ *Live, a *active) error {
 	if a.box.State().Held {
 		return &reasoned{ErrBusy, "its mailbox is suspended already"}

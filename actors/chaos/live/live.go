@@ -110,6 +110,7 @@ func (l *Live) refused(who string, f Fault, err error) error {
 	return err
 }
 
+// inject begins a fault of a run, 0 = of none. It takes the baseline before the fault and without the lock, because queries take time.
 func (l *Live) inject(ctx context.Context, who string, f Fault, run uint64) (Record, error) {
 	if err := f.Check(); err != nil {
 		return Record{}, err

@@ -29,7 +29,7 @@ func TestRefusals(t *testing.T) {
 			"chaos":                  {Fault{Kind: Kill, Actor: "chaos"}, ErrExempt, "chaos itself is exempt"},
 			"suspended supervisor":   {Fault{Kind: Suspend, Actor: "world"}, ErrExempt, "suspend agent/world: a supervisor is exempt from suspend"},
 			"looping supervisor":     {Fault{Kind: CrashLoop, Actor: address.Services}, ErrExempt, "a supervisor is exempt from crashloop"},
-			"nobody":                 {Fault{Kind: Kill, Actor: "agent/nobody"}, ErrNoActor, "kill: agent/nobody: no such actor"},
+			"unknown":                {Fault{Kind: Kill, Actor: "agent/unknown"}, ErrNoActor, "kill: agent/unknown: no such actor"},
 			"no such service":        {Fault{Kind: Kill, Actor: "shop/z"}, ErrNoActor, "kill: shop/z: no such actor"},
 			"part of a service name": {Fault{Kind: Kill, Actor: "shop~a"}, ErrNoActor, "no such actor"},
 			"nonsense":               {Fault{Kind: Kill}, ErrInvalid, "actor: is required"},
@@ -206,7 +206,7 @@ func TestCrashLoop(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		}
-		if n := th.Stop("somebody"); n != 1 {
+		if n := th.Stop("a client"); n != 1 {
 			t.Errorf("%d stopped", n)
 		}
 		synctest.Wait()
@@ -214,7 +214,7 @@ func TestCrashLoop(t *testing.T) {
 			t.Errorf("after the stop: %+v", s)
 		}
 		time.Sleep(2 * time.Second)
-		if got := th.record(t, r.ID); got.State != StateWell || got.EndedBy != "stopped by somebody" || got.Struck < 2 {
+		if got := th.record(t, r.ID); got.State != StateWell || got.EndedBy != "stopped by a client" || got.Struck < 2 {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -308,7 +308,7 @@ func TestOutcomes(t *testing.T) {
 		"it cost something": {
 			after: func(th *theatre) { th.usage.Writes, th.usage.RowReads = 3, 1 }, state: StateWell, want: "VPP: 3 writes, 1 row reads",
 		},
-		"nobody answers": {after: func(th *theatre) { th.blind = errBlind }, state: StateNotWell, want: "services cannot be read: no answer"},
+		"no answer": {after: func(th *theatre) { th.blind = errBlind }, state: StateNotWell, want: "services cannot be read: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, th *theatre) {

@@ -54,7 +54,7 @@ func (p *player) Receive(c *runtime.Context, msg any) {
 	}
 }
 
-// theatre is a small tree with the paths of the troupe, a desk, and a world that says what a test wants.
+// theatre is a small tree with the paths of the agent, a Live, and a World whose answers a test sets.
 type theatre struct {
 	*Live
 	sys   *runtime.System

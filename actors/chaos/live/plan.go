@@ -192,6 +192,7 @@ func (p *Plan) choose(r *rand.Rand) *Step {
 	return nil
 }
 
+// share is the weight of a step in a draw; steps with a time take no part.
 func (s *Step) share() int {
 	if s.At > 0 {
 		return 0

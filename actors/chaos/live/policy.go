@@ -171,6 +171,7 @@ func typeName(msg any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
+// phaseName is the phase of the runtime in plans and requests.
 func phaseName(p runtime.Phase) string {
 	switch p {
 	case runtime.Before:

@@ -369,6 +369,7 @@ func (l *Live) watching(r *run) bool {
 	return false
 }
 
+// isService reports whether a path is that of a service actor, whose failures must cost nothing.
 func isService(path string) bool {
 	return len(path) > len(address.Services) && path[:len(address.Services)+1] == address.Services+"/"
 }

@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestRunEndsEarly: by a violation or by somebody, with everything it does.
+// TestRunEndsEarly: a violation or a client ends a run with all of its faults.
 func TestRunEndsEarly(t *testing.T) {
 	for name, tt := range map[string]struct {
 		event func(th *theatre)
@@ -90,7 +90,7 @@ func TestRunEndsEarly(t *testing.T) {
 		"stopped":       {event: func(th *theatre) { th.Stop("an operator") }, state: RunStopped, want: "stopped by an operator"},
 		"never well":    {event: func(th *theatre) { th.change(func() { th.ready = false }) }, state: RunViolated, want: "ready: not ready: nat44: unwell", long: true},
 		"VPP is left":   {event: func(th *theatre) { th.change(func() { th.lacks = []string{"add row"} }) }, state: RunViolated, want: "ready: ready, but VPP differs from the desired state by 1 operations", long: true},
-		"nobody is in":  {event: func(th *theatre) { th.change(func() { th.blind = errBlind }) }, state: RunViolated, want: "I1: VPP could not be read back", long: true},
+		"no answer":     {event: func(th *theatre) { th.change(func() { th.blind = errBlind }) }, state: RunViolated, want: "I1: VPP could not be read back", long: true},
 		"the cluster":   {event: func(th *theatre) { th.change(func() { th.changes, th.usage.Writes = 1, 3 }) }, state: RunPassed, long: true},
 		"nothing at it": {event: func(*theatre) {}, state: RunPassed, long: true},
 	} {
@@ -130,7 +130,7 @@ func TestRunIsRefused(t *testing.T) {
 			t.Errorf("an agent that is not well: %v", err)
 		}
 		th.change(func() { th.services[0].State = "in-sync" })
-		th.drill(t, Plan{For: Duration(5 * time.Second), Every: Duration(time.Second), Faults: []Step{{Fault: Fault{Kind: Kill}, Of: "nobody"}}})
+		th.drill(t, Plan{For: Duration(5 * time.Second), Every: Duration(time.Second), Faults: []Step{{Fault: Fault{Kind: Kill}, Of: "unknown"}}})
 		time.Sleep(10 * time.Second)
 		if got := th.Status().Run; got.State != RunPassed || got.Faults != 0 || got.Skipped == 0 {
 			t.Errorf("without targets: %+v", got)
@@ -151,7 +151,7 @@ func TestPlanCheck(t *testing.T) {
 		"too fast":         {Plan{Every: 1, Faults: []Step{kill}}, "every"},
 		"too wide":         {Plan{BlastRadius: MostFaults + 1, Faults: []Step{kill}}, "blastRadius"},
 		"negative":         {Plan{For: -1, Every: -1, BlastRadius: -1, Faults: []Step{{Fault: kill.Fault, Of: "service", Weight: -1, At: -1}}}, "for every blastRadius faults[0].weight faults[0].at"},
-		"nobody":           {Plan{Faults: []Step{kill, {Fault: Fault{Kind: Kill}}}}, "faults[1].actor"},
+		"no target":        {Plan{Faults: []Step{kill, {Fault: Fault{Kind: Kill}}}}, "faults[1].actor"},
 		"two targets":      {Plan{Faults: []Step{{Fault: Fault{Kind: Kill, Actor: "a"}, Of: "service"}}}, "faults[0].of"},
 		"exempt":           {Plan{Faults: []Step{{Fault: Fault{Kind: Kill, Actor: "journal"}}}}, "faults[0].actor"},
 		"exempt kind":      {Plan{Faults: []Step{{Fault: Fault{Kind: Kill}, Of: "root"}}}, "faults[0].of"},

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// chaos is what was done to the actors of a Troupe. Faults begin and stay until they are stopped; a kill is over at once.
+// chaos holds the faults of a Troupe. They last until they are stopped; a fault without a duration ends at once.
 type chaos struct {
 	records []live.Record // the oldest first
 	run     *live.RunStatus

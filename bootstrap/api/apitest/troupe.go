@@ -94,7 +94,7 @@ func (t *Troupe) Break(live error, ready api.Readiness, eligible bool) {
 	t.live, t.ready, t.node.Eligible = live, ready, eligible
 }
 
-// Drift makes VPP differ by operations that would mend it; a resync mends it.
+// Drift makes VPP differ from the desired state by operations; a resync repairs it.
 func (t *Troupe) Drift(operations ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -132,7 +132,7 @@ async function service(key) {
     ...section("What Kubernetes asks for", table([["frontend", f => f.frontend], ["kind", f => f.kind], ["from", f => f.from], ["action", f => f.action],
       ["endpoints", f => join(f.endpoints)], ["affinity", f => f.affinitySeconds ? f.affinitySeconds + " s" : ""]], s.wanted || [])),
     ...section("Rows for VPP", rowsOf(s.rendered)), ...section("Rows in VPP", rowsOf(s.inVPP)),
-    ...((s.approximations || []).length ? section("Not exactly what Kubernetes asks for", table([["frontend", a => a.frontend], ["wanted", a => a.wanted],
+    ...((s.approximations || []).length ? section("Approximations", table([["frontend", a => a.frontend], ["wanted", a => a.wanted],
       ["rendered", a => a.rendered], ["why", a => a.why]], s.approximations)) : []),
     ...((s.problems || []).length ? section("Problems of the input", table([["field", p => p.field], ["what", p => p.message, "bad"]], s.problems)) : []),
     ...section("Events", table([["time", e => clock(e.time)], ["what", e => e.text], ["error", e => e.error || "", "bad"]], events.items)),
