@@ -35,7 +35,7 @@ type Timing struct {
 	RediscoverSoon time.Duration
 	// DriftCheck is the longest time between two drift checks of a renderer, unless work or VPP keeps it from that. Default 60 s.
 	DriftCheck time.Duration
-	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 20 s.
+	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 45 s.
 	DriftCheckLeast time.Duration
 	// RollCall is the interval at which the registry has every actor repeat what it last told the others. Default 30 s.
 	RollCall time.Duration
@@ -57,7 +57,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.Rediscover, time.Minute)
 	set(&t.RediscoverSoon, time.Second)
 	set(&t.DriftCheck, time.Minute)
-	set(&t.DriftCheckLeast, 20*time.Second)
+	set(&t.DriftCheckLeast, 45*time.Second)
 	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)

@@ -14,7 +14,7 @@ type bound struct {
 // slower are the faults after which it may take longer.
 func slower() map[string]bound {
 	const second = time.Second
-	stolen := bound{21 * second, "VPP does not report it; the drift check finds it, every 20 s"}
+	stolen := bound{46 * second, "VPP does not report it; the drift check finds it, every 45 s"}
 	refused := bound{1100 * time.Millisecond, "a half-open probe of each refusal class every second"}
 	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
 	lost := bound{31 * second, "the roll call repeats everything every 30 s"}

@@ -61,11 +61,13 @@ type interfacesActor struct {
 	podsKnown  bool              // Kubernetes has delivered the pods
 	endpoints  *messages.LocalEndpoints
 	set        *messages.InterfaceSet
-	generation uint64    // of the last set
-	looking    bool      // a discovery is under way
-	again      bool      // something changed since it began
-	wake       func()    // cancels the timer of the next discovery
-	changed    time.Time // when the set changed last
+	generation uint64            // of the last set
+	looking    bool              // a discovery is under way
+	again      bool              // something changed since it began
+	reader     interfaces.Reader // of the discovery under way, or none
+	hinted     bool              // VPP has reported an interface event
+	wake       func()            // cancels the timer of the next discovery
+	changed    time.Time         // when the set, or what it is derived from, changed last
 }
 
 // discovered is the result of one discovery.
@@ -144,6 +146,7 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 			i.look(c)
 		}
 	case *interfaceHint:
+		i.hinted, i.changed = true, c.Now()
 		i.look(c)
 	case *messages.Resync: // a later sibling, the registry, or the link has started
 		if m.GetSibling() == "link" {
@@ -172,7 +175,7 @@ func (i *interfacesActor) nodeChanged(c *runtime.Context, in *messages.NodeInput
 	same := slices.EqualFunc(i.pods, pods, func(a, b *messages.Pod) bool { return proto.Equal(a, b) })
 	same = !i.takePeers(in) && same
 	if !i.podsKnown || !same || !slices.Equal(i.addresses, addresses) {
-		i.pods, i.addresses, i.podsKnown = pods, addresses, true
+		i.pods, i.addresses, i.podsKnown, i.changed = pods, addresses, true, c.Now()
 		i.look(c)
 	}
 }
@@ -214,6 +217,10 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		return
 	}
 	i.looking, i.again = true, false
+	if i.hinted || i.link.GetBoot() != i.set.GetBoot() {
+		i.reader.Forget()
+	}
+	i.hinted = false
 	session, post, vpp := i.link.GetSession(), c.Post(), i.config.VPP
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
@@ -221,7 +228,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	}
 	version := i.version
 	c.Go("discover", func(ctx context.Context) {
-		set, err := interfaces.Discover(ctx, vpp, in)
+		set, err := i.reader.Discover(ctx, vpp, in)
 		post(&discovered{session, version, set, err})
 	})
 }
@@ -248,21 +255,25 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	i.lookLater(c)
 }
 
-// lookLater has the next discovery come: soon, while a pod of this node has no interface or the set has just changed, because the routes of a CNI come
-// after the interface that VPP reports; seldom otherwise.
+// lookLater has the next discovery come: soon after a change, because the routes of a CNI come after the interface that VPP reports, and longer while a
+// pod of this node has no interface; seldom otherwise.
 func (i *interfacesActor) lookLater(c *runtime.Context) {
 	if i.wake != nil {
 		i.wake()
 	}
 	next := i.config.Rediscover
-	if i.unplaced() || c.Now().Sub(i.changed) < settling || i.Last.GetReach() == messages.Reach_REACH_DOWNSTREAM {
+	recent := c.Now().Sub(i.changed)
+	if recent < settling || recent < mostSettling && i.unplaced() || i.Last.GetReach() == messages.Reach_REACH_DOWNSTREAM {
 		next = min(next, i.config.RediscoverSoon)
 	}
 	i.wake = c.After(next, &interfacesTick{})
 }
 
-// settling is how long after a change of the interface set others are likely.
-const settling = 10 * time.Second
+// settling is how long after a change others are likely, mostSettling how long the interface of a pod is waited for.
+const (
+	settling     = 10 * time.Second
+	mostSettling = time.Minute
+)
 
 // unplaced reports whether a pod of this node has an address and no interface leads to it.
 func (i *interfacesActor) unplaced() bool {

@@ -37,7 +37,7 @@ func Defaults() *Agent {
 		},
 		Mirror: Mirror{Grace: seconds(5), ConfirmEmpty: seconds(600)},
 		Healing: Healing{
-			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(20), RollCallInterval: seconds(30),
+			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(45), RollCallInterval: seconds(30),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
 		API: API{HTTPAddress: "127.0.0.1:9990", HealthzBindAddress: "0.0.0.0:10256", ControlSocket: "/run/troupe/control.sock"},
