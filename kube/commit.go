@@ -36,6 +36,7 @@ func (s *Store) Commit() Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var changes Changes
+	// In the order of keys, so that the same history gives the same generations and a simulation can be repeated.
 	for _, key := range sortedKeys(s.dirty) {
 		if input := s.commitService(key); input != nil {
 			changes.Services = append(changes.Services, input)
@@ -51,6 +52,7 @@ func (s *Store) Commit() Changes {
 
 // commitService returns the new value of a service, or nil if it means the same as the last one.
 func (s *Store) commitService(key string) *messages.ServiceInput {
+	// An entry without Service and slices is a service that is gone, or was never complete.
 	e := s.services[key]
 	if e.service == nil && len(e.slices) == 0 {
 		return s.commitGone(key, e)
@@ -103,6 +105,7 @@ func (s *Store) serviceProblems(key string, e *entry) []*messages.ObjectError {
 func (s *Store) commitSurroundings() *messages.NodeInput {
 	last := s.surround
 	input := &messages.NodeInput{Nodes: last.Nodes, Errors: s.otherProblems()}
+	// The kubelet updates the status of each Node every few minutes, mostly without changing what is normalised from it.
 	if s.changed.nodes && !maps.EqualFunc(s.nodes, last.Nodes, equalMessage) {
 		input.Nodes = maps.Clone(s.nodes)
 	}

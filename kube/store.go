@@ -185,6 +185,7 @@ func (s *Store) touch(key string) *entry {
 // setService keeps the old message where the new one is equal: two copies would stay in memory otherwise.
 func (s *Store) setService(service *messages.Service) {
 	e := s.touch(normalize.ServiceKey(service))
+	// A relist decodes every object anew; most are equal to those in memory.
 	if e.service == nil || !equalMessage(e.service, service) {
 		e.service = service
 	}
@@ -200,10 +201,12 @@ func (s *Store) deleteService(key string) {
 // setSlice puts the slice into its place in the order of names, after taking it away from another service.
 func (s *Store) setSlice(slice *messages.EndpointSlice) {
 	key, owner := normalize.SliceKey(slice), normalize.SliceOwner(slice)
+	// A slice may be relabelled; without this its endpoints would stay with both services.
 	if s.owners[key] != owner {
 		s.deleteSlice(key)
 		s.moved(ref{normalize.KindEndpointSlice, key})
 	}
+	// A slice without a service has no use; its problems are delivered with the surroundings.
 	if owner == "" {
 		return
 	}
@@ -249,6 +252,7 @@ func (e *entry) find(key string) (int, bool) {
 
 // setProblems records the problems of one object. They are delivered with the service of the object, or with the surroundings.
 func (s *Store) setProblems(r ref, problems []*messages.ObjectError) {
+	// An unchanged problem is no change: a broken object that is updated every second must not make commits.
 	if equalErrors(s.problems[r], problems) {
 		return
 	}

@@ -75,12 +75,9 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	return detail, nil
 }
 
-// withRows are the renderers that answer a RowsQuery: the first one. The second renders no rows and does not know the query.
-func withRows() []string { return actors.Renderers()[:1] }
-
 // rows returns the rows that the renderers want for a service and those that VPP holds.
 func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
-	for _, renderer := range withRows() {
+	for _, renderer := range actors.Renderers() {
 		page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err

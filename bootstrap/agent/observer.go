@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"github.com/troupe-vpp/troupe/actors"
 	"context"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -26,7 +27,9 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	a.stage.countChanges(services + slices)
 	if services+slices > 0 {
 		a.metrics.Changed(services, slices)
-		a.metrics.Queued("nat44")
+		for _, renderer := range actors.Renderers() {
+			a.metrics.Queued(renderer)
+		}
 	}
 }
 

@@ -103,6 +103,7 @@ func (v *jsonValue) items() ([]value, error) {
 	if _, err := decoder.Token(); err != nil { // the opening brace, header has seen it
 		return nil, err
 	}
+	// "items" is usually last; the members before it are skipped without decoding.
 	for decoder.More() {
 		key, err := decoder.Token()
 		if err != nil {
@@ -157,6 +158,7 @@ func seek(decoder *json.Decoder, path string, offset int64) (string, bool) {
 	if decoder.InputOffset() >= offset {
 		return path, true
 	}
+	// A scalar that ends before the offset is not the one that failed.
 	if !isDelim {
 		return "", false
 	}

@@ -35,10 +35,12 @@ func add[API metav1.Object, M comparable](
 	if err := utiljson.Unmarshal(raw, in); err != nil {
 		return err
 	}
+	// kubectl would apply such an object to the namespace of its context, which is "default" unless configured.
 	if kind != normalize.KindNode && in.GetNamespace() == "" {
 		in.SetNamespace(metav1.NamespaceDefault)
 	}
 	id := object{kind, keyOf(kind, in.GetNamespace(), in.GetName())}
+	// The first counts, so that an object appended by mistake does not replace one in use.
 	if first, twice := d.seen[id]; twice {
 		d.report(kind, id.name, "", "occurs twice: %s is ignored, %s counts", where, first)
 		return nil
@@ -47,7 +49,9 @@ func add[API metav1.Object, M comparable](
 	for _, p := range problems {
 		d.report(p.GetKind(), p.GetObject(), p.GetField(), "%s (line %d)", p.GetMessage(), where.stream(where.line))
 	}
+	// An object is kept although parts of it are bad: normalize has left those out.
 	var none M
+	// normalize leaves out finished pods without a problem; they count as ignored.
 	if out == none {
 		if len(problems) == 0 {
 			d.objects.Ignored++

@@ -113,6 +113,7 @@ func (v *yamlValue) member(node *yaml.Node, key string) *yaml.Node {
 	if node = resolve(node); node.Kind != yaml.MappingNode {
 		return nil
 	}
+	// An own key overrides a merged one, as YAML defines it.
 	if found := v.own(node, key); found != nil {
 		return found
 	}
@@ -287,6 +288,7 @@ func (w *jsonWriter) scalar(node *yaml.Node) error {
 		if err := node.Decode(&number); err != nil {
 			return w.problem(node, err)
 		}
+		// JSON has no form for .nan and .inf, and json.Marshal would fail without the line.
 		if f, ok := number.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
 			return w.problem(node, fmt.Errorf("%.64q is not a number of JSON", node.Value))
 		}

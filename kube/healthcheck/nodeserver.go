@@ -88,6 +88,7 @@ func (s *NodeServer) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+		// Also after a listener that broke: its address may be taken at once by another process.
 		delay := backoff.Step()
 		s.report(err)
 		select {

@@ -26,6 +26,7 @@ func plan(want []Check) planned {
 			p.refused[claim{check.Service, text}] = problemOf(check, text, err)
 			return
 		}
+		// The same rule as for every contested address: the order of the list must not decide.
 		if owner := p.owners[addr]; owner == nil || compareClaims(check, owner) < 0 {
 			p.owners[addr] = check
 		}

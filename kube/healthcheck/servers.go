@@ -143,6 +143,7 @@ func (s *Servers) apply(ctx context.Context) {
 			delete(s.ports, addr)
 		}
 	}
+	// A port that stays open gets its new check without closing: load balancers see no gap.
 	for addr, check := range planned.owners {
 		p := s.ports[addr]
 		if p != nil {
@@ -168,6 +169,7 @@ func (s *Servers) replace(end serverEnd) {
 // retry opens what is due.
 func (s *Servers) retry(ctx context.Context, now time.Time) {
 	for _, p := range s.ports {
+		// Each address has its own delay: one taken port does not slow the others.
 		if p.server == nil && !p.retry.After(now) {
 			s.open(ctx, p)
 		}

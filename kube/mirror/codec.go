@@ -61,6 +61,7 @@ func decode(data []byte, k kind, into proto.Message) error {
 	case string(data[:len(magic)]) != magic:
 		return fmt.Errorf("%w: it does not begin as a mirror does", ErrDamaged)
 	}
+	// The version comes before the checksum: a newer format may have another one.
 	if version := binary.BigEndian.Uint32(data[8:]); version != FormatVersion {
 		return fmt.Errorf("%w: %d, expected %d", ErrVersion, version, FormatVersion)
 	}
@@ -92,9 +93,11 @@ func decodeMirror(data []byte) (*messages.Mirror, error) {
 	if m.Snapshot.Node == nil {
 		m.Snapshot.Node = &messages.NodeInput{}
 	}
+	// The generations belong to the run that saved them; those of this run start again.
 	m.Snapshot.Complete, m.Snapshot.Generation, m.Snapshot.Node.Generation = false, 0, 0
 	last := ""
 	for _, in := range m.Snapshot.Services {
+		// A state is saved in the order of its keys; another order means that the file has another origin.
 		if in.GetKey() <= last {
 			return nil, fmt.Errorf("%w: service %q comes after %q", ErrDamaged, in.GetKey(), last)
 		}

@@ -38,6 +38,7 @@ func identify(m *messages.Mirror) *identity {
 	if id.cluster != "" {
 		id.uids[id.cluster] = true
 	}
+	// All nodes, because the Service default/kubernetes or this node may have been made anew.
 	for _, n := range m.GetSnapshot().GetNode().GetNodes() {
 		if uid := n.GetUid(); uid != "" {
 			id.uids[uid] = true
@@ -49,6 +50,7 @@ func identify(m *messages.Mirror) *identity {
 // same reports whether two states are of one cluster. A node that was made anew, or all of them but one, and even a default/kubernetes that
 // was made anew change nothing.
 func (id *identity) same(other *identity) bool {
+	// YAML written by hand has no UIDs; the place it was read from is the next best sign.
 	if len(id.uids) == 0 || len(other.uids) == 0 {
 		return id.source == other.source
 	}
@@ -62,6 +64,7 @@ func (id *identity) same(other *identity) bool {
 
 // usable returns why a state must not be served on a node; nil = it may. Which cluster the source leads to is not known before it answers.
 func (id *identity) usable(node string) error {
+	// Pods and node addresses are those of one node: a disk that was moved must not serve them elsewhere.
 	if id.node != node {
 		return fmt.Errorf("it is of node %q", id.node)
 	}

@@ -25,6 +25,7 @@ func (r *report) sourceRanges(in []string) (out []string, closed []messages.IPFa
 		}
 	}
 	for _, f := range []messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6} {
+		// A range that cannot be read may have been of either family: fail closed where no other range protects.
 		if bad && !restricted[f] {
 			closed = append(closed, f)
 		}
@@ -36,6 +37,7 @@ func (r *report) sourceRanges(in []string) (out []string, closed []messages.IPFa
 func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages.IPFamily) []*messages.LoadBalancerIngress {
 	var out []*messages.LoadBalancerIngress
 	for i := range in {
+		// A load balancer with a host name only is reached through DNS; no row can match it.
 		if in[i].IP == "" {
 			continue
 		}

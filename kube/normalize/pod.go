@@ -26,6 +26,7 @@ func Pod(source string, in *corev1.Pod) (*messages.Pod, []*messages.ObjectError)
 		Addresses:   r.podAddresses(&in.Status),
 		HostNetwork: in.Spec.HostNetwork,
 	}
+	// Without an address there is nothing to route to; the pod comes again when it has one.
 	if len(out.Addresses) == 0 {
 		return nil, r.errors
 	}

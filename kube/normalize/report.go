@@ -49,6 +49,7 @@ func (r *report) identify(namespaced bool, namespace, name string) bool {
 		ok = false
 		r.add("metadata.name", "%s is not a name", show(name))
 	}
+	// A name that is none may contain anything; it goes into logs and JSON only quoted.
 	if !ok {
 		r.object = show(r.object)
 		for _, e := range r.errors {

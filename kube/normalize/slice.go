@@ -28,6 +28,7 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 		Generation: in.Generation,
 		Triggered:  r.triggered(Trigger(in)),
 	}
+	// The label counts, whatever its value: the selector of kube-proxy asks for its presence only.
 	_, out.Headless = in.Labels[corev1.IsHeadlessService]
 	if out.Service != "" && len(validation.IsDNS1123Subdomain(out.Service)) > 0 {
 		r.add("metadata.labels["+discoveryv1.LabelServiceName+"]", "%s is not a name of a Service", show(out.Service))

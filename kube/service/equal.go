@@ -27,6 +27,7 @@ func Equal(a, b *messages.ServiceView) bool {
 		slices.Equal(a.GetServingUdp(), b.GetServingUdp())
 }
 
+// equalFrontend compares the cheap fields first: most differences are in the address or the action.
 func equalFrontend(a, b *messages.Frontend) bool {
 	return a == b || a.GetAddress() == b.GetAddress() &&
 		a.GetPort() == b.GetPort() &&
@@ -52,12 +53,14 @@ func equalBackends(a, b []*messages.Backend) bool {
 	})
 }
 
+// equalHealthCheck compares addresses in their order, which Resolve fixes.
 func equalHealthCheck(a, b *messages.HealthCheck) bool {
 	return a.GetPort() == b.GetPort() &&
 		a.GetLocalEndpoints() == b.GetLocalEndpoints() &&
 		slices.Equal(a.GetListenAddresses(), b.GetListenAddresses())
 }
 
+// equalError is proto.Equal for this type.
 func equalError(a, b *messages.ObjectError) bool {
 	return a.GetSource() == b.GetSource() &&
 		a.GetKind() == b.GetKind() &&
@@ -66,6 +69,7 @@ func equalError(a, b *messages.ObjectError) bool {
 		a.GetMessage() == b.GetMessage()
 }
 
+// equalNoLocal takes missing counters for zero.
 func equalNoLocal(a, b *messages.NoLocalEndpoints) bool {
 	return a.GetInternal() == b.GetInternal() && a.GetExternal() == b.GetExternal()
 }

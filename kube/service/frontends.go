@@ -27,6 +27,7 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 		loadBalancer: ofFamily(r.loadBalancer, family),
 		detector:     hasFamily(r.cfg.ClusterCIDRs, family),
 	}
+	// Choosing node addresses walks all of them; most services have no node port.
 	if slices.ContainsFunc(r.ports, hasNodePort) {
 		f.nodes = r.cfg.NodePortAddresses.choose(r.node, family)
 	}
@@ -76,6 +77,7 @@ func (r *resolver) policiesOf(f *frontendsOf, port *messages.ServicePort) polici
 // need returns the sets that the port uses. With external frontends the Cluster set is needed even if both policies are Local, for
 // clients on this node.
 func (p policies) need() need {
+	// Each set costs a pass over all endpoints, so that only the sets in use are made.
 	return need{cluster: !p.internalLocal || p.external, local: p.internalLocal || p.externalLocal && p.external}
 }
 
@@ -93,6 +95,7 @@ type verdict struct {
 // verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a drop.
 func verdictOf(s selection, set []*messages.Backend, masquerade []string) verdict {
 	switch {
+	// A reject tells the client at once; a drop makes it retry, when another node could serve it.
 	case !s.usable:
 		return verdict{action: messages.Action_ACTION_REJECT}
 	case len(set) == 0:

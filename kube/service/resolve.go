@@ -21,6 +21,7 @@ func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) 
 	service := in.GetService()
 	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), NotServed: notServed(service)}
 	r := resolver{in: in, service: service, node: node, cfg: &cfg, view: view}
+	// An unknown node has an empty name, which is the node of no endpoint: nothing is local then.
 	r.at = place{node: node.GetNode().GetName(), zone: node.GetNode().GetZone()}
 	if len(in.GetErrors()) > 0 {
 		view.Errors = slices.Clone(in.GetErrors())
@@ -28,6 +29,7 @@ func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) 
 	if view.NotServed == "" {
 		r.resolve()
 	}
+	// The order of slices is not part of the input, so it must not show in the view.
 	sortErrors(view.Errors)
 	return view
 }
@@ -39,6 +41,7 @@ func notServed(service *messages.Service) string {
 		return NotServedNoService
 	case service.GetForeignProxy():
 		return NotServedForeignProxy
+	// Before headless and the cluster IPs: an ExternalName has neither, and the reason should be the one that a user can act on.
 	case service.GetType() == messages.ServiceType_EXTERNAL_NAME:
 		return NotServedExternalName
 	case service.GetHeadless():
@@ -84,6 +87,7 @@ func (r *resolver) resolve() {
 	if !served {
 		r.view.NotServed = NotServedNoClusterIP
 	}
+	// Last, because both families and all ports may claim the same address.
 	r.view.Frontends = unique(r.rows)
 	slices.Sort(r.view.ServingUdp)
 	r.view.ServingUdp = slices.Compact(r.view.ServingUdp)
@@ -101,6 +105,7 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 		}
 		p := r.policiesOf(&f, port)
 		s := choose(endpoints, p.need(), r.at)
+		// kube-proxy counts ports, not services, in sync_proxy_rules_no_local_endpoints_total.
 		if s.usable && len(s.local) == 0 {
 			internal += count(p.internalLocal)
 			external += count(p.externalLocal)
@@ -144,6 +149,7 @@ func (r *resolver) usablePorts() []*messages.ServicePort {
 			r.report(fmt.Sprintf("spec.ports[%d].port", i), fmt.Sprintf("%d is not a port number", port.GetPort()))
 		default:
 			if port.GetNodePort() > maxPort {
+				// The port stays: its cluster IP works without the node port.
 				r.report(fmt.Sprintf("spec.ports[%d].nodePort", i), fmt.Sprintf("%d is not a port number", port.GetNodePort()))
 			}
 			ports = append(ports, port)
