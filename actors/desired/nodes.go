@@ -73,6 +73,8 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 		if n.state != nil {
 			c.Send(c.PID(address.Introspect), n.state)
 		}
+	case *report.Ask:
+		n.Repeat(c)
 	case *report.Beat:
 		n.Beat(c)
 	}

@@ -109,6 +109,8 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		r.callRoll(c)
 	case *endpointsTick:
 		r.computeEndpoints(c)
+	case *report.Ask:
+		r.Repeat(c)
 	case *report.Beat:
 		r.Beat(c)
 	}

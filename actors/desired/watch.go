@@ -70,6 +70,8 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *sourceHealth:
 		w.source = *m
 		w.report(c)
+	case *report.Ask:
+		w.Repeat(c)
 	case *report.Beat:
 		w.Beat(c)
 	}

@@ -193,6 +193,9 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 	case *Query:
 		c.Reply(x.page())
 		return
+	case *report.Ask:
+		x.Repeat(c)
+		return
 	case *report.Beat:
 		x.Beat(c)
 		return

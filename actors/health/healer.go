@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
@@ -61,6 +62,11 @@ func (h *healer) Start(c *runtime.Context) {
 	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
 	h.escalation, h.started, h.ticked = newEscalation(h.config.Patience), c.Now(), c.Now()
 	h.publish(c)
+	for _, name := range h.config.Expected {
+		if c.Incarnation() > 1 {
+			c.Send(c.PID(address.Part(name)), &report.Ask{})
+		}
+	}
 	c.After(report.Heartbeat, &healthTick{})
 	c.Ready()
 }

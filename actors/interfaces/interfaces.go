@@ -160,6 +160,8 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		i.look(c)
 	case *discovered:
 		i.found(c, m)
+	case *report.Ask:
+		i.Repeat(c)
 	case *report.Beat:
 		i.Beat(c)
 	}

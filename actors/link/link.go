@@ -81,6 +81,8 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
 	case *messages.Resync, *messages.RollCall:
 		l.tell(c)
+	case *report.Ask:
+		l.Repeat(c)
 	case *report.Beat:
 		l.Beat(c)
 	}

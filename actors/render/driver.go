@@ -131,6 +131,9 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		d.applied(c, m)
 	case *tick:
 		d.tick(c)
+	case *report.Ask:
+		d.Repeat(c)
+		return
 	case *report.Beat:
 		d.cause = "" // the numbers in the reason may have changed
 		d.report(c)

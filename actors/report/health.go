@@ -17,6 +17,9 @@ const SilentAfter = 3 * Heartbeat
 // Beat is the message with which a part reminds itself of its heartbeat.
 type Beat struct{}
 
+// Ask is the message with which a restarted healer asks a part for its last report, so that readiness does not wait for the next heartbeat.
+type Ask struct{}
+
 // Health reports the health of one part to the healer. The actor of the part embeds it, calls Start in its Start and Beat for every Beat.
 type Health struct {
 	// Part is the name of the part, for example "nat44".
@@ -40,7 +43,7 @@ func (*Health) Start(c *runtime.Context) { c.After(Heartbeat, &Beat{}) }
 // Beat repeats the last report, so that a restarted healer learns it, and has the next heartbeat come.
 func (h *Health) Beat(c *runtime.Context) {
 	c.After(Heartbeat, &Beat{})
-	h.repeat(c)
+	h.Repeat(c)
 }
 
 // Report sends the health of the part; with ok, a reason is a warning. epoch is that of a renderer, 0 for other parts.
@@ -49,7 +52,7 @@ func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
 		Reach: h.Reach,
 	}
-	h.repeat(c)
+	h.Repeat(c)
 }
 
 // Current reports whether Last says this, so that another report would be no news.
@@ -58,7 +61,8 @@ func (h *Health) Current(ok bool, reason string) bool {
 	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet
 }
 
-func (h *Health) repeat(c *runtime.Context) {
+// Repeat sends the last report again.
+func (h *Health) Repeat(c *runtime.Context) {
 	if h.Last == nil {
 		return
 	}

@@ -133,6 +133,8 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.raised(c, m)
 	case *sessionsFreed:
 		k.freedSome(c, m)
+	case *report.Ask:
+		k.Repeat(c)
 	case *report.Beat:
 		k.Beat(c)
 	}

@@ -4,15 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // newBackoff returns pauses that double from least to most, each shortened by a random part of up to a half, so that the agents of a cluster do not
-// connect in step. The library randomizes in both directions, so it gets the middle of each range.
-func newBackoff(least, most time.Duration) *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{
-		InitialInterval: least * 3 / 4, MaxInterval: most * 3 / 4, Multiplier: 2, RandomizationFactor: 1.0 / 3,
-	}
+// connect in step. The library only lengthens, so it gets half of each bound.
+func newBackoff(least, most time.Duration) wait.Backoff {
+	return wait.Backoff{Duration: least / 2, Factor: 2, Jitter: 1, Steps: 32, Cap: most / 2}
 }
 
 // sleep waits, at most until ctx is done.

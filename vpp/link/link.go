@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -91,7 +91,7 @@ func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 type runner struct {
 	link   *Link
 	report func(*messages.LinkState)
-	pause  *backoff.ExponentialBackOff
+	pause  wait.Backoff
 	// sessions counts the connections so far.
 	sessions uint64
 	// reason is what was reported last, "" for a session that is up and before the first report.
@@ -107,18 +107,18 @@ func (r *runner) once(ctx context.Context) time.Duration {
 	case errors.Is(err, fs.ErrNotExist):
 		// VPP is not started yet, which is not a failure.
 		r.down(fmt.Sprintf("waiting for VPP: %v", err))
-		r.pause.Reset()
+		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 		return r.link.cfg.PollInterval
 	case err != nil:
 		r.down(err.Error())
-		return r.pause.NextBackOff()
+		return r.pause.Step()
 	}
 	began := time.Now()
 	r.serve(ctx, s, id)
 	if time.Since(began) > r.link.cfg.BackoffMax {
-		r.pause.Reset()
+		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 	}
-	return r.pause.NextBackOff()
+	return r.pause.Step()
 }
 
 // serve lets a session be used until it is over.
