@@ -1,45 +1,26 @@
-// Package actors is the troupe: one file per actor, its test beside it.
+// Package actors puts the troupe together: which actors there are, in which order they start, and what each is given. It has no behaviour of its own;
+// each concern is a package below it.
 //
-// # The tree
+//	desired      what this node should serve: watch, registry, one actor per service, node sync
+//	render       the driver of every renderer; render/nat44 and render/routes are its adapters
+//	interfaces   frontends and backends, derived from VPP; interfaces of pods by command
+//	external     configuration from outside of Kubernetes, in layers
+//	sessions     the table of NAT sessions
+//	link, audit  the connection to VPP; the schedule of drift checks
+//	health       readiness and escalation
+//	status       journal, introspection, what is published outside of the process
+//	command      commands as transactions
+//	runtime      mailbox, supervision, time
+//	chaos        the troupe under failures
 //
-//	agent                     root: no I/O, no domain logic
-//	|- journal                what happened, in order; bounded
-//	|- introspect             what every service, interface and node looks like now; answers the HTTP server
-//	|- healer                 readiness: who is in sync, who is not and why; heals what stays wrong, by a ladder with budgets
-//	|- dataplane  [ordered]
-//	|  |- link                connection to VPP
-//	|  |- interfaces          frontend/backend interface set, derived from VPP, pods and endpoints; interfaces of pods by command
-//	|  |- nat44               renderer of rows: have/want, diff, sweep; with the guard, what is dropped in front of the rows
-//	|  |- routes              renderer of routes: refuses or drops what no row serves
-//	|  |- audit               asks the renderers for a verification now and then
-//	|  |- upkeep  [ordered]   supervisor of those whom nobody needs
-//	|  |  |- sessions         frees expired NAT sessions, raises their limit, alarms
-//	|- world      [ordered]
-//	|  |- registry            desired state: key -> input and generation; membership; epochs of the renderers
-//	|  |- nodes               node sync through etcd
-//	|  |- services            spawner only
-//	|  |  |- default~web ...  one actor per service: input -> view -> renderers
-//	|  |- watch               the Kubernetes source; behind everybody whom it tells something
-//	|  |- external            external configuration in layers, for nat44
-//
-// # The flow
-//
-//	source -> watch -> registry -> service -> nat44, routes -> VPP
-//	                      ^           |         |
-//	                      |--- Have --|<- Ack --|
-//
-// Every hop is level-triggered: the message carries the whole latest value of one key with a generation, the receiver acknowledges it, the
-// sender repeats it until then. A lost message, a crashed receiver or a crashed sender therefore costs a repetition, never a state.
-// Whoever starts asks its source (Pull, PullSpec, RenderUp) and keeps asking until it is answered.
-//
-// Commands (the interface of a pod, external configuration) are transactions: their steps are all carried out, or taken back in reverse order,
-// and they are answered exactly once, with an error when their time is over.
+// docs/architecture.md has the tree and how a change travels through it.
 //
 // # Ownership
 //
 // A field of an actor belongs to its Start, Receive and Stop, which never run at the same time. What others may read is sent to them.
-// Input and output run in goroutines that the actor owns (Context.Go); they post results back and die with the incarnation that started
-// them. Only healer publishes something outside messages: readiness, as one atomic value, so that /readyz answers even when actors hang.
+// Input and output run in goroutines that the actor owns (Context.Go); they post results back and end with the incarnation that started
+// them. Only readiness and the age of pending changes are published outside of messages, as atomic values, so that health checks are answered even
+// when actors hang.
 //
 // # Shutdown
 //

@@ -1,6 +1,7 @@
 package messages
 
-// Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same key, because only the latest value matters.
+// Coalescer is a level-triggered message: in a mailbox it supersedes a pending message of the same key, because only the latest value matters. It
+// goes to the end, so it does not overtake what was sent before it.
 // Commands (do this once) must not implement it.
 type Coalescer interface {
 	// CoalesceKey names what the message is the latest value of; it is unique over all message types of one mailbox.

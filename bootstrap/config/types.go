@@ -174,10 +174,10 @@ type Mirror struct {
 
 // Healing configures checks and repairs.
 type Healing struct {
-	// Longest time between two drift checks, which read VPP and compare it with the desired state. They run more often where reading VPP is
-	// quick: they take a thousandth of the time, which is about 1 s between two drift checks with a hundred rows and 30 s with ten thousand.
+	// Longest time between two drift checks, which read VPP and compare it with the desired state.
 	DriftCheckInterval Duration `json:"driftCheckInterval" min:"1s" max:"24h"`
-	// Shortest time between two drift checks. With the value of driftCheckInterval they run at fixed intervals.
+	// Shortest time between two drift checks. A drift check is about 50 requests; reading takes a thousandth of the time at most, so that with 1s
+	// there is about 1 s between two of them with a hundred rows and 30 s with ten thousand.
 	DriftCheckLeast Duration `json:"driftCheckLeast" min:"100ms" max:"24h"`
 	// The registry repeats at this interval what every actor should know; it repairs whatever else may be wrong inside the process. Independent of
 	// the drift check.
