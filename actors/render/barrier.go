@@ -123,7 +123,7 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	before := d.adapter.Objects(key)
 	changed := d.adapter.Plan(key, view)
 	concerned := map[string]bool{key: true}
-	for _, k := range before {
+	for _, k := range slices.Concat(before, d.adapter.Objects(key)) { // its owner may be another one although the same is wanted
 		d.concern(k, concerned)
 	}
 	d.touch(changed, concerned)

@@ -16,7 +16,7 @@ func manyPlans(n int) []*ServicePlan {
 }
 
 func BenchmarkPlanRanges(b *testing.B) {
-	v := view("default/web", frontend("203.0.113.10", 80, tcp, ranges(100)...))
+	v := view("default/web", serving("203.0.113.10", 80, tcp, ranges(100)...))
 	b.ReportAllocs()
 	for b.Loop() {
 		Plan(v, Config{})

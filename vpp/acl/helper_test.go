@@ -22,8 +22,8 @@ func check[T any](t testing.TB, what string, want, got T) {
 }
 
 // rule makes a rule from "ip:port/PROTO" and a network.
-func rule(class Class, frontend, from string) Rule {
-	key, err := frontend.ParseKey(frontend)
+func rule(class Class, at, from string) Rule {
+	key, err := frontend.ParseKey(at)
 	if err != nil {
 		panic(err)
 	}
@@ -48,14 +48,14 @@ func describe(ops []Op) []string {
 	return all
 }
 
-// frontend makes a rule of Kubernetes that forwards, for clients from the given sources.
-func frontend(addr string, port uint32, proto messages.Protocol, sources ...string) *messages.Frontend {
+// serving makes a rule of Kubernetes that forwards, for clients from the given sources.
+func serving(addr string, port uint32, proto messages.Protocol, sources ...string) *messages.Frontend {
 	return &messages.Frontend{Address: addr, Port: port, Protocol: proto, PortName: "http", AllowSources: sources}
 }
 
 // dropping makes a rule of Kubernetes that drops.
 func dropping(addr string, port uint32, proto messages.Protocol, from messages.ClientClass) *messages.Frontend {
-	f := frontend(addr, port, proto)
+	f := serving(addr, port, proto)
 	f.Action, f.From = messages.Action_ACTION_DROP, from
 	return f
 }

@@ -39,41 +39,41 @@ func TestPlan(t *testing.T) {
 		frontends     []*messages.Frontend
 		rules, closed []Rule
 	}{
-		{"no restriction", []*messages.Frontend{frontend(lb, 80, tcp), rejecting(frontend(lb, 81, tcp))}, nil, nil},
+		{"no restriction", []*messages.Frontend{serving(lb, 80, tcp), rejecting(serving(lb, 81, tcp))}, nil, nil},
 		{
 			"source ranges",
-			[]*messages.Frontend{frontend(lb, 80, tcp, upper...)},
+			[]*messages.Frontend{serving(lb, 80, tcp, upper...)},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
 			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"source ranges in front of a reject",
-			[]*messages.Frontend{rejecting(frontend(lb, 80, tcp, upper...))},
+			[]*messages.Frontend{rejecting(serving(lb, 80, tcp, upper...))},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
 			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
-		{"source ranges that hold everybody", []*messages.Frontend{frontend(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
+		{"source ranges that hold everybody", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
 		{
 			"source ranges of both families",
-			[]*messages.Frontend{frontend(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
+			[]*messages.Frontend{serving(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
 			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"two rules with the same ranges are one",
-			[]*messages.Frontend{from(frontend(lb, 80, tcp, upper...), local), from(frontend(lb, 80, tcp, upper...), remote)},
+			[]*messages.Frontend{from(serving(lb, 80, tcp, upper...), local), from(serving(lb, 80, tcp, upper...), remote)},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
 			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints",
-			[]*messages.Frontend{from(frontend(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
+			[]*messages.Frontend{from(serving(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
 			[]Rule{rule(Remote, web, "0.0.0.0/0")},
 			[]Rule{rule(Remote, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints, with ranges",
-			[]*messages.Frontend{from(frontend(lb, 80, tcp, upper...), local), func() *messages.Frontend {
+			[]*messages.Frontend{from(serving(lb, 80, tcp, upper...), local), func() *messages.Frontend {
 				f := dropping(lb, 80, tcp, remote)
 				f.AllowSources = upper
 				return f
@@ -116,19 +116,19 @@ func TestUnrendered(t *testing.T) {
 		text     string
 	}{
 		{"SCTP", dropping("10.96.0.1", 80, messages.Protocol_SCTP, anyone), Config{}, nil, "ports[http].protocol", "10.96.0.1:80/SCTP is not guarded"},
-		{"IPv6", frontend("fd00::1", 80, tcp, "fd00::/8"), Config{}, nil, "ports[http].address", "[fd00::1]:80/TCP is IPv6"},
-		{"IPv6 elsewhere", frontend("fd00::1", 80, tcp, "fd00::/8"), Config{IPv6Elsewhere: true}, nil, "", ""},
-		{"no address", frontend("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/6 is not an address"},
-		{"no port", frontend("10.96.0.1", 0, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "10.96.0.1:0/TCP is not an address"},
-		{"large port", frontend("10.96.0.1", 65536, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
-		{"zone", frontend("fe80::1%eth0", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
+		{"IPv6", serving("fd00::1", 80, tcp, "fd00::/8"), Config{}, nil, "ports[http].address", "[fd00::1]:80/TCP is IPv6"},
+		{"IPv6 elsewhere", serving("fd00::1", 80, tcp, "fd00::/8"), Config{IPv6Elsewhere: true}, nil, "", ""},
+		{"no address", serving("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/6 is not an address"},
+		{"no port", serving("10.96.0.1", 0, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "10.96.0.1:0/TCP is not an address"},
+		{"large port", serving("10.96.0.1", 65536, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
+		{"zone", serving("fe80::1%eth0", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "is not an address and a port"},
 		{
-			"no network", frontend("10.96.0.1", 80, tcp, "office"),
+			"no network", serving("10.96.0.1", 80, tcp, "office"),
 			Config{},
 			[]Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
 			"ports[http].allowSources", `"office" is not a network; it lets nobody in`,
 		},
-		{"nothing to guard", frontend("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},
+		{"nothing to guard", serving("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Plan(view("default/web", c.frontend), c.cfg)
@@ -150,7 +150,7 @@ func TestUnrendered(t *testing.T) {
 
 func TestReports(t *testing.T) {
 	plan := Plan(view("default/dns",
-		from(frontend("203.0.113.10", 53, tcp, "10.0.0.0/8"), local), from(frontend("203.0.113.10", 53, udpIP, "10.0.0.0/8"), local),
+		from(serving("203.0.113.10", 53, tcp, "10.0.0.0/8"), local), from(serving("203.0.113.10", 53, udpIP, "10.0.0.0/8"), local),
 		dropping("203.0.113.10", 53, udpIP, remote),
 	), Config{})
 	check(t, "approximations", []*messages.Approximation{{
@@ -185,7 +185,7 @@ func TestTooManyRanges(t *testing.T) {
 		closed bool
 	}{{"as many as fit", few, false}, {"more", many, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := Plan(view("default/web", frontend("203.0.113.10", 80, tcp, c.ranges...)), Config{})
+			plan := Plan(view("default/web", serving("203.0.113.10", 80, tcp, c.ranges...)), Config{})
 			if closed := len(plan.Rules) == 1; closed != c.closed || c.closed != (len(plan.Unrendered) == 1) || len(plan.Rules) > MaxServiceRules {
 				t.Errorf("%d rules, %v", len(plan.Rules), plan.Unrendered)
 			}
@@ -209,7 +209,7 @@ func TestPlanMeansTheView(t *testing.T) {
 				rows = []messages.ClientClass{local, remote}
 			}
 			for _, row := range rows {
-				f := from(frontend("203.0.113.10", 80+port, tcp, sources...), row)
+				f := from(serving("203.0.113.10", 80+port, tcp, sources...), row)
 				f.Action = rapid.SampledFrom([]messages.Action{0, messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP}).Draw(t, "action")
 				all = append(all, f)
 			}

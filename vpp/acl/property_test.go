@@ -279,10 +279,10 @@ func equalLists(a, b [][]uint32) bool { return slices.EqualFunc(a, b, slices.Equ
 // TestSameInputTwice: the plan of a service is the same every time, and what Plan, Merge and Diff made needs nothing more.
 func TestSameInputTwice(t *testing.T) {
 	plans := []*ServicePlan{
-		Plan(view("a/web", frontend("203.0.113.10", 80, tcp, ranges(40)...)), Config{}),
+		Plan(view("a/web", serving("203.0.113.10", 80, tcp, ranges(40)...)), Config{}),
 		Plan(view("b/dns", dropping("10.96.0.10", 53, udpIP, remote)), Config{}),
 	}
-	again := Plan(view("a/web", frontend("203.0.113.10", 80, tcp, ranges(40)...)), Config{})
+	again := Plan(view("a/web", serving("203.0.113.10", 80, tcp, ranges(40)...)), Config{})
 	check(t, "plan", plans[0], again)
 	v := newVPP(ifaces)
 	want := &Want{Rules: Merge(plans, nil).Rules, Interfaces: map[uint32]Class{1: Remote, 2: Local}}

@@ -70,8 +70,8 @@ func connect(t *testing.T, opts simulator.Options) (*simulator.VPP, *link.Link) 
 func TestInFrontOfNAT(t *testing.T) {
 	v, l := connect(t, simulator.Options{})
 	const lb, nodePort = "203.0.113.10:80", "192.168.50.1:30080"
-	ranged := frontend("203.0.113.10", 80, tcp, "192.168.50.2/32", "10.1.0.0/16")
-	inside := from(frontend("192.168.50.1", 30080, tcp), local)
+	ranged := serving("203.0.113.10", 80, tcp, "192.168.50.2/32", "10.1.0.0/16")
+	inside := from(serving("192.168.50.1", 30080, tcp), local)
 	for _, f := range []*messages.Frontend{ranged, inside} {
 		f.Backends = []*messages.Backend{{Address: "10.1.2.2", Port: 8080, Local: true}}
 	}

@@ -31,7 +31,14 @@ func TestParseKey(t *testing.T) {
 }
 
 func TestKeyOrder(t *testing.T) {
-	ordered := []Key{mustKey("9.0.0.1:80/TCP"), mustKey("10.0.0.1:79/UDP"), mustKey("10.0.0.1:80/TCP"), mustKey("10.0.0.1:80/UDP"), mustKey("10.0.0.2:1/TCP")}
+	var ordered []Key
+	for _, text := range []string{"9.0.0.1:80/TCP", "10.0.0.1:79/UDP", "10.0.0.1:80/TCP", "10.0.0.1:80/UDP", "10.0.0.2:1/TCP"} {
+		key, err := ParseKey(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ordered = append(ordered, key)
+	}
 	for i := range ordered {
 		for j := range ordered {
 			if got := ordered[i].Compare(ordered[j]); (got < 0) != (i < j) || (got == 0) != (i == j) {

@@ -11,7 +11,7 @@ import (
 
 func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{5, 1000} {
-		view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{frontend("10.96.0.1", 80, tcp, endpoints(n)...)}}
+		view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{serving("10.96.0.1", 80, tcp, endpoints(n)...)}}
 		b.Run(fmt.Sprintf("endpoints=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -64,18 +64,6 @@ func BenchmarkDiff(b *testing.B) {
 			}
 		}
 	})
-}
-
-func BenchmarkClaims(b *testing.B) {
-	c := NewClaims()
-	for key, row := range tenThousand() {
-		c.Set("default/"+key.Addr.String(), 1, []Row{row})
-	}
-	row := tenThousand()[mustKey("10.96.7.7:80/TCP")]
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Set("default/10.96.7.7", 1, []Row{row})
-	}
 }
 
 func BenchmarkRead(b *testing.B) {

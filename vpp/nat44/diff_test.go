@@ -33,8 +33,8 @@ func TestDiffFresh(t *testing.T) {
 		"add twice-NAT address 10.1.1.254",
 		"add roles inside+outside to interface 1",
 		"add roles inside+outside to interface 2",
-		"add row 10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat -> 1 backends",
-		"add row 10.96.0.2:80/frontend.TCP out2in-only,self-twice-nat -> 1 backends",
+		"add row 10.96.0.1:80/TCP out2in-only,self-twice-nat -> 1 backends",
+		"add row 10.96.0.2:80/TCP out2in-only,self-twice-nat -> 1 backends",
 	}, describe(Diff(NewState(), want, false)))
 }
 
@@ -70,7 +70,7 @@ func TestDiff(t *testing.T) {
 			want.Interfaces[2] = false
 			want.Rows[mustKey("10.96.0.3:80/TCP")] = newRow("10.96.0.3:80/TCP", "10.1.1.1:80")
 		}, true, []string{
-			"add row 10.96.0.3:80/frontend.TCP out2in-only,self-twice-nat -> 1 backends",
+			"add row 10.96.0.3:80/TCP out2in-only,self-twice-nat -> 1 backends",
 			"delete roles inside+outside from interface 2",
 		}},
 		{"inside interface without clients, and a new row", func(have *State, want *Want) {
@@ -78,7 +78,7 @@ func TestDiff(t *testing.T) {
 			want.Rows[mustKey("10.96.0.3:80/TCP")] = newRow("10.96.0.3:80/TCP", "10.1.1.1:80")
 		}, true, []string{
 			"delete roles inside from interface 2",
-			"add row 10.96.0.3:80/frontend.TCP out2in-only,self-twice-nat -> 1 backends",
+			"add row 10.96.0.3:80/TCP out2in-only,self-twice-nat -> 1 backends",
 		}},
 		{"interface without clients and roles", func(_ *State, want *Want) { want.Interfaces[5] = false }, true, nil},
 		{"row nobody wants, no sweep", func(_ *State, want *Want) { delete(want.Rows, web.Key) }, false, nil},
@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 		{"additions before deletions", func(have *State, want *Want) {
 			delete(want.Rows, web.Key)
 			delete(have.Rows, dns.Key)
-		}, true, []string{"add row 10.96.0.10:53/frontend.UDP out2in-only,self-twice-nat -> 1 backends", "delete row 10.96.0.1:80/TCP"}},
+		}, true, []string{"add row 10.96.0.10:53/UDP out2in-only,self-twice-nat -> 1 backends", "delete row 10.96.0.1:80/TCP"}},
 		{"key of somebody else", func(have *State, _ *Want) {
 			delete(have.Rows, web.Key)
 			have.Foreign[web.Key] = "static mapping"

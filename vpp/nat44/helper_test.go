@@ -15,7 +15,7 @@ import (
 )
 
 // mustKey parses a key that a test has written down.
-func mustKey(text string) Key {
+func mustKey(text string) frontend.Key {
 	key, err := frontend.ParseKey(text)
 	if err != nil {
 		panic(err)
@@ -96,8 +96,8 @@ func check[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-// frontend makes a rule that forwards; backends are "ip:port" of remote endpoints, or "ip:port*" of local ones.
-func frontend(addr string, port uint32, proto messages.Protocol, backends ...string) *messages.Frontend {
+// serving makes a rule that forwards; backends are "ip:port" of remote endpoints, or "ip:port*" of local ones.
+func serving(addr string, port uint32, proto messages.Protocol, backends ...string) *messages.Frontend {
 	f := &messages.Frontend{Address: addr, Port: port, Protocol: proto, PortName: "http"}
 	for _, text := range backends {
 		b := &messages.Backend{}
@@ -111,7 +111,7 @@ func frontend(addr string, port uint32, proto messages.Protocol, backends ...str
 	return f
 }
 
-// endpoints makes n remote backends for frontend.
+// endpoints makes n remote backends for serving.
 func endpoints(n int) []string {
 	var all []string
 	for _, l := range many(n) {

@@ -17,7 +17,7 @@ func mappings() (static, identity, port Row) {
 	at, pod := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("10.1.1.5")
 	static = Row{Key: frontend.Key{Addr: at}, Kind: Static, Tag: tag, Locals: []Local{{Addr: pod, Weight: 1}}}
 	identity = Row{Key: frontend.Key{Addr: at}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Weight: 1}}}
-	port = Row{Key: frontend.Key{at, 4789, frontend.UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
+	port = Row{Key: frontend.Key{Addr: at, Port: 4789, Proto: frontend.UDP}, Kind: Identity, Tag: tag, Locals: []Local{{Addr: at, Port: 4789, Weight: 1}}}
 	return static, identity, port
 }
 

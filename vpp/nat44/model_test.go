@@ -157,7 +157,7 @@ func (m *model) execute(req api.Message) int32 {
 		m.forwarding = r.Enable
 		return 0
 	case *nat44_ed.NatSetTimeouts:
-		m.timeouts = nat_types.NatTimeouts{frontend.UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
+		m.timeouts = nat_types.NatTimeouts{UDP: r.UDP, TCPEstablished: r.TCPEstablished, TCPTransitory: r.TCPTransitory, ICMP: r.ICMP}
 		return 0
 	case *nat44_ed.Nat44InterfaceAddDelFeature:
 		if index := uint32(r.SwIfIndex); m.interfaces != nil && !m.interfaces[index] {
@@ -187,7 +187,7 @@ func (m *model) enable(r *nat44_ed.Nat44EdPluginEnableDisable) int32 {
 	}
 	m.enabled, m.forwarding = true, false
 	m.sessions = cmp.Or(r.Sessions, 64512)
-	m.timeouts = nat_types.NatTimeouts{frontend.UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
+	m.timeouts = nat_types.NatTimeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 	return 0
 }
 
@@ -235,7 +235,7 @@ func (m *model) role(r *nat44_ed.Nat44InterfaceAddDelFeature) int32 {
 }
 
 func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
-	key := frontend.Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	key := frontend.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
 	row, found := m.rows[key]
 	_, simple := m.static[key]
 	switch {
@@ -259,7 +259,7 @@ func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
 }
 
 func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
-	key := frontend.Key{netip.AddrFrom4(r.ExternalAddr), r.ExternalPort, r.Protocol}
+	key := frontend.Key{Addr: netip.AddrFrom4(r.ExternalAddr), Port: r.ExternalPort, Proto: r.Protocol}
 	row, found := m.rows[key]
 	if _, simple := m.static[key]; simple {
 		return retInvalidValue

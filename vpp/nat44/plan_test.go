@@ -10,7 +10,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 var testConfig = Config{Node: "n1", TwiceNAT: netip.MustParseAddr("10.1.1.254"), Pads: true}
@@ -78,7 +77,7 @@ func planText(p *ServicePlan) string {
 }
 
 func TestPlan(t *testing.T) {
-	cluster := func(backends ...string) *messages.Frontend { return frontend("10.96.0.1", 80, tcp, backends...) }
+	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
 	for _, c := range []struct {
 		name      string
 		frontends []*messages.Frontend
@@ -87,42 +86,42 @@ func TestPlan(t *testing.T) {
 		{
 			"cluster IP",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), masqueraded("node", "remote"))},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n" +
-				"~ 10.96.0.1:80/frontend.TCP: the source of clients outside the cluster replaced -> source kept: the answer of an endpoint on another node may go past this node\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n" +
+				"~ 10.96.0.1:80/TCP: the source of clients outside the cluster replaced -> source kept: the answer of an endpoint on another node may go past this node\n",
 		},
 		{
 			"cluster IP, all endpoints here",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("node", "remote"))},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
 			"cluster IP, nobody to be masqueraded",
 			[]*messages.Frontend{cluster("10.1.1.3:8080*", "10.1.2.3:8080")},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
 		{
 			"order and duplicates of backends",
 			[]*messages.Frontend{cluster("10.1.1.10:80", "10.1.1.2:81", "10.1.1.2:80", "10.1.1.10:80")},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.2:80*7 10.1.1.2:81*7 10.1.1.10:80*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.2:80*7 10.1.1.2:81*7 10.1.1.10:80*7\n",
 		},
 		{
 			"cluster IP, masqueradeAll",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("pod", "node", "remote"))},
-			"10.96.0.1:80/frontend.TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
 			"external, policy Cluster, remote backend",
 			[]*messages.Frontend{
 				as(cluster("10.1.1.3:8080*", "10.1.2.3:8080"), external, masqueraded("pod", "node", "remote")),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
 		{
 			"external, policy Cluster, all backends here",
 			[]*messages.Frontend{
 				as(cluster("10.1.1.3:8080*"), nodePort, masqueraded("pod", "node", "remote")),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
 			"policy Local, other endpoints for clients here",
@@ -130,8 +129,8 @@ func TestPlan(t *testing.T) {
 				as(cluster("10.1.1.3:80*", "10.1.2.3:80"), nodePort, from(local), masqueraded("node")),
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/frontend.TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
 		},
 		{
 			"policy Local, same endpoints for all",
@@ -139,7 +138,7 @@ func TestPlan(t *testing.T) {
 				as(cluster("10.1.1.3:80*"), nodePort, from(local), masqueraded("node")),
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
 		},
 		{
 			"policy Local, no endpoint here",
@@ -148,69 +147,69 @@ func TestPlan(t *testing.T) {
 				as(cluster(), external, from(remote), action(messages.Action_ACTION_DROP)),
 			},
 			"drop 10.96.0.1:80/TCP\n" +
-				"~ 10.96.0.1:80/frontend.TCP: drop -> no row: the packet follows the routes of VPP\n" +
-				"~ 10.96.0.1:80/frontend.TCP: from local: 1 endpoints -> like everybody: drop\n",
+				"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
+				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> like everybody: drop\n",
 		},
 		{
 			"a rule for clients here alone",
 			[]*messages.Frontend{as(cluster("10.1.2.3:80"), from(local))},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n" +
-				"~ 10.96.0.1:80/frontend.TCP: from local only: 1 endpoints -> like that for everybody\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: from local only: 1 endpoints -> like that for everybody\n",
 		},
 		{
 			"no endpoints",
 			[]*messages.Frontend{as(cluster(), action(messages.Action_ACTION_REJECT))},
-			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/frontend.TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
 		{
 			"source ranges",
 			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), external, func(f *messages.Frontend) {
 				f.AllowSources = []string{"10.0.0.0/8", "192.0.2.0/24"}
 			})},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n",
 		},
 		{
 			"affinity",
 			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), func(f *messages.Frontend) { f.AffinitySeconds = 10800 })},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat affinity=10800 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/frontend.TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend, until any endpoint goes\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat affinity=10800 10.1.1.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend, until any endpoint goes\n",
 		},
 		{
 			"protocols",
 			[]*messages.Frontend{
-				frontend("10.96.0.1", 53, messages.Protocol_UDP, "10.1.1.3:53"),
-				frontend("10.96.0.1", 54, messages.Protocol_SCTP, "10.1.1.3:53"),
-				frontend("10.96.0.1", 55, messages.Protocol_PROTOCOL_UNSPECIFIED, "10.1.1.3:53"),
+				serving("10.96.0.1", 53, messages.Protocol_UDP, "10.1.1.3:53"),
+				serving("10.96.0.1", 54, messages.Protocol_SCTP, "10.1.1.3:53"),
+				serving("10.96.0.1", 55, messages.Protocol_PROTOCOL_UNSPECIFIED, "10.1.1.3:53"),
 			},
-			"10.96.0.1:53/frontend.UDP out2in-only,self-twice-nat 10.1.1.3:53*7\n" +
-				"! ports[http].protocol: frontend 10.96.0.1:54/SCTP is not served: NAT44 translates frontend.TCP and frontend.UDP only\n" +
-				"! ports[http].protocol: frontend 10.96.0.1:55/0 is not served: NAT44 translates frontend.TCP and frontend.UDP only\n",
+			"10.96.0.1:53/UDP out2in-only,self-twice-nat 10.1.1.3:53*7\n" +
+				"! ports[http].protocol: frontend 10.96.0.1:54/SCTP is not served: NAT44 translates TCP and UDP only\n" +
+				"! ports[http].protocol: frontend 10.96.0.1:55/0 is not served: NAT44 translates TCP and UDP only\n",
 		},
 		{
 			"IPv6",
-			[]*messages.Frontend{frontend("fd00::1", 80, tcp, "[fd00::2]:80")},
-			"! ports[http].address: frontend [fd00::1]:80/frontend.TCP is IPv6 and NAT44 is IPv4 only: choose a renderer that serves IPv6\n",
+			[]*messages.Frontend{serving("fd00::1", 80, tcp, "[fd00::2]:80")},
+			"! ports[http].address: frontend [fd00::1]:80/TCP is IPv6 and NAT44 is IPv4 only: choose a renderer that serves IPv6\n",
 		},
 		{
 			"unusable values",
 			[]*messages.Frontend{
-				frontend("web", 80, tcp, "10.1.1.3:80"),
-				frontend("10.96.0.1", 0, tcp, "10.1.1.3:80"),
-				frontend("10.96.0.1", 65536, tcp, "10.1.1.3:80"),
-				as(frontend("10.96.0.1", 80, tcp, "10.1.1.3:80", "[fd00::2]:80", "192.0.2.1:1"), func(f *messages.Frontend) {
+				serving("web", 80, tcp, "10.1.1.3:80"),
+				serving("10.96.0.1", 0, tcp, "10.1.1.3:80"),
+				serving("10.96.0.1", 65536, tcp, "10.1.1.3:80"),
+				as(serving("10.96.0.1", 80, tcp, "10.1.1.3:80", "[fd00::2]:80", "192.0.2.1:1"), func(f *messages.Frontend) {
 					f.Backends = append(f.Backends, &messages.Backend{Address: "web", Port: 1}, &messages.Backend{Address: "10.1.1.4"})
 				}),
-				frontend("10.96.0.1", 81, tcp, "[fd00::2]:80"),
+				serving("10.96.0.1", 81, tcp, "[fd00::2]:80"),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"! ports[http].address: frontend web:80/frontend.TCP is not an address and a port\n" +
-				"! ports[http].address: frontend 10.96.0.1:0/frontend.TCP is not an address and a port\n" +
-				"! ports[http].address: frontend 10.96.0.1:65536/frontend.TCP is not an address and a port\n" +
-				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:80/frontend.TCP: not an IPv4 address\n" +
-				"! ports[http].endpoints: endpoint 192.0.2.1:1 of 10.96.0.1:80/frontend.TCP: reserved for the renderer\n" +
-				"! ports[http].endpoints: endpoint web:1 of 10.96.0.1:80/frontend.TCP: not an IPv4 address\n" +
-				"! ports[http].endpoints: endpoint 10.1.1.4:0 of 10.96.0.1:80/frontend.TCP: not a port\n" +
-				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:81/frontend.TCP: not an IPv4 address\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
+				"! ports[http].address: frontend web:80/TCP is not an address and a port\n" +
+				"! ports[http].address: frontend 10.96.0.1:0/TCP is not an address and a port\n" +
+				"! ports[http].address: frontend 10.96.0.1:65536/TCP is not an address and a port\n" +
+				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:80/TCP: not an IPv4 address\n" +
+				"! ports[http].endpoints: endpoint 192.0.2.1:1 of 10.96.0.1:80/TCP: reserved for the renderer\n" +
+				"! ports[http].endpoints: endpoint web:1 of 10.96.0.1:80/TCP: not an IPv4 address\n" +
+				"! ports[http].endpoints: endpoint 10.1.1.4:0 of 10.96.0.1:80/TCP: not a port\n" +
+				"! ports[http].endpoints: endpoint fd00::2:80 of 10.96.0.1:81/TCP: not an IPv4 address\n",
 		},
 		{"nothing to serve", nil, ""},
 	} {
@@ -223,7 +222,7 @@ func TestPlan(t *testing.T) {
 
 // TestPlanGuarded: where packets are dropped in front of a row it is for everybody else, and nothing has to be said.
 func TestPlanGuarded(t *testing.T) {
-	cluster := func(backends ...string) *messages.Frontend { return frontend("10.96.0.1", 80, tcp, backends...) }
+	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
 	dropped := action(messages.Action_ACTION_DROP)
 	for _, c := range []struct {
 		name      string
@@ -236,14 +235,14 @@ func TestPlanGuarded(t *testing.T) {
 				as(cluster("10.1.2.3:80"), external, from(local), masqueraded("node")),
 				as(cluster(), external, from(remote), dropped),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n",
 		},
 		{
 			"no endpoint here, and none elsewhere",
 			[]*messages.Frontend{
 				as(cluster(), external, from(local), action(messages.Action_ACTION_REJECT)), as(cluster(), external, from(remote), dropped),
 			},
-			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/frontend.TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
 		{"dropped for all", []*messages.Frontend{as(cluster(), dropped)}, "drop 10.96.0.1:80/TCP\n"},
 		{
@@ -257,8 +256,8 @@ func TestPlanGuarded(t *testing.T) {
 				as(cluster("10.1.1.3:80*", "10.1.2.3:80"), nodePort, from(local), masqueraded("node")),
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
-			"10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/frontend.TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -272,20 +271,20 @@ func TestPlanGuarded(t *testing.T) {
 func TestPlanIPv6Elsewhere(t *testing.T) {
 	cfg := testConfig
 	cfg.IPv6Elsewhere = true
-	view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{frontend("fd00::1", 80, tcp, "[fd00::2]:80")}}
+	view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{serving("fd00::1", 80, tcp, "[fd00::2]:80")}}
 	check(t, "plan", "", planText(Plan(view, cfg)))
 }
 
 func TestPlanWithoutTwiceNATAddress(t *testing.T) {
-	f := as(frontend("10.96.0.1", 80, tcp, "10.1.2.3:80"), external, masqueraded("pod", "node", "remote"))
+	f := as(serving("10.96.0.1", 80, tcp, "10.1.2.3:80"), external, masqueraded("pod", "node", "remote"))
 	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, Config{})
-	check(t, "plan", "10.96.0.1:80/frontend.TCP out2in-only,twice-nat 10.1.2.3:80*7\n"+
-		"~ 10.96.0.1:80/frontend.TCP: the source of every client replaced -> connections dropped\n", planText(plan))
+	check(t, "plan", "10.96.0.1:80/TCP out2in-only,twice-nat 10.1.2.3:80*7\n"+
+		"~ 10.96.0.1:80/TCP: the source of every client replaced -> connections dropped\n", planText(plan))
 }
 
 // TestPlanTag checks that a row says whose it is and what a dump does not return.
 func TestPlanTag(t *testing.T) {
-	f := as(frontend("10.96.0.1", 80, tcp, "10.1.2.3:80"), func(f *messages.Frontend) { f.AffinitySeconds, f.PortName = 60, "https" })
+	f := as(serving("10.96.0.1", 80, tcp, "10.1.2.3:80"), func(f *messages.Frontend) { f.AffinitySeconds, f.PortName = 60, "https" })
 	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{f}}, testConfig)
 	tag, ok := ParseTag(plan.Rows[0].Tag)
 	if want := (Tag{Hash: ServiceHash("default/web"), Affinity: 60, Weight: 7}); !ok || tag != want {
@@ -320,7 +319,7 @@ func TestPlanWeightClasses(t *testing.T) {
 		{1000, 253, 1, TwiceNAT, "1000 endpoints -> 253 endpoints, local ones first"},
 	} {
 		t.Run(fmt.Sprint(c.backends, c.flags), func(t *testing.T) {
-			f := frontend("10.96.0.1", 80, tcp, endpoints(c.backends)...)
+			f := serving("10.96.0.1", 80, tcp, endpoints(c.backends)...)
 			if c.flags == TwiceNAT {
 				as(f, external, masqueraded("pod", "node", "remote"))
 			}
@@ -357,7 +356,7 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 			}
 			backends = append(backends, text)
 		}
-		f := frontend("10.96.0.1", port+1, tcp, backends...)
+		f := serving("10.96.0.1", port+1, tcp, backends...)
 		f.Scope = messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope"))
 		f.AffinitySeconds = rapid.SampledFrom([]uint32{0, 10800}).Draw(t, "affinity")
 		f.MasqueradeFrom = rapid.SampledFrom([][]string{nil, {"node"}, {"node", "remote"}, {"pod", "node", "remote"}}).Draw(t, "masquerade")

@@ -41,7 +41,7 @@ func genRow(t *rapid.T, key frontend.Key, pads bool) Row {
 func genRows(t *rapid.T, pads bool) map[frontend.Key]Row {
 	rows := map[frontend.Key]Row{}
 	for i := range rapid.IntRange(0, 4).Draw(t, "rows") {
-		key := frontend.Key{netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), 80, frontend.TCP}
+		key := frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, byte(i)}), Port: 80, Proto: frontend.TCP}
 		if rapid.Bool().Draw(t, "present") {
 			rows[key] = genRow(t, key, pads)
 		}
@@ -99,7 +99,7 @@ func genModel(t *rapid.T, pads bool) *model {
 		}
 	}
 	if rapid.Bool().Draw(t, "foreign") {
-		m.static[frontend.Key{netip.AddrFrom4([4]byte{10, 96, 0, 77}), 80, frontend.TCP}] = "somebody"
+		m.static[frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, 77}), Port: 80, Proto: frontend.TCP}] = "somebody"
 	}
 	return m
 }

@@ -33,9 +33,9 @@ func TestRefusalIsReportedAsItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := func(port uint32, action messages.Action) *messages.Frontend {
-				f := frontend("10.96.0.10", port, messages.Protocol_TCP)
+				f := serving("10.96.0.10", port, messages.Protocol_TCP)
 				if action == forward {
-					f = frontend("10.96.0.10", port, messages.Protocol_TCP, "10.1.1.2:8080*")
+					f = serving("10.96.0.10", port, messages.Protocol_TCP, "10.1.1.2:8080*")
 				}
 				f.Scope, f.Action = tc.scope, action
 				return f

@@ -55,9 +55,9 @@ func TestClone(t *testing.T) {
 
 func TestTimeouts(t *testing.T) {
 	check(t, "defaults", DefaultTimeouts(), Timeouts{}.withDefaults())
-	check(t, "some", Timeouts{frontend.UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 5}, Timeouts{frontend.UDP: 30, ICMP: 5}.withDefaults())
-	cfg := Config{TwiceNAT: loopback, SessionLimit: 7, Timeouts: Timeouts{frontend.UDP: 30}}
+	check(t, "some", Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 5}, Timeouts{UDP: 30, ICMP: 5}.withDefaults())
+	cfg := Config{TwiceNAT: loopback, SessionLimit: 7, Timeouts: Timeouts{UDP: 30}}
 	check(t, "globals", Globals{
-		SessionLimit: 7, TwiceNAT: loopback, Timeouts: Timeouts{frontend.UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
+		SessionLimit: 7, TwiceNAT: loopback, Timeouts: Timeouts{UDP: 30, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60},
 	}, cfg.Globals())
 }

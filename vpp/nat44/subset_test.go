@@ -17,7 +17,7 @@ import (
 func chosen(node string, backends ...string) map[netip.Addr]bool {
 	cfg := testConfig
 	cfg.Node = node
-	view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{frontend("10.96.0.1", 80, tcp, backends...)}}
+	view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{serving("10.96.0.1", 80, tcp, backends...)}}
 	got := map[netip.Addr]bool{}
 	for _, l := range Plan(view, cfg).Rows[0].Locals {
 		got[l.Addr] = true

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 func TestRowState(t *testing.T) {
@@ -26,7 +25,7 @@ func TestDescribe(t *testing.T) {
 		"set timeouts udp=60 tcp-established=7440 tcp-transitory=240 icmp=60",
 		"add twice-NAT address 10.1.1.254",
 		"add roles inside+outside to interface 3",
-		"add row 10.96.0.1:80/frontend.TCP out2in-only,self-twice-nat -> 2 backends",
+		"add row 10.96.0.1:80/TCP out2in-only,self-twice-nat -> 2 backends",
 		"add local 10.1.1.3:80 weight 7 to row 10.96.0.1:80/TCP",
 		"delete local 10.1.1.3:80 from row 10.96.0.1:80/TCP",
 		"delete row 10.96.0.1:80/TCP",

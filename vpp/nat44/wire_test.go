@@ -8,7 +8,6 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
-	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -22,8 +21,8 @@ func TestMessages(t *testing.T) {
 		{Op{Verb: Enable, Sessions: 5}, []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: 5}}},
 		{Op{Verb: Forwarding}, []api.Message{&nat44_ed.Nat44ForwardingEnableDisable{Enable: true}}},
 		{
-			Op{Verb: SetTimeouts, Timeouts: Timeouts{frontend.UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
-			[]api.Message{&nat44_ed.NatSetTimeouts{frontend.UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
+			Op{Verb: SetTimeouts, Timeouts: Timeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
+			[]api.Message{&nat44_ed.NatSetTimeouts{UDP: 1, TCPEstablished: 2, TCPTransitory: 3, ICMP: 4}},
 		},
 		{Op{Verb: AddAddress, Addr: loopback}, []api.Message{&nat44_ed.Nat44AddDelAddressRange{
 			FirstIPAddress: [4]byte{10, 1, 1, 254}, LastIPAddress: [4]byte{10, 1, 1, 254}, VrfID: 0xffffffff, IsAdd: true, Flags: 1,

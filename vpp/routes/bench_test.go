@@ -1,7 +1,6 @@
 package routes
 
 import (
-	"fmt"
 	"maps"
 	"net/netip"
 	"testing"
@@ -43,27 +42,6 @@ func BenchmarkDiff(b *testing.B) {
 			}
 		})
 	}
-}
-
-func BenchmarkClaims(b *testing.B) {
-	c := NewClaims()
-	c.SetNetworks([]netip.Prefix{pfx("10.96.0.0/12")})
-	for i := range 10000 {
-		c.Set(fmt.Sprintf("default/svc-%d", i), []Claim{{netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), Refuse, false}})
-	}
-	claims := []Claim{{at("10.96.7.7"), Refuse, false}}
-	b.Run("services=10000/set", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			c.Set("default/svc-1799", claims)
-		}
-	})
-	b.Run("services=10000/want", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			c.Want()
-		}
-	})
 }
 
 func BenchmarkRead(b *testing.B) {

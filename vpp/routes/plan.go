@@ -21,6 +21,8 @@ const (
 	Refuse
 	// Leave wants the packet to follow the routes of VPP: somebody else in the network may serve it.
 	Leave
+	// Network is no wish of a service: a service network is refused as a whole, also where it is one address.
+	Network
 )
 
 // Claim is the wish of one service for one address.

@@ -3,17 +3,17 @@ package routes
 import "net/netip"
 
 // Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
-// A prefix that is not a single address is a service network, which is refused as a whole. It is pure.
+// It is pure.
 func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
-	if !prefix.IsSingleIP() {
-		return Route{Kind: Reject, Rank: Firm}, len(claims) > 0
-	}
-	if len(claims) == 0 || ground.Taken[prefix.Addr()] {
-		return Route{}, false
-	}
 	all := Claim{External: true}
 	for _, claim := range claims {
 		all = all.merge(claim)
+	}
+	if all.Stance == Network {
+		return Route{Kind: Reject, Rank: Firm}, true
+	}
+	if ground.Taken[prefix.Addr()] {
+		return Route{}, false
 	}
 	route := Route{Rank: Firm}
 	switch all.Stance {
@@ -36,7 +36,7 @@ func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
 	claims := make(map[netip.Prefix]Claim, len(networks))
 	for _, p := range networks {
 		if p = p.Masked(); checkPrefix(p) == "" {
-			claims[p] = Claim{Addr: p.Addr(), Stance: Refuse}
+			claims[p] = Claim{Addr: p.Addr(), Stance: Network}
 		}
 	}
 	return claims

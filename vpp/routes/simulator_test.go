@@ -75,12 +75,27 @@ func settle(t testing.TB, l link.Caller, want routes.Want) {
 	}
 }
 
+// wanted resolves the claims of every service, on a node whose address is 192.168.50.1.
+func wanted(claims map[string]map[netip.Prefix]routes.Claim) routes.Want {
+	byPrefix, want := map[netip.Prefix][]routes.Claim{}, routes.Want{}
+	for _, own := range claims {
+		for p, c := range own {
+			byPrefix[p] = append(byPrefix[p], c)
+		}
+	}
+	ground := routes.Ground{Taken: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}}
+	for p, all := range byPrefix {
+		if route, found := routes.Resolve(p, all, ground); found {
+			want[p] = route
+		}
+	}
+	return want
+}
+
 // TestPacketsAreRefused walks from views of services to what becomes of packets.
 func TestPacketsAreRefused(t *testing.T) {
 	vpp, l := connected(t, simulator.Options{})
-	claims := routes.NewClaims()
-	claims.SetNetworks([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")})
-	claims.SetGround(routes.Ground{Taken: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}})
+	claims := map[string]map[netip.Prefix]routes.Claim{"": routes.Networks([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")})}
 	refuse := func(key string, scope messages.Scope, action messages.Action, addresses ...string) {
 		view := &messages.ServiceView{Key: key}
 		for _, a := range addresses {
@@ -88,13 +103,16 @@ func TestPacketsAreRefused(t *testing.T) {
 				Address: a, Port: 80, Protocol: messages.Protocol_TCP, Scope: scope, Action: action,
 			})
 		}
-		claims.Set(key, routes.Plan(view, routes.Config{}).Claims)
+		claims[key] = map[netip.Prefix]routes.Claim{}
+		for _, c := range routes.Plan(view, routes.Config{}).Claims {
+			claims[key][c.Prefix()] = c
+		}
 	}
 	refuse("default/empty", messages.Scope_SCOPE_CLUSTER, messages.Action_ACTION_REJECT, "10.96.0.1")
 	refuse("default/remote", messages.Scope_SCOPE_CLUSTER, messages.Action_ACTION_DROP, "10.96.0.2")
 	refuse("default/lb", messages.Scope_SCOPE_EXTERNAL, messages.Action_ACTION_REJECT, "203.0.113.7", "192.168.50.1")
 	refuse("default/elsewhere", messages.Scope_SCOPE_EXTERNAL, messages.Action_ACTION_DROP, "203.0.113.8")
-	settle(t, l, claims.Want())
+	settle(t, l, wanted(claims))
 
 	expect := func(want map[string]simulator.Action) {
 		t.Helper()
@@ -112,9 +130,9 @@ func TestPacketsAreRefused(t *testing.T) {
 		"203.0.113.7:80": simulator.Rejected, "203.0.113.8:80": simulator.Delivered, "203.0.113.9:80": simulator.Delivered,
 		"192.168.50.1:80": simulator.Local, "192.168.50.254:80": simulator.Delivered,
 	})
-	claims.Remove("default/lb")
-	claims.SetNetworks(nil)
-	settle(t, l, claims.Want())
+	delete(claims, "default/lb")
+	delete(claims, "")
+	settle(t, l, wanted(claims))
 	expect(map[string]simulator.Action{
 		"10.96.0.1:80": simulator.Rejected, "10.96.7.7:80": simulator.Delivered, "203.0.113.7:80": simulator.Delivered,
 	})

@@ -1,0 +1,128 @@
+package rendertest
+
+import (
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// States of services, as they are acknowledged.
+const (
+	InSync  = messages.RenderState_RENDER_IN_SYNC
+	Pending = messages.RenderState_RENDER_PENDING
+	Failed  = messages.RenderState_RENDER_FAILED
+	Retired = messages.RenderState_RENDER_RETIRED
+)
+
+// Connected passes on the state of the connection, as the link actor would.
+func (s *Stage) Connected() {
+	s.Helper()
+	w := s.VPP
+	s.Tell(&messages.LinkState{Up: w.Up, Boot: w.Boot(), Session: w.Session, Reason: w.reason})
+}
+
+// Found passes on the interfaces of the present VPP, as the interfaces actor would.
+func (s *Stage) Found(generation uint64) {
+	s.Helper()
+	s.Tell(s.Interfaces(generation, "uplink0", "pod2"))
+}
+
+// Interfaces is a complete interface set of the present VPP: uplink0 is not local, the others are those of pods.
+func (s *Stage) Interfaces(generation uint64, names ...string) *messages.InterfaceSet {
+	indexes := s.VPP.VPP.Interfaces()
+	set := &messages.InterfaceSet{Generation: generation, Complete: true, Boot: s.VPP.Boot()}
+	for _, name := range names {
+		set.Interfaces = append(set.Interfaces, &messages.Interface{SwIfIndex: indexes[name], Name: name, Frontend: true, Local: name != "uplink0"})
+	}
+	return set
+}
+
+// BeginMessage is a list of services, each of which has to have rendered its first generation.
+func BeginMessage(generation uint64, keys ...string) *messages.Begin {
+	m := &messages.Begin{Keys: slices.Sorted(slices.Values(keys)), Generation: generation, Node: &messages.NodeContext{Node: NodeObject("")}}
+	for range keys {
+		m.Generations = append(m.Generations, 1)
+	}
+	return m
+}
+
+// Begin sends that.
+func (s *Stage) Begin(generation uint64, keys ...string) {
+	s.Helper()
+	s.Tell(BeginMessage(generation, keys...))
+}
+
+// RenderMessage is what a service wants; the hash is the generation.
+func RenderMessage(generation uint64, v *messages.ServiceView) *messages.Render {
+	return &messages.Render{Key: v.GetKey(), Generation: generation, Hash: generation, View: v}
+}
+
+// Render sends that.
+func (s *Stage) Render(generation uint64, v *messages.ServiceView) {
+	s.Helper()
+	s.Tell(RenderMessage(generation, v))
+}
+
+// Serve has a service want an object for each address; without addresses it is gone. Services with a shorter key are older.
+func (s *Stage) Serve(key string, generation uint64, addresses ...string) {
+	s.Helper()
+	if len(addresses) == 0 {
+		s.Tell(&messages.Render{Key: key, Generation: generation})
+		return
+	}
+	s.Render(generation, s.View(key, int64(len(key)), addresses...))
+}
+
+// Ack is the last acknowledgement of a service; nil = none.
+func (s *Stage) Ack(key string) *messages.RenderAck {
+	return Latest[*messages.RenderAck](s, address.Service(key))
+}
+
+// State is that of the last acknowledgement of a service.
+func (s *Stage) State(key string) messages.RenderState { return s.Ack(key).GetState() }
+
+// Health is the last health of the renderer.
+func (s *Stage) Health() *messages.Health { return Latest[*messages.Health](s, address.Healer) }
+
+// Healths are all reports of the renderer's health.
+func (s *Stage) Healths() []*messages.Health { return All[*messages.Health](s, address.Healer) }
+
+// Verified is the last result of a read.
+func (s *Stage) Verified() *messages.Verified {
+	return Latest[*messages.Verified](s, address.Introspect)
+}
+
+// Events are those that the renderer has recorded.
+func (s *Stage) Events() []*messages.Event { return All[*messages.Event](s, address.Journal) }
+
+// Reconnect begins another session and reports it, with the interfaces.
+func (s *Stage) Reconnect(generation uint64) {
+	s.Helper()
+	s.VPP.Connect()
+	s.Connected()
+	s.Found(generation)
+}
+
+// Forwarding is a service with a TCP frontend on port 80 of each address and one backend.
+func Forwarding(key string, created int64, addresses ...string) *messages.ServiceView {
+	v := &messages.ServiceView{Key: key, Created: created}
+	for _, a := range addresses {
+		v.Frontends = append(v.Frontends, &messages.Frontend{
+			Address: a, Port: 80, Protocol: messages.Protocol_TCP, Action: messages.Action_ACTION_FORWARD,
+			Backends: []*messages.Backend{{Address: "10.1.1.2", Port: 8080, Local: true}},
+		})
+	}
+	return v
+}
+
+// Rejecting is a service without endpoints, with a cluster IP for each address.
+func Rejecting(key string, created int64, addresses ...string) *messages.ServiceView {
+	v := &messages.ServiceView{Key: key, Created: created}
+	for _, a := range addresses {
+		v.Frontends = append(v.Frontends, &messages.Frontend{
+			Address: a, Port: 80, Protocol: messages.Protocol_TCP, Action: messages.Action_ACTION_REJECT, Scope: messages.Scope_SCOPE_CLUSTER,
+		})
+	}
+	return v
+}

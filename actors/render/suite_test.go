@@ -1,0 +1,252 @@
+package render_test
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip"
+	"go.fd.io/govpp/binapi/ip_neighbor"
+	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/nat44"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/actors/render/routes"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
+	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// subject is a renderer that the suite can be run with. All names of objects in the suite are addresses 10.0.x.y.
+type subject struct {
+	kind render.Kind
+	view func(key string, created int64, addresses ...string) *messages.ServiceView
+	// incarnation makes the actor; reading is called for each read.
+	incarnation func(config *render.Config, reading func(routine bool)) runtime.Behaviour
+	// held are the objects of ours that VPP holds.
+	held func(vpp *rendertest.Wire) (map[string]bool, error)
+	// object is the object that a request to VPP is about; the zero value: none.
+	object func(req api.Message) netip.Addr
+	// remove removes an object past the renderer.
+	remove func(vpp *rendertest.Wire, addr netip.Addr) error
+	// settings says that there are settings besides the objects.
+	settings bool
+	// owned says that an object has one owner: services do not share it, and another client may have it.
+	owned bool
+	// occupy has another client of VPP take an object, and release give it back; owned only.
+	occupy, release func(vpp *rendertest.Wire, addr netip.Addr) error
+}
+
+// counted is an adapter of which reads are counted.
+type counted[K render.Key] struct {
+	render.Adapter[K]
+	reading func(routine bool)
+}
+
+func (a *counted[K]) Reader(known bool) func(context.Context, link.Caller) (any, error) {
+	read := a.Adapter.Reader(known)
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		a.reading(link.IsRoutine(ctx))
+		return read(ctx, vpp)
+	}
+}
+
+// incarnations has an adapter counted.
+func incarnations[K render.Key, C any](adapter func(C) render.Adapter[K], settings C) func(*render.Config, func(bool)) runtime.Behaviour {
+	return func(config *render.Config, reading func(bool)) runtime.Behaviour {
+		return render.New[K](config, &counted[K]{adapter(settings), reading})
+	}
+}
+
+// subjects are all renderers of the suite. Another one needs its line here, and passes.
+func subjects() []subject { return []subject{toySubject(), nat44Subject(), routesSubject()} }
+
+func toySubject() subject {
+	set := func(vpp *rendertest.Wire, addr netip.Addr, m mac, add bool) error {
+		uplink := interface_types.InterfaceIndex(vpp.VPP.Interfaces()["uplink0"])
+		_, err := vpp.VPP.Exec(toyOp{uplink, addr, m, add}.request())
+		return err
+	}
+	return subject{
+		kind: newToy(struct{}{}).Kind(), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
+		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
+			all, err := readNeighbours(context.Background(), vpp)
+			held := map[string]bool{}
+			for addr, m := range all {
+				if ours(m) && addr != marker {
+					held[addr.String()] = true
+				}
+			}
+			return held, err
+		},
+		object: func(req api.Message) (addr netip.Addr) {
+			if m, is := req.(*ip_neighbor.IPNeighborAddDel); is {
+				addr = netip.AddrFrom4(m.Neighbor.IPAddress.Un.GetIP4())
+			}
+			return addr
+		},
+		remove:  func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+		occupy:  func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{2, 1}, true) },
+		release: func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+	}
+}
+
+func nat44Subject() subject {
+	config := natvpp.Config{Node: rendertest.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
+	frontendOf := func(addr netip.Addr) netip.AddrPort { return netip.AddrPortFrom(addr, 80) }
+	return subject{
+		kind: nat44.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
+		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
+			state, err := natvpp.Read(context.Background(), vpp)
+			held := map[string]bool{}
+			for k := range state.Rows {
+				held[k.Addr.String()] = true
+			}
+			return held, err
+		},
+		object: func(req api.Message) (addr netip.Addr) {
+			switch m := req.(type) {
+			case *nat44_ed.Nat44AddDelLbStaticMapping:
+				addr = netip.AddrFrom4(m.ExternalAddr)
+			case *nat44_ed.Nat44LbStaticMappingAddDelLocal:
+				addr = netip.AddrFrom4(m.ExternalAddr)
+			}
+			return addr
+		},
+		remove: func(vpp *rendertest.Wire, addr netip.Addr) error {
+			_, err := vpp.VPP.ForeignRemove(frontendOf(addr), 6)
+			return err
+		},
+		occupy: func(vpp *rendertest.Wire, addr netip.Addr) error {
+			_, err := vpp.VPP.ForeignAdd(simulator.ForeignRow{VIP: frontendOf(addr), Proto: 6, Tag: "theirs", Backends: []simulator.Backend{
+				{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
+			}})
+			return err
+		},
+		release: func(vpp *rendertest.Wire, addr netip.Addr) error {
+			_, err := vpp.VPP.ForeignRemove(frontendOf(addr), 6)
+			return err
+		},
+	}
+}
+
+func routesSubject() subject {
+	return subject{
+		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
+		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
+			state, err := routesvpp.Read(context.Background(), vpp)
+			held := map[string]bool{}
+			for place := range state.Routes {
+				held[place.Prefix.Addr().String()] = true
+			}
+			return held, err
+		},
+		object: func(req api.Message) (addr netip.Addr) {
+			if m, is := req.(*ip.IPRouteAddDelV2); is {
+				addr = netip.AddrFrom4(m.Route.Prefix.Address.Un.GetIP4())
+			}
+			return addr
+		},
+		remove: func(vpp *rendertest.Wire, addr netip.Addr) error {
+			state, err := routesvpp.Read(context.Background(), vpp)
+			if err != nil {
+				return err
+			}
+			host := netip.PrefixFrom(addr, 32)
+			return routesvpp.Apply(context.Background(), vpp, routesvpp.Diff(state.Only(host), nil, true))[0].Err
+		},
+	}
+}
+
+// scene is one renderer on a stage.
+type scene struct {
+	*rendertest.Stage
+	subject
+	reads, routine int
+}
+
+// each plays with every renderer. The services are those that are extras.
+func each(t *testing.T, play func(s *scene), services ...string) {
+	t.Helper()
+	if services == nil {
+		services = []string{"a/a", "b/b"}
+	}
+	for _, subject := range subjects() {
+		t.Run(subject.kind.Name, func(t *testing.T) { subject.play(t, services, play) })
+	}
+}
+
+func (sub subject) play(t *testing.T, services []string, play func(s *scene)) {
+	t.Helper()
+	sc := &scene{subject: sub}
+	reading := func(routine bool) {
+		if sc.reads++; routine {
+			sc.routine++
+		}
+	}
+	r := rendertest.Renderer{
+		Name: sub.kind.Name, View: sub.view, New: func(config *render.Config) runtime.Behaviour { return sub.incarnation(config, reading) },
+	}
+	rendertest.Play(t, r, services, func(s *rendertest.Stage) {
+		sc.Stage = s
+		play(sc)
+	})
+}
+
+// holds are the addresses of the objects of ours in VPP, ordered.
+func (s *scene) holds() []string {
+	s.Helper()
+	held, err := s.held(s.VPP.Outside())
+	if err != nil {
+		s.Fatal(err)
+	}
+	var all []string
+	for addr := range held {
+		all = append(all, addr)
+	}
+	slices.SortFunc(all, func(a, b string) int { return netip.MustParseAddr(a).Compare(netip.MustParseAddr(b)) })
+	return all
+}
+
+// expect fails the test where VPP holds other objects.
+func (s *scene) expect(when string, addresses ...string) {
+	s.Helper()
+	if got := s.holds(); !slices.Equal(got, addresses) {
+		s.Errorf("%s: VPP holds %q, want %q", when, got, addresses)
+	}
+}
+
+// cost runs something and returns how often VPP was written to and read meanwhile.
+func (s *scene) cost(what func()) (writes, reads int) {
+	w, r := s.VPP.Writes, s.reads
+	what()
+	return s.VPP.Writes - w, s.reads - r
+}
+
+// outside does something past the renderer.
+func (s *scene) outside(do func(*rendertest.Wire, netip.Addr) error, addr string) {
+	s.Helper()
+	if err := do(s.VPP.Outside(), netip.MustParseAddr(addr)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// refuse has VPP refuse changes of one object.
+func (s *scene) refuse(addr string) (tries *int) {
+	tries = new(int)
+	s.VPP.Refuse = func(req api.Message) error {
+		if s.object(req) != netip.MustParseAddr(addr) {
+			return nil
+		}
+		*tries++
+		return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
+	}
+	return tries
+}
