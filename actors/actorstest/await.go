@@ -62,14 +62,15 @@ func (w *World) Within(limit time.Duration, what string, missing func() string) 
 	}
 }
 
-// Holds makes a condition one for Until.
-func Holds(condition func() bool) func() string {
-	return func() string {
-		if condition() {
+// Await is Until for a condition that says no more.
+func (w *World) Await(what string, holds func() bool) {
+	w.Helper()
+	w.Until(what, func() string {
+		if holds() {
 			return ""
 		}
 		return "it is not so"
-	}
+	})
 }
 
 // Ready waits until the node is.
@@ -206,17 +207,17 @@ func (w *World) LogJournal() {
 func (w *World) Kill(path string) {
 	w.Helper()
 	var before runtime.ActorState
-	w.Until("actor "+path, Holds(func() (there bool) {
+	w.Await("actor "+path, func() (there bool) {
 		before, there = w.System.Actor(path)
 		return there
-	}))
+	})
 	if err := w.System.Kill(path); err != nil {
 		w.Fatalf("kill %s: %v", path, err)
 	}
-	w.Until("restart of "+path, Holds(func() bool {
+	w.Await("restart of "+path, func() bool {
 		now, there := w.System.Actor(path)
 		return there && now.Incarnation > before.Incarnation && now.State != runtime.StateBackoff
-	}))
+	})
 }
 
 // Rows lists the rows of ours in VPP, ordered.
