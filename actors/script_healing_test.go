@@ -1,10 +1,14 @@
-package actors
+package actors_test
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -14,40 +18,38 @@ func (s *story) refuse(message, times string) {
 	if err != nil {
 		s.Fatalf("%s: %v", s.line, err)
 	}
-	s.world.vpp.Inject(simulator.Fault{Message: message, Retval: -1, Times: n})
+	s.world.VPP.Inject(simulator.Fault{Message: message, Retval: -1, Times: n})
 }
 
 // healed waits for what the healer counts.
-func (s *story) healed(part, rung, times string) {
-	s.world.until(s.line, func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		answer, err := s.world.system.Ask(ctx, PathHealer, &HealingQuery{})
-		return err == nil && strconv.FormatUint(answer.(*HealingPage).Counts[part][rung], 10) == times
+func (s *story) healed(part, step, times string) {
+	s.world.Await(s.line, func() bool {
+		page := actorstest.Ask[*health.Page](s.world, address.Healer, &health.Query{})
+		return strconv.FormatUint(page.Counts[part][step], 10) == times
 	})
 }
 
 // iface adds an interface.
 func (s *story) iface(name string) {
-	if _, err := s.world.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true}); err != nil {
+	if _, err := s.world.VPP.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true}); err != nil {
 		s.Fatalf("%s: %v", s.line, err)
 	}
 }
 
 // attach gives a pod an interface, "" takes it away.
 func (s *story) attach(pod, name string) {
-	var command any = &AttachPod{Pod: pod, Interface: name}
+	var request any = &interfaces.Attach{Pod: pod, Interface: name}
 	if name == "" {
-		command = &DetachPod{Pod: pod}
+		request = &interfaces.Detach{Pod: pod}
 	}
-	if result := s.world.command(command); result.Err != nil {
+	if result := s.ask(request); result.Err != nil {
 		s.Errorf("%s: %v", s.line, result.Err)
 	}
 }
 
 // denied expects that a pod does not get an interface.
 func (s *story) denied(pod, name, why string) {
-	result := s.world.command(&AttachPod{Pod: pod, Interface: name})
+	result := s.ask(&interfaces.Attach{Pod: pod, Interface: name})
 	if result.Err == nil || !strings.Contains(strings.ReplaceAll(result.Err.Error(), " ", "-"), why) {
 		s.Errorf("%s: %v", s.line, result.Err)
 	}
@@ -55,7 +57,12 @@ func (s *story) denied(pod, name, why string) {
 
 // roles looks at VPP.
 func (s *story) roles(name, want string) {
-	if got := s.world.roles(name); got != (want == "yes") {
+	if got := hasRoles(s.world, name); got != (want == "yes") {
 		s.Errorf("%s: VPP says %t", s.line, got)
 	}
+}
+
+// ask gives the interfaces actor a command.
+func (s *story) ask(request any) *command.Result {
+	return actorstest.Ask[*command.Result](s.world, address.Interfaces, request)
 }

@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"flag"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -36,7 +38,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	foreign forge VIP    adds a row that looks like one of ours
 //	verify               the drift check
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
-//	healed PART RUNG N   the healer counts so many of that rung
+//	healed PART STEP N   the healer counts so many of that step
 //	iface NAME           somebody adds an interface to VPP, up, without address and routes
 //	attach POD IFACE     somebody tells that it is that of a pod, and is told that it has its roles
 //	detach POD           and takes that back
@@ -61,7 +63,7 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &story{T: t, world: newWorld(t), archive: archive}
+			s := &story{T: t, world: actorstest.New(t, actorstest.Config{}), archive: archive}
 			s.play()
 			if *update {
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
@@ -75,9 +77,8 @@ func TestStories(t *testing.T) {
 // story is one script on its node.
 type story struct {
 	*testing.T
-	world   *world
+	world   *actorstest.World
 	archive *txtar.Archive
-	running bool
 	writes  uint64 // counted when it was asked last
 	port    uint16 // of the last packet
 	line    string
@@ -100,9 +101,9 @@ func (s *story) run(command string, args []string) {
 	}{
 		"apply":    {-1, s.apply},
 		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
-		"start":    {0, func([]string) { s.world.start(); s.running = true }},
-		"stop":     {0, func([]string) { s.world.stop(); s.running = false }},
-		"kill":     {1, func(args []string) { s.world.kill(args[0]) }},
+		"start":    {0, func([]string) { s.world.Start() }},
+		"stop":     {0, func([]string) { s.world.Stop() }},
+		"kill":     {1, func(args []string) { s.world.Kill(args[0]) }},
 		"crash":    {0, func([]string) { s.crash() }},
 		"foreign":  {2, func(args []string) { s.foreign(args[0], args[1]) }},
 		"verify":   {0, func([]string) { s.verify() }},
@@ -138,34 +139,18 @@ func (s *story) file(name string) *txtar.File {
 	return nil
 }
 
-// change changes the cluster, whether the agent runs or not.
-func (s *story) change(fn func(*kube.Store)) {
-	if s.running {
-		s.world.change(fn)
-	} else {
-		s.world.source.commit(fn)
-	}
-}
-
 func (s *story) apply(names []string) {
 	for _, name := range names {
 		objects, problems := files.Decode(strings.NewReader(string(s.file(name).Data)), name)
 		if len(problems) > 0 {
 			s.Fatalf("%s: %v", s.line, problems)
 		}
-		s.change(func(store *kube.Store) {
-			for _, o := range objects.Services {
-				store.SetService(o, nil)
-			}
-			for _, o := range objects.Slices {
-				store.SetSlice(o, nil)
-			}
-		})
+		s.world.Source.Apply(objects)
 	}
 }
 
 func (s *story) delete(kind, key string) {
-	s.change(func(store *kube.Store) {
+	s.world.Source.Change(func(store *kube.Store) {
 		switch kind {
 		case normalize.KindService:
 			store.DeleteService(key)
@@ -178,17 +163,17 @@ func (s *story) delete(kind, key string) {
 }
 
 func (s *story) crash() {
-	s.world.vpp.Crash()
-	s.world.until(s.line, func() bool { return !s.world.readiness.Load().Ready })
+	s.world.VPP.Crash()
+	s.world.Await(s.line, func() bool { return !s.world.Readiness.Load().Ready })
 }
 
 func (s *story) verify() {
-	s.world.system.Send(s.world.system.PID(PathRenderer(nat)), &messages.Verify{Reason: "story"})
+	s.world.System.Send(s.world.System.PID(address.Renderer("nat44")), &messages.Verify{Reason: "story"})
 }
 
 func (s *story) foreign(what, vip string) {
-	address, protocol, _ := strings.Cut(vip, "/")
-	at, err := netip.ParseAddrPort(address)
+	where, protocol, _ := strings.Cut(vip, "/")
+	at, err := netip.ParseAddrPort(where)
 	if err != nil {
 		s.Fatalf("%s: %v", s.line, err)
 	}
@@ -202,21 +187,21 @@ func (s *story) foreign(what, vip string) {
 		backends := []simulator.Backend{
 			{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
 		}
-		retval, err = s.world.vpp.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: proto, Tag: tag, Backends: backends})
+		retval, err = s.world.VPP.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: proto, Tag: tag, Backends: backends})
 	} else {
-		retval, err = s.world.vpp.ForeignRemove(at, proto)
+		retval, err = s.world.VPP.ForeignRemove(at, proto)
 	}
 	if err != nil || retval != 0 {
 		s.Fatalf("%s: %d, %v", s.line, retval, err)
 	}
 }
 
-func (s *story) heldRows() string { return strings.Join(append(s.world.vpp.Rows(), ""), "\n") }
+func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(), ""), "\n") }
 
 // heldLists is the part of VPP's state that is about access lists, with their tags instead of their numbers, which depend on what was there
 // before.
 func (s *story) heldLists() string {
-	_, section, _ := strings.Cut("\n"+s.world.vpp.State(), "\nacls\n")
+	_, section, _ := strings.Cut("\n"+s.world.VPP.State(), "\nacls\n")
 	tags := map[string]string{}
 	var lines []string
 	for line := range strings.Lines(section) {
@@ -245,7 +230,7 @@ func (s *story) heldLists() string {
 
 // heldRoutes are the routes of ours, with the names of their sources.
 func (s *story) heldRoutes() string {
-	state, err := routes.Read(s.Context(), s.world.deps.Link)
+	state, err := routes.Read(s.Context(), s.world.Deps.Link)
 	if err != nil {
 		return err.Error()
 	}
@@ -264,20 +249,20 @@ func (s *story) heldRoutes() string {
 func (s *story) state(name string, held func() string) {
 	file := s.file(name)
 	if *update {
-		s.world.quiet()
+		s.world.Quiet()
 		file.Data = []byte(held())
 		return
 	}
-	s.world.until(fmt.Sprintf("%s:\n%s", s.line, file.Data), func() bool { return held() == string(file.Data) })
-	s.world.settled()
+	s.world.Await(fmt.Sprintf("%s:\n%s", s.line, file.Data), func() bool { return held() == string(file.Data) })
+	s.world.Settled()
 }
 
 // packet sends one when everything has come to rest.
 func (s *story) packet(in, src, dst, want string) {
-	s.world.quiet()
+	s.world.Quiet()
 	s.port++
 	to := netip.MustParseAddrPort(dst)
-	v := s.world.vpp.Send(simulator.Packet{In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: to, Proto: simulator.ProtoTCP})
+	v := s.world.VPP.Send(simulator.Packet{In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: to, Proto: simulator.ProtoTCP})
 	got := "nobody"
 	switch {
 	case v.Action == simulator.Dropped:
@@ -291,8 +276,8 @@ func (s *story) packet(in, src, dst, want string) {
 }
 
 func (s *story) countWrites(want string) {
-	s.world.quiet()
-	now := s.world.vpp.Counters()
+	s.world.Quiet()
+	now := s.world.VPP.Counters()
 	if n := now.Mutating() - s.writes; want != "*" && want != strconv.FormatUint(n, 10) {
 		s.Errorf("%s: %d messages changed VPP:\n%s", s.line, n, now.String())
 	}
@@ -303,9 +288,9 @@ func (s *story) conflict(args []string) {
 	if len(args) == 0 || len(args) > 2 {
 		s.Fatalf("%s: want a service and perhaps an owner", s.line)
 	}
-	s.world.until(s.line, func() bool {
+	s.world.Await(s.line, func() bool {
 		var owners []string
-		for _, r := range s.world.status(args[0]).GetRenders() {
+		for _, r := range s.world.Statuses()[args[0]].GetRenders() {
 			for _, c := range r.GetConflicts() {
 				owners = append(owners, c.GetOwner())
 			}
