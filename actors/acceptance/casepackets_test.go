@@ -149,7 +149,7 @@ func (r *run) checkFlows(flows []casefile.Flow) []deviation {
 			continue
 		}
 		r.tally.count("UDP flows", 1)
-		v := r.vpp.Send(f.packet)
+		v := r.VPP.Send(f.packet)
 		lives := v.Action == simulator.Delivered && v.Dst == f.endpoint && !v.NewSession
 		if lives == want.Deleted {
 			found = append(found, deviation{

@@ -100,17 +100,17 @@ func (r *run) do() {
 		r.leaveBehind(objects)
 	}
 	if !synced {
-		r.source.change(objects.put)
+		r.Source.Change(objects.put)
 		r.checkUnsynced(&r.file.Outcome)
 		return
 	}
 	if r.owns != hostOwns || len(r.file.Preexisting) > 0 {
-		r.source.change(objects.put)
-		r.start()
+		r.Source.Change(objects.put)
+		r.Start()
 	} else {
-		r.start()
+		r.Start()
 		for _, one := range objects.shuffled(r.random) {
-			r.source.change(one)
+			r.Source.Change(one)
 		}
 	}
 	r.check(&r.file.Outcome)
@@ -127,7 +127,7 @@ func (r *run) do() {
 		if s.ProxyHealthy != nil {
 			r.checkups.healthy.Store(*s.ProxyHealthy)
 		}
-		r.source.change(changed.put)
+		r.Source.Change(changed.put)
 		r.check(&s.Outcome)
 	}
 }
@@ -138,7 +138,7 @@ func (r *run) check(o *casefile.Outcome) {
 	r.settled()
 	after := r.rows()
 	r.checkWrites(o, after)
-	statuses := r.statuses()
+	statuses := r.Statuses()
 	reports := r.reportsOf(statuses)
 	found := r.compareRows(o.Expect, after)
 	found = append(found, r.checkPackets(o.Packets, o.Expect)...)
@@ -147,7 +147,7 @@ func (r *run) check(o *casefile.Outcome) {
 	found = append(found, r.checkAffinity(o.Expect, portsOf(statuses))...)
 	r.judge(found, reports)
 	r.openFlows(o.Expect)
-	r.before, r.mutations = after, r.mutating()
+	r.before, r.mutations = after, r.Writes()
 	r.checkHealth(o.HealthChecks, statuses)
 	r.checkMetrics(o.Metrics, statuses)
 	r.checkCleanup(o.UDPFlowCleanupRequired)
@@ -157,17 +157,18 @@ func (r *run) check(o *casefile.Outcome) {
 func (r *run) checkUnsynced(o *casefile.Outcome) {
 	r.Helper()
 	const dump = "nat44_lb_static_mapping_dump"
-	before := r.vpp.Counters()
-	r.startWith(unsynced{r.source.store})
-	r.until("VPP read", func() string {
-		if r.vpp.Counters().Of(dump) == before.Of(dump) {
+	before := r.VPP.Counters()
+	r.Source.Hold("endpoint slices are not listed yet", true)
+	r.Start()
+	r.Until("VPP read", func() string {
+		if r.VPP.Counters().Of(dump) == before.Of(dump) {
 			return "no dump yet"
 		}
 		return ""
 	})
 	time.Sleep(5 * timing.Retry) // nothing happens: there is nothing to wait for
-	if n := r.mutating() - before.Mutating(); n != 0 {
-		r.Errorf("%d messages changed VPP before everything was listed, want 0: %+v\n%s", n, r.link.take(), r.vpp.Counters().String())
+	if n := r.Writes() - before.Mutating(); n != 0 {
+		r.Errorf("%d messages changed VPP before everything was listed, want 0: %+v\n%s", n, r.link.take(), r.VPP.Counters().String())
 	}
 	r.judge(r.compareRows(o.Expect, r.rows()), nil)
 	if len(o.Packets)+len(o.UDPFlows)+len(o.HealthChecks) > 0 || o.Metrics != nil || len(r.file.Steps) > 0 {
@@ -196,7 +197,7 @@ func (r *run) checkWrites(o *casefile.Outcome, after map[string]row) {
 			r.Errorf("%s: the route of %s was written, only those of %v may", r.step, addr, *o.Touched)
 		}
 	}
-	if n := r.mutating() - r.mutations; r.built == 0 && r.step != "start" && n != uint64(len(writes)+len(routed)) {
+	if n := r.Writes() - r.mutations; r.built == 0 && r.step != "start" && n != uint64(len(writes)+len(routed)) {
 		r.Errorf("%s: %d messages changed VPP, %d of them rows and %d routes, want no others", r.step, n, len(writes), len(routed))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -87,7 +88,7 @@ func (r *run) setCaseNode(n casefile.Node) {
 	if len(problems) > 0 || self == nil {
 		r.Fatalf("node: %v", problems)
 	}
-	if self.GetZone() != n.Zone || n.Name != r.name || !slices.Equal(n.Addresses, r.self.Addresses) {
+	if self.GetZone() != n.Zone || n.Name != r.Node || !slices.Equal(n.Addresses, r.self.Addresses) {
 		r.Fatalf("%s: this test does not change name and addresses of a node", r.step)
 	}
 	r.setNode(self)
@@ -101,7 +102,7 @@ func (r *run) connect(o *objects) {
 	for _, slice := range o.slices {
 		for _, e := range slice.GetEndpoints() {
 			if a, err := netip.ParseAddr(e.GetAddress()); err == nil && a.Is4() {
-				here[a] = here[a] || e.GetNode() == r.name
+				here[a] = here[a] || e.GetNode() == r.Node
 			}
 		}
 	}
@@ -153,7 +154,7 @@ func (r *run) chooseClients() {
 		}
 	}
 	r.pod = r.unused("10.200.77.10")
-	for _, network := range r.serving.ClusterCIDRs {
+	for _, network := range r.Serving.ClusterCIDRs {
 		if network.Addr().Is4() && !network.Contains(r.pod) {
 			r.pod = r.unused(network.Addr().Next().String())
 		}
@@ -176,16 +177,16 @@ func (r *run) unused(from string) netip.Addr {
 // comes from this service; others come from services that are gone.
 func (r *run) leaveBehind(now *objects) {
 	r.Helper()
-	current := r.source
-	current.change(now.put)
+	current := r.Source
+	current.Change(now.put)
 	owners := map[string]*messages.Service{}
 	ports := map[string]string{}
-	for _, in := range current.services() {
-		for _, f := range service.Resolve(in, r.context, r.serving).GetFrontends() {
+	for _, in := range current.Services() {
+		for _, f := range service.Resolve(in, r.context, r.Serving).GetFrontends() {
 			owners[service.FrontendText(f)], ports[service.FrontendText(f)] = in.GetService(), f.GetPortName()
 		}
 	}
-	r.source = newSource(r.name)
+	r.Source = actorstest.NewSource(r.Node)
 	r.setCaseNode(r.self)
 	for a := range r.places.known {
 		r.client(a)
@@ -209,7 +210,7 @@ func (r *run) leaveBehind(now *objects) {
 			e := netip.MustParseAddrPort(text)
 			where := ""
 			if r.places.pods[e.Addr()] != "" {
-				where = r.name
+				where = r.Node
 			}
 			then.slices = append(then.slices, &messages.EndpointSlice{
 				Namespace: s.GetNamespace(), Name: fmt.Sprint(s.GetName(), "-", j), Service: s.GetName(), Family: messages.IPFamily_IPV4,
@@ -218,13 +219,13 @@ func (r *run) leaveBehind(now *objects) {
 			})
 		}
 	}
-	r.source.change(then.put)
-	r.start()
+	r.Source.Change(then.put)
+	r.Start()
 	r.settled()
 	if found := r.compareRows(r.file.Preexisting, r.rows()); len(found) > 0 {
 		r.Fatalf("the earlier run left something else: %v", found)
 	}
-	r.stop()
-	r.before, r.source = r.rows(), current
+	r.Stop()
+	r.before, r.Source = r.rows(), current
 	clear(r.known)
 }

@@ -102,7 +102,7 @@ func endpointAt(a netip.Addr) *messages.Endpoint {
 
 // apply puts a service with its endpoints into the cluster.
 func (n *node) apply(s serviceSpec, port uint32, endpoints ...netip.Addr) {
-	n.source.change(func(store *kube.Store) {
+	n.Source.Change(func(store *kube.Store) {
 		store.SetService(s.service(), nil)
 		store.SetSlice(s.slice(port, endpoints...), nil)
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -101,8 +102,8 @@ func (c *checkups) listening() map[string]string {
 // The listeners follow the troupe by themselves, so they are waited for.
 func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
-	r.until("health checks", func() string {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: actorstest.Patience}
+	r.Until("health checks", func() string {
 		open := map[string]bool{}
 		for _, want := range checks {
 			if reason := r.checkup(client, &want, open); reason != "" {
@@ -222,7 +223,7 @@ const deletesSession = "nat44_del_session"
 // they need not be, no session was ended.
 func (r *run) checkCleanup(want *bool) {
 	r.Helper()
-	inputs, ended := r.source.services(), r.vpp.Counters().Of(deletesSession)
+	inputs, ended := r.Source.Services(), r.VPP.Counters().Of(deletesSession)
 	if want != nil {
 		r.tally.count("UDP clean-up decisions", 1)
 		required := false

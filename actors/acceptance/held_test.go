@@ -45,7 +45,7 @@ const (
 // counted, each kind of unexpected one fails the test once.
 func TestHeldConnections(t *testing.T) {
 	h := newHolding(t, 1)
-	h.start()
+	h.Start()
 	h.settled()
 	h.dial()
 	for i := range heldChanges {
@@ -157,7 +157,7 @@ func (h *holding) dialAll(frontend string, client netip.Addr) {
 		if len(missing) == 0 {
 			return
 		}
-		open, err := h.vpp.Dial(simulator.Packet{
+		open, err := h.VPP.Dial(simulator.Packet{
 			In: h.places.of(client), Src: netip.AddrPortFrom(client, h.clientPort()), Dst: at, Proto: simulator.ProtoTCP,
 		})
 		if err != nil {
@@ -296,15 +296,15 @@ func (h *holding) disturb() string {
 	switch roll := h.random.IntN(100); {
 	case roll < 3:
 		h.kills = 0
-		h.stop()
+		h.Stop()
 		h.checkAll("while no agent runs")
-		h.start()
+		h.Start()
 		return "agent restart"
 	case roll < 7 && h.kills < 6: // a supervisor gives up after ten failures in ten seconds
 		h.kills++
 		paths := []string{address.Renderer("nat44"), address.Registry, address.Interfaces, address.Link, address.Watch}
 		path := paths[h.random.IntN(len(paths))]
-		h.kill(path)
+		h.Kill(path)
 		return "killed " + path
 	case roll < 12:
 		h.zoneNow = map[string]string{"a": "b", "b": "", "": "a"}[h.zoneNow]
@@ -313,7 +313,7 @@ func (h *holding) disturb() string {
 	case roll < 22 && len(h.churn) > 3:
 		i := h.someChurn()
 		delete(h.churn, i)
-		h.source.change(func(s *kube.Store) {
+		h.Source.Change(func(s *kube.Store) {
 			s.DeleteService(fmt.Sprint("default/churn-", i))
 			s.DeleteSlice(fmt.Sprint("default/churn-", i, "-1"))
 		})
@@ -381,7 +381,7 @@ func (h *holding) change(i int) {
 			slice.Endpoints = append(slice.Endpoints, endpointAt(remotePod(100+k)))
 		}
 	}
-	h.source.change(func(store *kube.Store) {
+	h.Source.Change(func(store *kube.Store) {
 		store.SetService(s.service(), nil)
 		store.SetSlice(slice, nil)
 	})

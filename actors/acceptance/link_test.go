@@ -10,6 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	actor "github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -39,7 +40,7 @@ func (w write) String() string {
 
 // overheard is the connection of one troupe to VPP, with lists of what it wrote. VPP itself counts by message only, not by row.
 type overheard struct {
-	*link.Link
+	actor.Link
 	mu     sync.Mutex
 	writes []write
 	routes []netip.Addr

@@ -43,7 +43,7 @@ type places struct {
 // build makes the interfaces of a node with these addresses.
 func (n *node) build(owns owner, addresses []string) {
 	n.Helper()
-	p := &places{vpp: n.vpp, owner: owns, nodes: map[netip.Addr]bool{}, pods: map[netip.Addr]string{}, known: map[netip.Addr]string{}}
+	p := &places{vpp: n.VPP, owner: owns, nodes: map[netip.Addr]bool{}, pods: map[netip.Addr]string{}, known: map[netip.Addr]string{}}
 	n.places = p
 	var onUplink []netip.Prefix
 	for _, text := range addresses {
@@ -53,10 +53,10 @@ func (n *node) build(owns owner, addresses []string) {
 			onUplink = append(onUplink, netip.PrefixFrom(a, map[bool]int{true: 24, false: 64}[a.Is4()]))
 		}
 	}
-	_, err := n.vpp.AddInterface(uplink, onUplink, true)
+	_, err := n.VPP.AddInterface(uplink, onUplink, true)
 	must(n.T, err)
-	must(n.T, n.vpp.DefaultRoute(uplink, netip.MustParseAddr("192.168.0.254")))
-	_, err = n.vpp.AddInterface(host, []netip.Prefix{netip.MustParsePrefix("169.254.77.1/30")}, true)
+	must(n.T, n.VPP.DefaultRoute(uplink, netip.MustParseAddr("192.168.0.254")))
+	_, err = n.VPP.AddInterface(host, []netip.Prefix{netip.MustParsePrefix("169.254.77.1/30")}, true)
 	must(n.T, err)
 	for a := range p.nodes {
 		if !a.IsLoopback() && owns == hostOwns {
@@ -64,7 +64,7 @@ func (n *node) build(owns owner, addresses []string) {
 			if a.Is4() {
 				route.NextHop = netip.MustParseAddr("169.254.77.2")
 			}
-			must(n.T, n.vpp.AddRoute(route))
+			must(n.T, n.VPP.AddRoute(route))
 		}
 	}
 }
@@ -95,8 +95,8 @@ func (n *node) client(a netip.Addr) {
 	n.Helper()
 	n.places.addPod(n.T, a)
 	n.places.known[a] = n.places.pods[a]
-	n.source.change(func(s *kube.Store) {
-		s.SetPod(&messages.Pod{Namespace: "clients", Name: "at-" + a.String(), Uid: a.String(), Node: n.name, Addresses: []string{a.String()}}, nil)
+	n.Source.Change(func(s *kube.Store) {
+		s.SetPod(&messages.Pod{Namespace: "clients", Name: "at-" + a.String(), Uid: a.String(), Node: n.Node, Addresses: []string{a.String()}}, nil)
 	})
 }
 

@@ -70,7 +70,7 @@ type seen struct {
 // class is the client class of a source address, by the rule of the file.
 func (r *run) class(src netip.Addr) string {
 	switch {
-	case slices.ContainsFunc(r.serving.ClusterCIDRs, func(p netip.Prefix) bool { return p.Contains(src) }):
+	case slices.ContainsFunc(r.Serving.ClusterCIDRs, func(p netip.Prefix) bool { return p.Contains(src) }):
 		return classPod
 	case r.places.nodes[src]:
 		return classNode
@@ -90,7 +90,7 @@ func (r *run) from(src netip.Addr) string {
 // send opens a connection and says where it leads.
 func (r *run) send(src netip.Addr, to target) seen {
 	p := simulator.Packet{In: r.places.of(src), Src: netip.AddrPortFrom(src, r.clientPort()), Dst: to.at, Proto: to.proto}
-	v := r.vpp.Send(p)
+	v := r.VPP.Send(p)
 	s := seen{verdict: v, endpoint: v.Dst, masked: v.Src.Addr() != src}
 	switch {
 	case v.Action == simulator.Died:
@@ -202,9 +202,9 @@ func (r *run) compare(src netip.Addr, f *findings, s seen) {
 	case !s.masked && !comesBack:
 		return // Kubernetes asks for this; the answer never comes here
 	}
-	back := r.vpp.Reply(s.verdict)
+	back := r.VPP.Reply(s.verdict)
 	if s.verdict.Action == simulator.Local {
-		back = r.vpp.Send(r.answerOf(s.verdict))
+		back = r.VPP.Send(r.answerOf(s.verdict))
 	}
 	// Where a client with the address of a frontend is, only its own node knows: the answer is translated, and that is all to be said.
 	if back.Src != to.at || back.Dst != s.verdict.Packet.Src || !r.vips[src] && !r.places.reached(back, src) {

@@ -12,6 +12,8 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
@@ -29,30 +31,30 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 7))
 			n := newCluster(t)
-			n.start()
+			n.Start()
 			for range changes {
 				n.disturb(random)
 			}
 			n.settled()
 			got := n.texts()
-			t.Logf("%d services, %d rows, %d messages changed VPP", len(n.source.services()), len(got), n.mutating())
+			t.Logf("%d services, %d rows, %d messages changed VPP", len(n.Source.Services()), len(got), n.Writes())
 			n.compareWithRules()
 			n.compareWithStatus()
 
 			fresh := newCluster(t)
 			fresh.copyOf(n, random)
-			fresh.start()
+			fresh.Start()
 			fresh.settled()
 			if diff := cmp.Diff(fresh.texts(), got); diff != "" {
 				t.Errorf("rows (-from scratch +after the changes):\n%s", diff)
 			}
 
-			before, counters := n.mutating(), n.vpp.Counters().String()
-			n.stop()
-			n.start()
+			before, counters := n.Writes(), n.VPP.Counters().String()
+			n.Stop()
+			n.Start()
 			n.settled()
-			if written := n.mutating() - before; written != 0 {
-				t.Errorf("another run wrote %d messages, want 0: %+v\nbefore\n%s\nafter\n%s", written, n.link.take(), counters, n.vpp.Counters())
+			if written := n.Writes() - before; written != 0 {
+				t.Errorf("another run wrote %d messages, want 0: %+v\nbefore\n%s\nafter\n%s", written, n.link.take(), counters, n.VPP.Counters())
 			}
 			if diff := cmp.Diff(got, n.texts()); diff != "" {
 				t.Errorf("rows (-before +after another run):\n%s", diff)
@@ -65,27 +67,27 @@ func TestAnySequenceEndsAlike(t *testing.T) {
 func (n *node) disturb(random *rand.Rand) {
 	n.Helper()
 	one := randomChange(random)
-	n.source.change(one)
+	n.Source.Change(one)
 	switch random.IntN(24) {
 	case 0, 1, 2, 3:
-		n.source.change(one) // once more
+		n.Source.Change(one) // once more
 	case 4, 5:
-		n.source.Refresh()
+		n.Source.Refresh()
 	case 6:
 		n.zone([]string{"a", "b", ""}[random.IntN(3)])
 	case 7:
 		n.settled()
 	case 8:
-		n.stop()
-		n.source.change(randomChange(random)) // while nobody looks
-		n.start()
+		n.Stop()
+		n.Source.Change(randomChange(random)) // while nobody looks
+		n.Start()
 	case 9:
-		n.stop() // at once, half way
-		n.start()
+		n.Stop() // at once, half way
+		n.Start()
 	case 10:
 		n.settled()
 		paths := []string{address.Renderer("nat44"), address.Registry, address.Watch, address.Interfaces, address.Services}
-		n.kill(paths[random.IntN(len(paths))])
+		n.Kill(paths[random.IntN(len(paths))])
 	}
 }
 
@@ -94,7 +96,7 @@ func (n *node) copyOf(other *node, random *rand.Rand) {
 	n.Helper()
 	n.setNode(other.context.GetNode())
 	var all []func(*kube.Store)
-	for _, in := range other.source.store.Snapshot().GetServices() {
+	for _, in := range other.Source.Snapshot().GetServices() {
 		if s := in.GetService(); s != nil {
 			all = append(all, func(store *kube.Store) { store.SetService(s, nil) })
 		}
@@ -104,21 +106,25 @@ func (n *node) copyOf(other *node, random *rand.Rand) {
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, one := range all {
-		n.source.change(one)
+		n.Source.Change(one)
 	}
 }
 
 // compareWithRules compares the rows in VPP with what the pure rules make of the cluster.
 func (n *node) compareWithRules() {
 	n.Helper()
-	claims := nat44.NewClaims()
-	inputs := n.source.services()
-	for _, key := range slices.Sorted(maps.Keys(inputs)) {
-		view := service.Resolve(inputs[key], n.context, n.serving)
-		claims.Set(key, view.GetCreated(), nat44.Plan(view, nat44.Config{Node: n.name, Pads: true, Guarded: true}).Rows)
+	inputs := n.Source.Services()
+	owners, rows := map[frontend.Key]*messages.ServiceView{}, map[frontend.Key]nat44.Row{}
+	for _, key := range slices.Sorted(maps.Keys(inputs)) { // of two services of the same age the smaller key wins
+		view := service.Resolve(inputs[key], n.context, n.Serving)
+		for _, planned := range nat44.Plan(view, nat44.Config{Node: n.Node, Pads: true, Guarded: true}).Rows {
+			if owner := owners[planned.Key]; owner == nil || view.GetCreated() < owner.GetCreated() {
+				owners[planned.Key], rows[planned.Key] = view, planned
+			}
+		}
 	}
 	want := map[string]string{}
-	for key, planned := range claims.Rows() {
+	for key, planned := range rows {
 		var endpoints []string
 		for _, l := range planned.Locals {
 			endpoints = append(endpoints, l.String())
@@ -139,7 +145,7 @@ func (n *node) compareWithRules() {
 func (n *node) compareWithStatus() {
 	n.Helper()
 	var said []string
-	for _, status := range n.statuses() {
+	for _, status := range n.Statuses() {
 		for _, ack := range status.GetRenders() {
 			for _, r := range ack.GetRows() {
 				if r.GetInSync() {

@@ -59,7 +59,7 @@ func TestReplacedRows(t *testing.T) {
 			t.Parallel()
 			n := newCluster(t)
 			n.apply(c.before, heldPort, append([]netip.Addr{keeps}, c.first...)...)
-			n.start()
+			n.Start()
 			n.settled()
 			open := n.dialTo(c.before.ip, keeps)
 			before := n.rows()
@@ -78,11 +78,11 @@ func TestReplacedRows(t *testing.T) {
 			case cause != c.cut:
 				t.Errorf("cut %q, want %q; written: %v", cause, c.cut, writes)
 			}
-			n.stop()
-			mutating := n.mutating()
-			n.start()
+			n.Stop()
+			mutating := n.Writes()
+			n.Start()
 			n.settled()
-			if written := n.mutating() - mutating; written != 0 {
+			if written := n.Writes() - mutating; written != 0 {
 				t.Errorf("a restart afterwards wrote %d messages, want 0: %v", written, n.link.take())
 			}
 		})
@@ -94,7 +94,7 @@ func (n *node) dialTo(ip string, endpoint netip.Addr) *simulator.Connection {
 	n.Helper()
 	for i := range 1000 {
 		client := netip.AddrFrom4([4]byte{198, 51, byte(100 + i/200), byte(1 + i%200)})
-		open, err := n.vpp.Dial(simulator.Packet{
+		open, err := n.VPP.Dial(simulator.Packet{
 			In: uplink, Src: netip.AddrPortFrom(client, n.clientPort()), Dst: netip.MustParseAddrPort(ip + ":80"), Proto: simulator.ProtoTCP,
 		})
 		if err != nil {
@@ -117,15 +117,15 @@ func TestRestartsLeaveContestedAddresses(t *testing.T) {
 		s := serviceSpec{name: fmt.Sprint("rival-", i), ip: fmt.Sprint("10.96.0.", i+1), external: "203.0.113.9", created: int64(10 - i)}
 		n.apply(s, heldPort, localPod(i))
 	}
-	n.start()
+	n.Start()
 	n.settled()
 	open := n.dialTo("203.0.113.9", localPod(rivals-1))
 	for i := range restarts {
-		before := n.mutating()
-		n.stop()
-		n.start()
+		before := n.Writes()
+		n.Stop()
+		n.Start()
 		n.settled()
-		if written := n.mutating() - before; written != 0 {
+		if written := n.Writes() - before; written != 0 {
 			t.Errorf("restart %d wrote %d messages, want 0: %v; the connection through the address: %v", i, written, n.link.take(), open.Exchange())
 			return
 		}
@@ -137,20 +137,20 @@ func TestInSyncMeansThatRowsAreGone(t *testing.T) {
 	n := newCluster(t)
 	s := serviceSpec{name: "web", ip: "10.96.0.1"}
 	n.apply(s, heldPort, localPod(0))
-	n.start()
+	n.Start()
 	n.settled()
-	n.vpp.Hang()
-	defer n.vpp.Resume()
-	n.source.change(func(store *kube.Store) { store.DeleteSlice("default/web-1") })
-	n.barrier()
-	n.until("the service has seen the change", func() string {
-		if len(n.statuses()["default/web"].GetView().GetFrontends()[0].GetBackends()) > 0 {
+	n.VPP.Hang()
+	defer n.VPP.Resume()
+	n.Source.Change(func(store *kube.Store) { store.DeleteSlice("default/web-1") })
+	n.Barrier()
+	n.Until("the service has seen the change", func() string {
+		if len(n.Statuses()["default/web"].GetView().GetFrontends()[0].GetBackends()) > 0 {
 			return "it has not"
 		}
 		return ""
 	})
-	n.barrier()
-	for _, ack := range n.statuses()["default/web"].GetRenders() {
+	n.Barrier()
+	for _, ack := range n.Statuses()["default/web"].GetRenders() {
 		if held := n.rows(); len(held) > 0 && ack.GetState().String() == "RENDER_IN_SYNC" {
 			t.Errorf("%s says %s while VPP holds %v", ack.GetRenderer(), ack.GetState(), n.texts())
 		}

@@ -31,7 +31,7 @@ var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
 func (n *node) rows() map[string]row {
 	n.Helper()
 	rows := map[string]row{}
-	for _, line := range n.vpp.Rows() {
+	for _, line := range n.VPP.Rows() {
 		r, err := parseRow(line)
 		if err != nil {
 			n.Fatalf("row %q: %v", line, err)

@@ -81,7 +81,7 @@ func TestSemantics(t *testing.T) {
 // connectAt opens a connection of a client through a frontend, and returns the endpoint that it comes to.
 func (n *node) connectAt(client netip.Addr, at string) netip.Addr {
 	n.Helper()
-	open, err := n.vpp.Dial(simulator.Packet{
+	open, err := n.VPP.Dial(simulator.Packet{
 		In: n.places.of(client), Src: netip.AddrPortFrom(client, n.clientPort()), Dst: netip.MustParseAddrPort(at), Proto: simulator.ProtoTCP,
 	})
 	if err != nil {
@@ -98,7 +98,7 @@ func TestAffinityOfAnEndpointThatGoes(t *testing.T) {
 	s := serviceSpec{name: "sticky", ip: "10.96.1.1", nodePort: 30001, affinity: 10800}
 	goes, stays := localPod(0), []netip.Addr{localPod(1), remotePod(0)}
 	n.apply(s, heldPort, append([]netip.Addr{goes}, stays...)...)
-	n.start()
+	n.Start()
 	n.settled()
 	var clients []netip.Addr
 	for i := range 30 {
@@ -166,10 +166,10 @@ func TestRenamedServices(t *testing.T) {
 			t.Parallel()
 			n := newCluster(t)
 			n.apply(before, heldPort, localPod(0))
-			n.start()
+			n.Start()
 			n.settled()
 			for i, step := range steps {
-				n.source.change(step)
+				n.Source.Change(step)
 				n.settled()
 				if both := name == "the new one is there first" && i == 0; both {
 					if got := n.connectAt(remoteClient, "10.96.1.1:80"); got != localPod(0) {
@@ -197,7 +197,7 @@ func TestRetypedAndRecreatedServices(t *testing.T) {
 	n := newCluster(t)
 	spec := serviceSpec{name: "web", ip: "10.96.1.1"}
 	n.apply(spec, heldPort, localPod(0))
-	n.start()
+	n.Start()
 	n.settled()
 	for _, step := range []struct {
 		name   string
@@ -225,7 +225,7 @@ func TestRetypedAndRecreatedServices(t *testing.T) {
 		if _, served := n.rows()["10.96.1.1:80/TCP"]; served {
 			open = n.dialTo(spec.ip, localPod(0))
 		}
-		n.source.change(func(store *kube.Store) { store.SetService(s, nil) })
+		n.Source.Change(func(store *kube.Store) { store.SetService(s, nil) })
 		n.settled()
 		var got []string
 		for frontend := range n.rows() {
@@ -239,10 +239,10 @@ func TestRetypedAndRecreatedServices(t *testing.T) {
 				t.Errorf("%s: the connection: %v, want cut: %t", step.name, err, step.cut)
 			}
 		}
-		if uid := n.statuses()["default/web"].GetView().GetUid(); uid != s.GetUid() {
+		if uid := n.Statuses()["default/web"].GetView().GetUid(); uid != s.GetUid() {
 			t.Errorf("%s: the status is of object %q, want %q", step.name, uid, s.GetUid())
 		}
-		for _, f := range service.Resolve(n.source.services()["default/web"], n.context, n.serving).GetFrontends() {
+		for _, f := range service.Resolve(n.Source.Services()["default/web"], n.context, n.Serving).GetFrontends() {
 			if f.GetAction() == messages.Action_ACTION_FORWARD && !slices.Contains(got, service.FrontendText(f)) {
 				t.Errorf("%s: no row of %s", step.name, service.FrontendText(f))
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// status makes a status with an acknowledgement of each renderer; change may alter it and the one of nat44.
-func status(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
+// serviceStatus makes a status with an acknowledgement of each renderer; change may alter it and the one of nat44.
+func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAck)) *messages.ServiceStatus {
 	ack := &messages.RenderAck{Key: "shop/web", Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC, Rows: []*messages.RowState{
 		{Vip: "10.96.0.1:80/TCP", InSync: true}, {Vip: "10.96.0.1:443/TCP", InSync: true},
 	}}
@@ -77,7 +77,7 @@ func TestServiceLine(t *testing.T) {
 			s.View.NotServed, ack.Rows = "headless", nil
 		}, lost: "VPP is not connected: gone", state: api.ServiceNotServed},
 	} {
-		got := backend{a}.service(status(tt.change), tt.lost)
+		got := backend{a}.service(serviceStatus(tt.change), tt.lost)
 		if got.State != tt.state || got.Rows != tt.rows || got.Error != tt.err {
 			t.Errorf("%s: %s, %d rows, %q; want %s, %d rows, %q", name, got.State, got.Rows, got.Error, tt.state, tt.rows, tt.err)
 		}
@@ -266,7 +266,7 @@ func TestResyncMends(t *testing.T) {
 	a := run(t, everything(t))
 	ready(t, a)
 	rows := a.Simulator().Rows()
-	if retval, err := a.Simulator().ForeignRemove(frontend(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
+	if retval, err := a.Simulator().ForeignRemove(addrPort(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
 		t.Fatalf("%d, %v", retval, err)
 	}
 	diff := must(a.Backend().Diff(t.Context()))(t)

@@ -149,7 +149,7 @@ func TestDrillFindsDamage(t *testing.T) {
 	must(a.Backend().StartDrill(t.Context(), "a test", live.Plan{
 		For: live.Duration(time.Hour), Converge: live.Duration(time.Second), Faults: []live.Step{{Fault: live.Fault{Kind: live.Kill}, Of: "service"}},
 	}))(t)
-	if retval, err := a.Simulator().ForeignRemove(frontend(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
+	if retval, err := a.Simulator().ForeignRemove(addrPort(t, "10.96.20.1:80"), 6); err != nil || retval != 0 {
 		t.Fatalf("%d, %v", retval, err)
 	}
 	got := drilled(t, a)

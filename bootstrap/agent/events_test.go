@@ -161,15 +161,15 @@ func contested(s *messages.ServiceStatus) bool {
 
 const sharedIP = "203.0.113.9"
 
-func external(s *corev1.Service) { s.Spec.ExternalIPs = []string{sharedIP} }
+func shared(s *corev1.Service) { s.Spec.ExternalIPs = []string{sharedIP} }
 
 // TestEventsOnServices: a conflict, an approximation and a part that cannot be rendered are one event each, on the right object; neither
 // restarted actors nor a restarted agent repeat them, and a service without problems has none.
 func TestEventsOnServices(t *testing.T) {
 	k := newKubernetes(t)
 	k.serve("plain", 1, nil)
-	k.serve("older", 2, external)
-	k.serve("younger", 3, external)
+	k.serve("older", 2, shared)
+	k.serve("younger", 3, shared)
 	k.serve("sticky", 4, func(s *corev1.Service) {
 		seconds := int32(600)
 		s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -245,8 +245,8 @@ func reasons(list []eventsv1.Event) []string {
 func TestFlappingServiceDoesNotFlood(t *testing.T) {
 	const times = 30
 	k := newKubernetes(t)
-	k.serve("older", 2, external)
-	k.serve("younger", 3, external)
+	k.serve("older", 2, shared)
+	k.serve("younger", 3, shared)
 	k.serve("odd", 4, nil)
 	a := k.agent()
 	ready(t, a)
@@ -255,7 +255,7 @@ func TestFlappingServiceDoesNotFlood(t *testing.T) {
 		settledOn(t, a, "shop/younger", "has lost", contested)
 		k.change("younger", func(s *corev1.Service) { s.Spec.ExternalIPs = nil })
 		settledOn(t, a, "shop/younger", "has given up", func(s *messages.ServiceStatus) bool { return !contested(s) })
-		k.change("younger", external)
+		k.change("younger", shared)
 		wrong := fmt.Sprintf("no address %d", i)
 		k.change("odd", func(s *corev1.Service) { s.Spec.ExternalIPs = []string{wrong} })
 		settledOn(t, a, "shop/odd", "has another problem", func(s *messages.ServiceStatus) bool {

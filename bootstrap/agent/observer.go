@@ -1,8 +1,9 @@
 package agent
 
 import (
-	"github.com/troupe-vpp/troupe/actors"
 	"context"
+
+	"github.com/troupe-vpp/troupe/actors"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube/relay"

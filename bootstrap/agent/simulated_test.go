@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// frontend parses "ip:port".
-func frontend(t *testing.T, text string) netip.AddrPort {
+// addrPort parses "ip:port".
+func addrPort(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	a, err := netip.ParseAddrPort(text)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestSimulatedCNI(t *testing.T) {
 		t.Errorf("after a restart: got %v, want %v", got, want)
 	}
 	for dst, out := range map[string]string{"10.1.1.3": "tap-shop-b", "192.168.7.254": "uplink0", "8.8.8.8": "uplink0", "172.30.0.2": "host0"} {
-		v := vpp.Send(simulator.Packet{In: "tap-shop-a", Src: frontend(t, "10.1.1.4:4000"), Dst: netip.AddrPortFrom(netip.MustParseAddr(dst), 80), Proto: 6})
+		v := vpp.Send(simulator.Packet{In: "tap-shop-a", Src: addrPort(t, "10.1.1.4:4000"), Dst: netip.AddrPortFrom(netip.MustParseAddr(dst), 80), Proto: 6})
 		if v.Out != out {
 			t.Errorf("a packet to %s leaves by %q, want %q: %s", dst, v.Out, out, v)
 		}

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/actors/external"
-	"github.com/troupe-vpp/troupe/vpp/external"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -130,11 +130,11 @@ func TestFile(t *testing.T) {
 		t.Errorf("a file: %+v", u)
 	}
 	replace("a: [1\n")
-	if u := next(); len(u.Documents) != 0 || !errors.Is(u.Unreadable["file"], external.ErrInvalid) {
+	if u := next(); len(u.Documents) != 0 || !errors.Is(u.Unreadable["file"], layers.ErrInvalid) {
 		t.Errorf("a broken file: %+v", u)
 	}
 	replace("a: 1\na: 2\n")
-	if u := next(); !errors.Is(u.Unreadable["file"], external.ErrInvalid) {
+	if u := next(); !errors.Is(u.Unreadable["file"], layers.ErrInvalid) {
 		t.Errorf("a key twice: %+v", u)
 	}
 	if err := os.Remove(path); err != nil {

@@ -60,9 +60,10 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	for _, input := range snapshot.GetServices() {
 		views = append(views, b.service(service.Resolve(input, node, opts.Serving)))
 	}
-	for _, acks := range actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, views) {
-		for _, ack := range acks {
-			b.rendered(ack)
+	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, views)
+	for i := range views { // by service, then by renderer
+		for _, ofRenderer := range acks {
+			b.rendered(ofRenderer[i])
 		}
 	}
 	return b.report, b.problems, nil

@@ -8,19 +8,23 @@ import (
 	"go.fd.io/govpp/api"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 // Reader looks into VPP past the connection: it needs no session, costs no time and is not counted. It is for the checks of a simulation, not for actors.
-type Reader struct{ stream *Stream }
+type Reader struct{ vpp *simulator.VPP }
 
-// Reader returns a look at the present VPP.
-func (d *Stream) Reader() Reader { return Reader{d} }
+// NewReader returns a look into a VPP.
+func NewReader(vpp *simulator.VPP) Reader { return Reader{vpp} }
+
+// Reader returns a look into VPP.
+func (d *Stream) Reader() Reader { return Reader{d.VPP} }
 
 // Do satisfies link.Caller. The error of a request that VPP does not answer wraps link.ErrUnknown.
 func (r Reader) Do(_ context.Context, requests []api.Message) ([]link.Result, error) {
 	results := make([]link.Result, len(requests))
 	for i, request := range requests {
-		replies, err := r.stream.VPP.Exec(request)
+		replies, err := r.vpp.Exec(request)
 		switch {
 		case err != nil || len(replies) != 1:
 			results[i] = link.Result{Err: fmt.Errorf("%w: %s: %d replies, %w", link.ErrUnknown, request.GetMessageName(), len(replies), err)}
@@ -35,7 +39,7 @@ func (r Reader) Do(_ context.Context, requests []api.Message) ([]link.Result, er
 
 // Dump satisfies link.Caller.
 func (r Reader) Dump(_ context.Context, request api.Message, each func(api.Message)) error {
-	details, err := r.stream.VPP.Exec(request)
+	details, err := r.vpp.Exec(request)
 	if err != nil {
 		return fmt.Errorf("%s: %w", request.GetMessageName(), err)
 	}

@@ -46,6 +46,8 @@ type Stream struct {
 	Lose int
 	// Refuse lets so many changes be refused with an error.
 	Refuse int
+	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer, mean that VPP decides.
+	Veto func(api.Message) error
 	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were routine (link.Routine).
 	Writes, Reads, Checks int
 
@@ -209,6 +211,11 @@ func (d *Stream) do(req api.Message) link.Result {
 	if err := link.Check(req); err != nil {
 		return link.Result{Err: err}
 	}
+	if d.Veto != nil {
+		if err := d.Veto(req); err != nil {
+			return link.Result{Err: err}
+		}
+	}
 	if d.Refuse > 0 && changes(req) {
 		d.Refuse--
 		return link.Result{Err: &link.RetvalError{Message: req.GetMessageName(), Retval: int32(api.UNSPECIFIED)}}
@@ -287,6 +294,11 @@ func (d *Stream) Dump(ctx context.Context, req api.Message, each func(api.Messag
 		d.Reads++
 		if link.IsRoutine(ctx) {
 			d.Checks++
+		}
+	}
+	if d.Veto != nil {
+		if err := d.Veto(req); err != nil {
+			return err
 		}
 	}
 	details, err := d.VPP.Exec(req)

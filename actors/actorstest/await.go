@@ -1,0 +1,240 @@
+package actorstest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Patience is how long a test waits for something that should happen at once. No test asserts on time on the real dispatcher.
+const Patience = 60 * time.Second
+
+// Now is the time of the troupe.
+func (w *World) Now() time.Time {
+	if w.Sim != nil {
+		return w.Sim.Now()
+	}
+	return time.Now()
+}
+
+// Run lets time pass.
+func (w *World) Run(d time.Duration) {
+	w.Helper()
+	if w.Sim == nil {
+		time.Sleep(d)
+	} else if err := w.Sim.RunFor(d); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// Until waits until nothing is missing; it fails the test with what is.
+func (w *World) Until(what string, missing func() string) {
+	w.Helper()
+	w.Within(Patience, what, missing)
+}
+
+// Within is Until for so long at most.
+func (w *World) Within(limit time.Duration, what string, missing func() string) {
+	w.Helper()
+	step, longest := time.Millisecond, 10*time.Millisecond
+	if w.Sim != nil {
+		longest = time.Second
+	}
+	for deadline := w.Now().Add(limit); ; step = min(2*step, longest) {
+		reason := missing()
+		if reason == "" {
+			return
+		}
+		if w.GaveUp() != "" || w.Now().After(deadline) {
+			w.LogJournal()
+			w.Fatalf("%s: not within %s: %s\nreadiness: %+v\nVPP:\n%s", what, limit, reason, w.Readiness.Load(), w.VPP.State())
+		}
+		w.Run(step)
+	}
+}
+
+// Holds makes a condition one for Until.
+func Holds(condition func() bool) func() string {
+	return func() string {
+		if condition() {
+			return ""
+		}
+		return "it is not so"
+	}
+}
+
+// Ready waits until the node is.
+func (w *World) Ready() {
+	w.Helper()
+	w.Until("ready", w.unready)
+}
+
+func (w *World) unready() string {
+	if reason := w.GaveUp(); reason != "" {
+		return "the troupe gave up: " + reason
+	}
+	if report := w.Readiness.Load(); !report.Ready {
+		return "not ready: " + report.Reasons()
+	}
+	return ""
+}
+
+// Settled waits until every actor on the way has seen what was changed, the node is ready, and every service of the cluster is in sync.
+func (w *World) Settled() {
+	w.Helper()
+	for range 2 { // what a service sends because of the first barrier is in sync after the second
+		w.Barrier()
+		w.Until("in sync", w.unsettled)
+	}
+}
+
+// Barrier passes a question through the actors in the order in which a change travels: mailboxes are queues, so an actor that answers has seen what
+// came before.
+func (w *World) Barrier() {
+	paths := []string{address.Watch, address.Registry}
+	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
+		paths = append(paths, address.Service(key))
+	}
+	for _, name := range actors.Renderers() {
+		paths = append(paths, address.Renderer(name))
+	}
+	for _, path := range append(paths, address.Introspect) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, _ = w.System.Inspect(ctx, path) // an actor that is not there yet has seen nothing; unsettled waits for it
+		cancel()
+	}
+}
+
+// unsettled says what is still missing; "" = nothing.
+func (w *World) unsettled() string {
+	if reason := w.unready(); reason != "" {
+		return reason
+	}
+	statuses := w.Statuses()
+	shown, want := slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(w.Source.Services()))
+	if !slices.Equal(shown, want) {
+		return fmt.Sprintf("shown are %q, want %q", shown, want)
+	}
+	for _, key := range shown {
+		if reason := NotInSync(statuses[key]); reason != "" {
+			return key + ": " + reason
+		}
+	}
+	return ""
+}
+
+// NotInSync says in which renderer a service is not in sync; "" = it is in all.
+func NotInSync(s *messages.ServiceStatus) string {
+	if n := len(s.GetRenders()); n != len(actors.Renderers()) {
+		return fmt.Sprintf("known to %d renderers", n)
+	}
+	for _, ack := range s.GetRenders() {
+		if ack.GetState() != messages.RenderState_RENDER_IN_SYNC {
+			return fmt.Sprintf("%s is %s %s", ack.GetRenderer(), ack.GetState(), ack.GetError())
+		}
+	}
+	return ""
+}
+
+// Quiet waits until the node is settled and stays so for a while that is longer than every first retry.
+func (w *World) Quiet() {
+	w.Helper()
+	for range 3 {
+		w.Run(250 * time.Millisecond)
+		w.Settled()
+	}
+}
+
+// Ask asks an actor. An answer that does not come fails the test.
+func Ask[T any](w *World, path string, question any) T {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	answer, err := w.System.Ask(ctx, path, question)
+	if err != nil {
+		w.Fatalf("ask %s: %v", path, err)
+	}
+	return answer.(T)
+}
+
+// Statuses asks introspection for all services, by key; none while it does not answer.
+func (w *World) Statuses() map[string]*messages.ServiceStatus {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	all := map[string]*messages.ServiceStatus{}
+	if answer, err := w.System.Ask(ctx, address.Introspect, &status.ServicesQuery{}); err == nil {
+		for _, s := range answer.(*status.ServicesPage).Services {
+			all[s.GetKey()] = s
+		}
+	}
+	return all
+}
+
+// Events asks the journal; the oldest comes first.
+func (w *World) Events(q *status.EventsQuery) []*messages.Event {
+	w.Helper()
+	events := slices.Clone(Ask[*status.EventsPage](w, address.Journal, q).Events)
+	slices.Reverse(events)
+	return events
+}
+
+// LogJournal logs what happened last, for a test that has failed.
+func (w *World) LogJournal() {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	answer, err := w.System.Ask(ctx, address.Journal, &status.EventsQuery{Limit: 30})
+	if err != nil {
+		w.Log(err)
+		return
+	}
+	for _, e := range answer.(*status.EventsPage).Events {
+		w.Log(time.Unix(0, e.GetTime()).UTC().Format("15:04:05.000"), e.GetActor(), e.GetObject(), e.GetText(), e.GetError(), e.GetOperations())
+	}
+}
+
+// Kill makes an actor fail and waits until its successor runs.
+func (w *World) Kill(path string) {
+	w.Helper()
+	var before runtime.ActorState
+	w.Until("actor "+path, Holds(func() (there bool) {
+		before, there = w.System.Actor(path)
+		return there
+	}))
+	if err := w.System.Kill(path); err != nil {
+		w.Fatalf("kill %s: %v", path, err)
+	}
+	w.Until("restart of "+path, Holds(func() bool {
+		now, there := w.System.Actor(path)
+		return there && now.Incarnation > before.Incarnation && now.State != runtime.StateBackoff
+	}))
+}
+
+// Rows lists the rows of ours in VPP, ordered.
+func (w *World) Rows() []string {
+	var rows []string
+	for _, row := range w.VPP.Rows() {
+		if strings.Contains(row, "troupe/") {
+			rows = append(rows, row)
+		}
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// Writes is how many requests changed VPP so far.
+func (w *World) Writes() uint64 {
+	if w.Sim != nil {
+		return uint64(w.Stream.Writes)
+	}
+	return w.VPP.Counters().Mutating()
+}

@@ -1,0 +1,129 @@
+package actorstest
+
+import (
+	"context"
+	"sync"
+
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Source is a cluster in memory and the kube.Source that reads it. It keeps the contract of kube.Source, but for Hold, and outlives the processes that
+// read it: a later Run finds what was changed meanwhile.
+type Source struct {
+	wake chan struct{}           // of capacity one: Run has to deliver everything
+	park func(ready func() bool) // lets Run wait in virtual time; nil = on the channel
+
+	mu      sync.Mutex // held while the sink is called, which does not block
+	store   *kube.Store
+	sink    kube.Sink // of the present run; nil = there is none
+	held    string    // why the kinds are not listed; "" = they are
+	partial bool      // what was listed so far is delivered although it is not complete
+	told    bool      // the sink knows the health
+}
+
+var _ kube.Source = (*Source)(nil)
+
+// NewSource returns the source of a node in an empty cluster.
+func NewSource(node string) *Source {
+	return &Source{store: kube.NewStore(node), wake: make(chan struct{}, 1)}
+}
+
+// Run satisfies kube.Source.
+func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
+	select {
+	case <-s.wake: // the first Snapshot is the answer to every earlier Refresh
+	default:
+	}
+	s.locked(func() {
+		s.store.Commit()
+		s.sink, s.told = sink, false
+		s.deliver()
+	})
+	defer s.locked(func() { s.sink = nil })
+	for s.wait(ctx) {
+		s.locked(s.deliver)
+	}
+	return nil
+}
+
+// wait waits until everything has to be delivered; false = the context has ended.
+func (s *Source) wait(ctx context.Context) bool {
+	if s.park != nil {
+		s.park(func() bool { return ctx.Err() != nil || len(s.wake) > 0 })
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-s.wake:
+		return true
+	}
+}
+
+// deliver gives the sink everything. The lock is held.
+func (s *Source) deliver() {
+	if s.held == "" {
+		s.sink.Snapshot(s.store.Snapshot())
+	} else if s.partial {
+		incomplete := s.store.Snapshot()
+		incomplete.Complete = false
+		s.sink.Snapshot(incomplete)
+	}
+	if !s.told {
+		s.told = true
+		s.sink.Health(s.held == "", s.held)
+	}
+}
+
+// Refresh satisfies kube.Source.
+func (s *Source) Refresh() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Change changes the cluster. When it returns, the present listener has been told.
+func (s *Source) Change(change func(*kube.Store)) {
+	s.locked(func() {
+		change(s.store)
+		if changes := s.store.Commit(); s.sink != nil {
+			changes.Deliver(s.sink)
+		}
+	})
+}
+
+// Hold has the next Run report that the kinds are not listed, and why, until Release. With partial it delivers what there is as incomplete, which no
+// source but the mirror may do.
+func (s *Source) Hold(reason string, partial bool) {
+	s.locked(func() { s.held, s.partial = reason, partial })
+}
+
+// Release has the kinds be listed.
+func (s *Source) Release() {
+	s.locked(func() { s.held, s.told = "", false })
+	s.Refresh()
+}
+
+// Snapshot is the cluster as it was given out last.
+func (s *Source) Snapshot() (snapshot *messages.Snapshot) {
+	s.locked(func() { snapshot = s.store.Snapshot() })
+	return snapshot
+}
+
+// Services are the inputs of all services that exist, by key, as they were given out last.
+func (s *Source) Services() map[string]*messages.ServiceInput {
+	inputs := map[string]*messages.ServiceInput{}
+	for _, in := range s.Snapshot().GetServices() {
+		if in.GetService() != nil {
+			inputs[in.GetKey()] = in
+		}
+	}
+	return inputs
+}
+
+func (s *Source) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
+}

@@ -1,0 +1,240 @@
+package actorstest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/relay"
+	"github.com/troupe-vpp/troupe/kube/service"
+	vpplink "github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
+)
+
+// Config is what a World is built of. The zero value is a furnished node on the real dispatcher.
+type Config struct {
+	// Node is the name of the node; "" = Node.
+	Node string
+	// Empty: VPP has no interfaces and the cluster no objects.
+	Empty bool
+	// Serving are the settings of the services; without networks those of Serving.
+	Serving service.Config
+	// VPP are options of the simulated VPP on the real dispatcher.
+	VPP simulator.Options
+	// Sim lets everything run in virtual time; nil = on the real dispatcher.
+	Sim *runtime.SimOptions
+	// Deps changes what every troupe is given; nil = nothing.
+	Deps func(*actors.Deps)
+	// System changes the options of every actor system; nil = nothing.
+	System func(*runtime.Options)
+	// Chain stands between source and relay, as kube/mirror does; nil = nothing.
+	Chain func(kube.Source) kube.Source
+}
+
+// Timing lets a test see soon what takes a node half a minute.
+func Timing() actors.Timing {
+	return actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond, RediscoverSoon: 200 * time.Millisecond}
+}
+
+// World is one node with everything: a cluster in memory, a simulated VPP, and a troupe between Start and Stop. A second Start is a restart of the
+// agent: the process is another one, cluster and VPP are the same.
+type World struct {
+	testing.TB
+	Config
+	// Source is the cluster.
+	Source *Source
+	// VPP is the simulated VPP.
+	VPP *simulator.VPP
+	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the real dispatcher.
+	Sim    *runtime.Sim
+	Stream *virtual.Stream
+	// Meter counts what the present troupe asked VPP for; nil in virtual time, where Stream counts.
+	Meter *vpplink.Meter
+	// Deps, System and Readiness are those of the present troupe, or of the last one.
+	Deps      *actors.Deps
+	System    *runtime.System
+	Readiness *health.Readiness
+
+	fatal     atomic.Pointer[string]
+	endSource func() // ends the source of the present troupe; nil = no troupe runs
+}
+
+// New builds a node; nothing of the troupe runs before Start. The end of the test closes it.
+func New(t testing.TB, config Config) *World {
+	t.Helper()
+	if config.Node == "" {
+		config.Node = Node
+	}
+	if config.Serving.ServiceCIDRs == nil && !config.Empty {
+		config.Serving = Serving()
+	}
+	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}}
+	topology := Topology
+	if config.Empty {
+		topology = func(*simulator.VPP) {}
+	} else {
+		w.Source.furnish()
+	}
+	if config.Sim != nil {
+		w.Sim = runtime.NewSim(*config.Sim)
+		w.Source.park = w.Sim.Park
+		w.Stream = virtual.New(w.Sim, topology, nil)
+		w.VPP = w.Stream.VPP
+	} else {
+		config.VPP.OnBoot, config.VPP.AutoRestart = topology, true
+		w.VPP = simulator.New(config.VPP)
+		if err := w.VPP.Listen(filepath.Join(t.TempDir(), "api.sock")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// Simulate builds a node in virtual time, starts its troupe and plays.
+func Simulate(t testing.TB, seed uint64, config Config, play func(*World)) {
+	t.Helper()
+	config.Sim = &runtime.SimOptions{Seed: seed, MessageCost: 200 * time.Microsecond, StepLimit: 5_000_000}
+	w := New(t, config)
+	defer w.Close()
+	w.Start()
+	play(w)
+}
+
+// Close ends everything. A second call does nothing.
+func (w *World) Close() {
+	w.Helper()
+	w.Stop()
+	_ = w.VPP.Close()
+}
+
+// Start runs a troupe.
+func (w *World) Start() {
+	w.Helper()
+	w.Readiness = &health.Readiness{}
+	log, options := slog.New(slog.DiscardHandler), runtime.Options{}
+	if w.Sim != nil {
+		options = w.Sim.Options()
+		options.Go = w.Sim.Start
+	} else {
+		log = slog.New(slog.NewTextHandler(testLog{w.TB}, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	options.Logger, options.OnFatal = log, func(reason string) { w.fatal.Store(&reason) }
+	source := kube.Source(w.Source)
+	if w.Chain != nil {
+		source = w.Chain(source)
+	}
+	feed := relay.New(source, nil)
+	w.Deps = &actors.Deps{
+		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true}, Readiness: w.Readiness, Log: log,
+	}
+	w.connect(log)
+	if w.Config.Deps != nil {
+		w.Config.Deps(w.Deps)
+	}
+	if w.Config.System != nil {
+		w.Config.System(&options)
+	}
+	w.System = runtime.NewSystem(options)
+	w.run(feed)
+	if _, err := w.System.SpawnRoot(address.RootName, actors.Tree(w.Deps)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// connect gives the troupe its connection to VPP, and what it has to be told besides in virtual time.
+func (w *World) connect(log *slog.Logger) {
+	if w.Sim != nil {
+		w.Deps.Link, w.Deps.Park, w.Deps.NodeSync = w.Stream, w.Sim.Park, &nodeSync{park: w.Sim.Park}
+		return
+	}
+	hints := make(chan struct{}, 1)
+	w.Meter = vpplink.NewMeter(vpplink.New(vpplink.Config{Socket: w.VPP.Socket(), OnEvent: func() {
+		select {
+		case hints <- struct{}{}:
+		default:
+		}
+	}}, log))
+	w.Deps.Link, w.Deps.InterfaceEvents, w.Deps.Timing = w.Meter, hints, Timing()
+}
+
+// run runs the source until Stop.
+func (w *World) run(feed *relay.Relay) {
+	ctx, cancel := context.WithCancel(context.Background())
+	read := func() {
+		if err := feed.Run(ctx); err != nil {
+			w.Errorf("the source ended: %v", err)
+		}
+	}
+	if w.Sim != nil {
+		w.Sim.Start("bootstrap", "source", read)
+		w.endSource = func() {
+			cancel()
+			w.Run(0)
+		}
+		return
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		read()
+	}()
+	w.endSource = func() {
+		cancel()
+		<-ended
+	}
+}
+
+// Stop ends the troupe as the agent does. Without one it does nothing.
+func (w *World) Stop() {
+	w.Helper()
+	if w.endSource == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	if err := w.System.Shutdown(ctx); err != nil {
+		w.Errorf("shutdown: %v", err)
+	}
+	w.endSource()
+	w.endSource = nil
+	if w.Sim != nil { // the session of a process ends with it
+		w.Stream.Disconnect("the agent ended")
+		w.Stream.Connect()
+	}
+}
+
+// GaveUp returns why the actor system gave up; "" = it has not.
+func (w *World) GaveUp() string {
+	if reason := w.fatal.Load(); reason != nil {
+		return *reason
+	}
+	return ""
+}
+
+// Reader looks into VPP past the connection of the troupe.
+func (w *World) Reader() vpplink.Caller { return virtual.NewReader(w.VPP) }
+
+// testLog writes the log of the troupe into the test's.
+type testLog struct{ testing.TB }
+
+// Write satisfies io.Writer.
+func (l testLog) Write(p []byte) (int, error) {
+	defer func() { _ = recover() }() // a line after the end of the test has nowhere to go
+	l.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+var errTwice = errors.New("is running already")
