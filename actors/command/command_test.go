@@ -1,154 +1,180 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// office is an actor with commands: each has one step that waits until the test says how it ends.
-type office struct {
-	commands
-	undone int
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// worker is an actor with commands: each has one step that waits until the test says how it ends.
+type worker struct {
+	Queue
+	undone *int
+	after  *[]error
 }
 
-// errand asks an office to do something.
-type errand struct{ name string }
+// job asks a worker to do something; result ends the step under way.
+type (
+	job    struct{ name string }
+	result struct{ err error }
+)
 
-// verdict ends the step under way.
-type verdict struct{ err error }
+const testDeadline = 10 * time.Second
 
-const officePatience = 10 * time.Second
+// Start satisfies runtime.Behaviour.
+func (*worker) Start(c *runtime.Context) { c.Ready() }
 
-func (*office) Start(c *runtime.Context)  { c.Ready() }
-func (o *office) Stop(c *runtime.Context) { o.release(c) }
-func (o *office) Receive(c *runtime.Context, msg any) {
+// Stop satisfies runtime.Behaviour.
+func (w *worker) Stop(c *runtime.Context) { w.Interrupt(c) }
+
+// Receive satisfies runtime.Behaviour.
+func (w *worker) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
-	case *errand:
-		o.submit(c, &command{
-			object: m.name, text: "run", method: messages.Method_METHOD_UPDATE,
-			transaction: newTransaction(step[*runtime.Context]{
-				name: "go there",
-				do:   func(*runtime.Context) (bool, error) { return false, nil },
-				undo: func(*runtime.Context) (bool, error) { o.undone++; return true, nil },
+	case *job:
+		w.Submit(c, &Command{
+			Object: m.name, Text: "run", Method: messages.Method_METHOD_UPDATE,
+			After: func(_ *runtime.Context, err error) { *w.after = append(*w.after, err) },
+			Transaction: NewTransaction(Step[*runtime.Context]{
+				Name: "go there",
+				Do:   func(*runtime.Context) (bool, error) { return false, nil },
+				Undo: func(*runtime.Context) (bool, error) { *w.undone++; return true, nil },
 			}),
-		}, officePatience)
-	case *verdict:
-		o.finish(c, o.ticket(), m.err)
-	case *commandExpired:
-		o.expired(c, m, officePatience)
+		}, testDeadline)
+	case *result:
+		w.Finish(c, w.Ticket(), m.err)
+	case *Expired:
+		w.Expire(c, m, testDeadline)
 	}
 }
 
-// client collects the answers to its errands.
-type client struct{ answers []*CommandResult }
+// caller passes jobs on as requests and collects the answers.
+type caller struct{ answers *[]*Result }
 
-func (*client) Start(c *runtime.Context) { c.Ready() }
-func (*client) Stop(*runtime.Context)    {}
-func (l *client) Receive(c *runtime.Context, msg any) {
+// Start satisfies runtime.Behaviour.
+func (*caller) Start(c *runtime.Context) { c.Ready() }
+
+// Stop satisfies runtime.Behaviour.
+func (*caller) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (l *caller) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
-	case *errand:
-		c.Request(c.PID("root/office"), m)
-	case *CommandResult:
-		l.answers = append(l.answers, m)
+	case *job:
+		c.Request(c.PID(address.Interfaces), m)
+	case *Result:
+		*l.answers = append(*l.answers, m)
 	}
 }
 
-// TestCommandsAreAnsweredOnce: whatever happens, everybody who asks gets one answer, and by the deadline.
+// TestCommandsAreAnsweredOnce: whatever happens, every command gets one answer, and by the deadline.
 func TestCommandsAreAnsweredOnce(t *testing.T) {
-	type test struct {
-		play    func(say func(any), run func(time.Duration))
+	for name, tt := range map[string]struct {
+		play    func(s *probe.Stage)
 		answers []error
 		undone  int
+		after   int
 		events  []string
-	}
-	for name, tt := range map[string]test{
+	}{
 		"done": {
-			play:    func(say func(any), _ func(time.Duration)) { say(&verdict{}); say(&verdict{}) },
-			answers: []error{nil, nil}, events: []string{"run", "run", "done: run", "done: run"},
+			play:    func(s *probe.Stage) { s.Tell(&result{}); s.Tell(&result{}) },
+			answers: []error{nil, nil}, after: 2, events: []string{"run", "run", "done: run", "done: run"},
 		},
 		"the first fails, the second is done": {
-			play:    func(say func(any), _ func(time.Duration)) { say(&verdict{errBroken}); say(&verdict{}) },
-			answers: []error{errBroken, nil}, undone: 1, events: []string{"run", "run", "failed: run", "done: run"},
+			play:    func(s *probe.Stage) { s.Tell(&result{errBroken}); s.Tell(&result{}) },
+			answers: []error{errBroken, nil}, undone: 1, after: 2, events: []string{"run", "run", "failed: run", "done: run"},
 		},
 		"nothing happens": {
-			play:    func(_ func(any), run func(time.Duration)) { run(5 * officePatience) },
-			answers: []error{errTooLate, errTooLate}, undone: 2, events: []string{"run", "run", "failed: run", "failed: run"},
+			play:    func(s *probe.Stage) { s.Run(5 * testDeadline) },
+			answers: []error{ErrTooLate, ErrTooLate}, undone: 2, after: 2, events: []string{"run", "run", "failed: run", "failed: run"},
 		},
-		"the actor dies": {
-			play:    func(say func(any), run func(time.Duration)) { say(nil); run(5 * officePatience) },
-			answers: []error{errInterrupted, errInterrupted}, events: []string{"run", "run"},
+		"the second waits too long": {
+			play:    func(s *probe.Stage) { s.Run(testDeadline - time.Second); s.Tell(&result{}); s.Run(5 * testDeadline) },
+			answers: []error{nil, ErrTooLate}, undone: 1, after: 2, events: []string{"run", "run", "done: run", "failed: run"},
+		},
+		"a result comes too late": {
+			play:    func(s *probe.Stage) { s.Run(5 * testDeadline); s.Tell(&result{}) },
+			answers: []error{ErrTooLate, ErrTooLate}, undone: 2, after: 2, events: []string{"run", "run", "failed: run", "failed: run"},
+		},
+		"the actor fails": {
+			play:    func(s *probe.Stage) { s.Kill(); s.Run(5 * testDeadline) },
+			answers: []error{class.ErrInterrupted, class.ErrInterrupted}, events: []string{"run", "run"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o, l := &office{}, &client{}
-				journal := &journal{}
-				sim := runtime.NewSim(runtime.SimOptions{Seed: 1, Bubble: true})
-				sys := runtime.NewSystem(sim.Options())
-				lives := []*office{o, {}}
-				child := func(name string, make func() runtime.Behaviour) runtime.Child {
-					return runtime.Child{Name: name, Spec: runtime.Spec{Kind: name, New: make}, Reaction: runtime.ReactNone}
-				}
-				_, err := sys.SpawnRoot("root", runtime.Ordered("root", []runtime.Child{
-					child("office", func() runtime.Behaviour { next := lives[0]; lives = lives[1:]; return next }),
-					child("client", func() runtime.Behaviour { return l }),
-				}, runtime.Policy{}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, err = sys.SpawnRoot(RootName, runtime.Ordered("agent", []runtime.Child{child("journal", func() runtime.Behaviour { return journal })}, runtime.Policy{}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				run := func(d time.Duration) {
-					if err := sim.RunFor(d); err != nil {
-						t.Fatal(err)
-					}
-				}
-				say := func(msg any) {
-					if msg == nil {
-						_ = sys.Kill("root/office")
-					} else {
-						sys.Send(sys.PID("root/office"), msg)
-					}
-					run(time.Millisecond)
-				}
-				run(time.Millisecond)
-				for _, name := range []string{"a", "b"} {
-					sys.Send(sys.PID("root/client"), &errand{name})
-					run(time.Millisecond)
-				}
-				tt.play(say, run)
-				run(time.Second)
-				if len(l.answers) != len(tt.answers) {
-					t.Fatalf("%d answers, want %d", len(l.answers), len(tt.answers))
-				}
-				for i, want := range tt.answers {
-					if !errors.Is(l.answers[i].Err, want) || l.answers[i].Cause == 0 {
-						t.Errorf("answer %d: %+v, want %v", i, l.answers[i], want)
-					}
-				}
-				if l.answers[0].Cause >= l.answers[1].Cause || o.undone != tt.undone {
-					t.Errorf("causes %d and %d, %d taken back, want %d", l.answers[0].Cause, l.answers[1].Cause, o.undone, tt.undone)
-				}
-				var texts []string
-				for _, e := range journal.first {
-					texts = append(texts, e.GetText())
-				}
-				if !slices.Equal(texts, tt.events) {
-					t.Errorf("journal %q, want %q", texts, tt.events)
-				}
-				if err := sys.Shutdown(context.Background()); err != nil {
-					t.Error(err)
-				}
+			s := probe.New(t)
+			undone, after, answers := 0, []error{}, []*Result{}
+			s.Start(address.Interfaces, probe.Actors{
+				address.Interfaces: func() runtime.Behaviour { return &worker{undone: &undone, after: &after} },
+				address.Watch:      func() runtime.Behaviour { return &caller{&answers} },
 			})
+			for _, name := range []string{"a", "b"} {
+				s.System.Send(s.System.PID(address.Watch), &job{name})
+				s.Run(time.Millisecond)
+			}
+			tt.play(s)
+			s.Run(time.Second)
+			if len(answers) != len(tt.answers) {
+				t.Fatalf("%d answers, want %d", len(answers), len(tt.answers))
+			}
+			for i, want := range tt.answers {
+				if !errors.Is(answers[i].Err, want) || answers[i].Cause == 0 {
+					t.Errorf("answer %d: %+v, want %v", i, answers[i], want)
+				}
+			}
+			if answers[0].Cause >= answers[1].Cause || undone != tt.undone || len(after) != tt.after {
+				t.Errorf("causes %d and %d, %d rolled back, want %d; %d outcomes", answers[0].Cause, answers[1].Cause, undone, tt.undone, len(after))
+			}
+			var texts []string
+			for _, e := range probe.All[*messages.Event](s, address.Journal) {
+				texts = append(texts, e.GetText())
+			}
+			if !slices.Equal(texts, tt.events) {
+				t.Errorf("journal %q, want %q", texts, tt.events)
+			}
 		})
+	}
+}
+
+// TestAnswerNamesTheStep for which there was no time.
+func TestAnswerNamesTheStep(t *testing.T) {
+	s := probe.New(t)
+	undone, after := 0, []error{}
+	s.Start(address.Interfaces, probe.Actors{address.Interfaces: func() runtime.Behaviour { return &worker{undone: &undone, after: &after} }})
+	if err := s.Ask(&job{"a"}).(*Result).Err; !errors.Is(err, ErrTooLate) || !strings.HasSuffix(err.Error(), ": go there") {
+		t.Errorf("the answer is %v", err)
+	}
+}
+
+// TestMeaning: the caller of a command learns what kind of error it is.
+func TestMeaning(t *testing.T) {
+	refused := Refusal("VPP has no such interface")
+	for _, tt := range []struct{ err, means error }{
+		{nil, nil},
+		{errBroken, nil},
+		{refused, ErrState},
+		{errors.Join(refused, class.ErrNotReverted), ErrState},
+		{ErrTooLate, ErrTooLate},
+		{class.ErrInterrupted, ErrAway},
+		{ErrNotConnected, ErrAway},
+		{ErrNotLoaded, ErrAway},
+		{link.ErrDown, ErrAway},
+		{errors.Join(link.ErrDown, class.ErrNotReverted), ErrAway},
+	} {
+		if got := Meaning(tt.err); !errors.Is(got, tt.means) {
+			t.Errorf("%v means %v, want %v", tt.err, got, tt.means)
+		}
 	}
 }

@@ -26,11 +26,11 @@ const (
 	waits           // its result comes later
 )
 
-// act makes a step with a fate; stays says that it cannot be taken back.
-func act(name string, fate int, stays bool) step[*ground] {
-	return step[*ground]{
-		name: name,
-		do: func(g *ground) (bool, error) {
+// act makes a step with a fate; stays says that it cannot be rolled back.
+func act(name string, fate int, stays bool) Step[*ground] {
+	return Step[*ground]{
+		Name: name,
+		Do: func(g *ground) (bool, error) {
 			g.log = append(g.log, "do "+name)
 			if fate == refuses {
 				return false, errBroken
@@ -38,7 +38,7 @@ func act(name string, fate int, stays bool) step[*ground] {
 			g.left[name]++
 			return fate == succeeds, nil
 		},
-		undo: func(g *ground) (bool, error) {
+		Undo: func(g *ground) (bool, error) {
 			g.log = append(g.log, "undo "+name)
 			if stays {
 				return false, errBroken
@@ -51,56 +51,56 @@ func act(name string, fate int, stays bool) step[*ground] {
 
 func TestTransaction(t *testing.T) {
 	for name, tt := range map[string]struct {
-		steps []step[*ground]
-		play  func(g *ground, tx *transaction[*ground])
+		steps []Step[*ground]
+		play  func(g *ground, tx *Transaction[*ground])
 		log   []string
 		err   string
 		ran   []string
 	}{
 		"nothing to do": {},
 		"all at once": {
-			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, false)},
+			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, false)},
 			log:   []string{"do a", "do b"}, ran: []string{"a", "b"},
 		},
 		"a removal goes the other way": {
-			steps: reversed([]step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
+			steps: Reversed([]Step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", succeeds, false)}),
 			log:   []string{"do c", "do b", "do a"}, ran: []string{"c", "b", "a"},
 		},
 		"the last is refused": {
-			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", refuses, false)},
+			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, false), act("c", refuses, false)},
 			log:   []string{"do a", "do b", "do c", "undo b", "undo a"}, err: "c: broken",
-			ran: []string{"a", "b", "take back b", "take back a"},
+			ran: []string{"a", "b", "roll back b", "roll back a"},
 		},
 		"one fails that was under way": {
-			steps: []step[*ground]{act("a", succeeds, false), act("b", waits, false), act("c", succeeds, false)},
-			play:  func(g *ground, tx *transaction[*ground]) { tx.finish(g, tx.ticket, errBroken) },
-			log:   []string{"do a", "do b", "undo b", "undo a"}, err: "b: broken", ran: []string{"a", "take back b", "take back a"},
+			steps: []Step[*ground]{act("a", succeeds, false), act("b", waits, false), act("c", succeeds, false)},
+			play:  func(g *ground, tx *Transaction[*ground]) { tx.Finish(g, tx.ticket, errBroken) },
+			log:   []string{"do a", "do b", "undo b", "undo a"}, err: "b: broken", ran: []string{"a", "roll back b", "roll back a"},
 		},
 		"results that come twice or too late": {
-			steps: []step[*ground]{act("a", waits, false), act("b", waits, false)},
-			play: func(g *ground, tx *transaction[*ground]) {
+			steps: []Step[*ground]{act("a", waits, false), act("b", waits, false)},
+			play: func(g *ground, tx *Transaction[*ground]) {
 				first := tx.ticket
-				tx.finish(g, first, nil)
-				tx.finish(g, first, errBroken)
-				tx.finish(g, 0, errBroken)
+				tx.Finish(g, first, nil)
+				tx.Finish(g, first, errBroken)
+				tx.Finish(g, 0, errBroken)
 				last := tx.ticket
-				tx.abandon(g, errTooLate)
-				tx.finish(g, last, nil)
-				tx.abandon(g, errBroken)
+				tx.Abandon(g, ErrTooLate)
+				tx.Finish(g, last, nil)
+				tx.Abandon(g, errBroken)
 			},
 			log: []string{"do a", "do b", "undo b", "undo a"}, err: "b: not done in time",
-			ran: []string{"a", "take back b", "take back a"},
+			ran: []string{"a", "roll back b", "roll back a"},
 		},
-		"what cannot be taken back does not keep the rest": {
-			steps: []step[*ground]{act("a", succeeds, false), act("b", succeeds, true), {name: "c"}, act("d", refuses, false)},
+		"what cannot be rolled back does not keep the rest": {
+			steps: []Step[*ground]{act("a", succeeds, false), act("b", succeeds, true), {Name: "c"}, act("d", refuses, false)},
 			log:   []string{"do a", "do b", "do d", "undo b", "undo a"},
-			err:   "d: broken\nnot everything could be taken back\ntake back b: broken",
-			ran:   []string{"a", "b", "c", "take back a"},
+			err:   "d: broken\nthe rollback is not complete\nroll back b: broken",
+			ran:   []string{"a", "b", "c", "roll back a"},
 		},
 	} {
 		g := &ground{left: map[string]int{}}
-		tx := newTransaction(tt.steps...)
-		tx.begin(g)
+		tx := NewTransaction(tt.steps...)
+		tx.Begin(g)
 		if tt.play != nil {
 			tt.play(g, tx)
 		}
@@ -122,17 +122,17 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fates := rapid.SliceOfN(rapid.IntRange(succeeds, waits), 0, 6).Draw(t, "fates")
 		g := &ground{left: map[string]int{}}
-		var steps []step[*ground]
+		var steps []Step[*ground]
 		for i, fate := range fates {
 			steps = append(steps, act(fmt.Sprint(i), fate, false))
 		}
-		tx := newTransaction(steps...)
-		for tx.begin(g); !tx.ended(); {
+		tx := NewTransaction(steps...)
+		for tx.Begin(g); !tx.ended(); {
 			var err error
 			if rapid.Bool().Draw(t, "fails") {
 				err = errBroken
 			}
-			tx.finish(g, tx.ticket, err)
+			tx.Finish(g, tx.ticket, err)
 		}
 		want := 1
 		if tx.err() != nil {
@@ -146,7 +146,7 @@ func TestTransactionIsAllOrNothing(t *testing.T) {
 		if undone := slices.DeleteFunc(slices.Clone(g.log), func(l string) bool { return l[0] == 'd' }); !slices.IsSortedFunc(undone, func(a, b string) int {
 			return strings.Compare(b, a)
 		}) {
-			t.Errorf("not taken back in the reverse order: %v", g.log)
+			t.Errorf("not rolled back in the reverse order: %v", g.log)
 		}
 	})
 }

@@ -8,21 +8,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 func TestNodesFeedsNodeSync(t *testing.T) {
-	perform(t, PathNodes, nil, func(s *stage) {
-		s.tell(&messages.NodeChanged{Input: testNodeInput(4)})
+	perform(t, address.Nodes, nil, func(s *stage) {
+		s.Tell(&messages.NodeChanged{Input: testNodeInput(4)})
 		if s.sync.nodes.GetGeneration() != 4 {
 			t.Errorf("nodes %v", s.sync.nodes)
 		}
-		for _, address := range []string{"192.168.16.1/24", "192.168.16.1/24", "", "192.168.16.2/24"} {
+		for _, uplink := range []string{"192.168.16.1/24", "192.168.16.1/24", "", "192.168.16.2/24"} {
 			set := &messages.InterfaceSet{}
-			if address != "" {
-				set.NodeAddresses = []string{address}
+			if uplink != "" {
+				set.NodeAddresses = []string{uplink}
 			}
-			s.tell(set)
+			s.Tell(set)
 		}
 		want := [][]string{{"192.168.16.1/24"}, {"192.168.16.2/24"}} // an uplink that is gone for a moment withdraws nothing
 		if diff := cmp.Diff(want, s.sync.published); diff != "" {
@@ -32,8 +35,8 @@ func TestNodesFeedsNodeSync(t *testing.T) {
 }
 
 func TestNodesIsHealthyWithAnID(t *testing.T) {
-	perform(t, PathNodes, nil, func(s *stage) {
-		if h := latest[*messages.Health](s, PathHealer); h.GetOk() {
+	perform(t, address.Nodes, nil, func(s *stage) {
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() {
 			t.Errorf("healthy without an ID: %v", h)
 		}
 		for _, step := range []struct {
@@ -46,35 +49,39 @@ func TestNodesIsHealthyWithAnID(t *testing.T) {
 			{&messages.ClusterState{Claim: messages.ClaimState_CLAIM_HELD, Id: 3, Connected: true}, true, false},
 			{&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 3, Reason: "held by n9"}, false, true},
 		} {
-			s.forget()
-			s.sync.states <- step.state
-			s.run(time.Millisecond)
-			h, e := latest[*messages.Health](s, PathHealer), latest[*messages.Event](s, PathJournal)
+			s.Forget()
+			s.sync.states = append(s.sync.states, step.state)
+			s.Run(time.Millisecond)
+			h, e := probe.Latest[*messages.Health](s.Stage, address.Healer), probe.Latest[*messages.Event](s.Stage, address.Journal)
 			if h.GetOk() != step.ok || h.GetReason() != step.state.GetReason() || (e != nil) != step.event {
 				t.Errorf("%v: health %v, event %v", step.state, h, e)
 			}
 		}
-		s.forget()
-		s.run(healthRepeat + time.Second)
-		if latest[*messages.ClusterState](s, PathIntrospect).GetId() != 3 || latest[*messages.Health](s, PathHealer) == nil {
-			t.Error("state and health are not repeated")
+		s.Forget()
+		s.Run(report.Heartbeat)
+		if probe.Latest[*messages.Health](s.Stage, address.Healer) == nil || probe.Latest[*messages.ClusterState](s.Stage, address.Introspect) != nil {
+			t.Error("the health is not repeated, or the state is repeated without a roll call")
+		}
+		s.Tell(&messages.RollCall{})
+		if probe.Latest[*messages.ClusterState](s.Stage, address.Introspect).GetId() != 3 {
+			t.Error("the state is not repeated in a roll call")
 		}
 	})
 }
 
 func TestRestartedNodesRunsNodeSyncAgain(t *testing.T) {
-	perform(t, PathNodes, nil, func(s *stage) {
-		address := &messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}}
-		s.tell(address)
-		s.sync.states <- nil
-		s.run(100 * time.Millisecond)
-		if len(s.faults) != 1 || !strings.Contains(s.faults[0].GetReason(), "gave up") || s.sync.runs != 2 {
-			t.Errorf("faults %v, %d runs", s.faults, s.sync.runs)
+	perform(t, address.Nodes, nil, func(s *stage) {
+		uplink := &messages.InterfaceSet{NodeAddresses: []string{"192.168.16.1/24"}}
+		s.Tell(uplink)
+		s.sync.fails = true
+		s.Run(100 * time.Millisecond)
+		if len(s.Faults) != 1 || !strings.Contains(s.Faults[0].GetReason(), "gave up") || s.sync.runs != 2 {
+			t.Errorf("faults %v, %d runs", s.Faults, s.sync.runs)
 		}
-		if got := latest[*messages.Resync](s, PathInterfaces).GetSibling(); got != "nodes" {
+		if got := probe.Latest[*messages.Resync](s.Stage, address.Interfaces).GetSibling(); got != "nodes" {
 			t.Error("did not ask for the addresses")
 		}
-		s.tell(address)
+		s.Tell(uplink)
 		if len(s.sync.published) != 2 {
 			t.Errorf("published %v, want that it is said again", s.sync.published)
 		}
@@ -89,14 +96,14 @@ func TestPeersThatComeAndGoAreInTheJournal(t *testing.T) {
 		}
 		return s
 	}
-	peer := func(id uint32, address string) *messages.ClusterNode {
-		return &messages.ClusterNode{Name: fmt.Sprintf("n%d", id), Id: id, VppAddresses: []string{address}}
+	peer := func(id uint32, uplink string) *messages.ClusterNode {
+		return &messages.ClusterNode{Name: fmt.Sprintf("n%d", id), Id: id, VppAddresses: []string{uplink}}
 	}
 	var crowd []*messages.ClusterNode
 	for id := range uint32(300) {
 		crowd = append(crowd, peer(id+4, "192.168.16.9/24"))
 	}
-	perform(t, PathNodes, nil, func(s *stage) {
+	perform(t, address.Nodes, nil, func(s *stage) {
 		for _, step := range []struct {
 			state *messages.ClusterState
 			want  []string
@@ -107,11 +114,11 @@ func TestPeersThatComeAndGoAreInTheJournal(t *testing.T) {
 			{state(append(crowd, peer(3, "192.168.16.33/24"))...), []string{"n1: of the other nodes 300 joined, 0 left, 0 changed"}},
 			{state(append(crowd, peer(3, "192.168.16.33/24"))...), nil},
 		} {
-			s.forget()
-			s.sync.states <- step.state
-			s.run(time.Millisecond)
+			s.Forget()
+			s.sync.states = append(s.sync.states, step.state)
+			s.Run(time.Millisecond)
 			var got []string
-			for _, e := range all[*messages.Event](s, PathJournal) {
+			for _, e := range probe.All[*messages.Event](s.Stage, address.Journal) {
 				got = append(got, e.GetObject()+": "+e.GetText())
 			}
 			if diff := cmp.Diff(step.want, got); diff != "" {

@@ -8,198 +8,211 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// snapshotOf is a complete list of the first run of the source.
-func snapshotOf(generation uint64, services ...*messages.ServiceInput) *messages.Snapshot {
-	return &messages.Snapshot{Services: services, Node: testNodeInput(1), Complete: true, Generation: generation, Run: 1}
-}
-
-// changedTo is a change of the first run of the source.
-func changedTo(in *messages.ServiceInput) *messages.ServiceChanged {
-	return &messages.ServiceChanged{Input: in, Run: 1}
-}
-
-// lookedAt is the interface set of a VPP whose uplink has an address.
-func lookedAt(address string) *messages.InterfaceSet {
-	return &messages.InterfaceSet{Generation: 1, NodeAddresses: []string{address}}
-}
-
-// withRegistry plays a registry that knows two services, "default/web" and "default/db", whose actors have asked.
+// withRegistry plays with a registry that knows two services, "default/web" and "default/db", whose actors have acknowledged their specs.
 func withRegistry(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	perform(t, PathRegistry, []string{"default/web", "default/db"}, func(s *stage) {
-		s.tell(snapshotOf(9, testInput("db", "10.96.0.11", 2), testInput("web", "10.96.0.10", 1, "10.1.1.2")), lookedAt("192.168.16.1/24"))
-		s.tell(&messages.PullSpec{Key: "default/web"}, &messages.PullSpec{Key: "default/db"})
-		for _, key := range []string{"default/web", "default/db"} {
-			s.tell(&messages.Have{Key: key, Generation: s.spec(key).GetGeneration()})
-		}
-		s.forget()
+	perform(t, address.Registry, []string{webKey, dbKey}, func(s *stage) {
+		s.Tell(snapshotOf(9, testInput("db", "10.96.0.11", 2), testInput("web", "10.96.0.10", 1, "10.1.1.2")), interfacesWith("192.168.16.1/24"))
+		s.Tell(&messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey})
+		s.acknowledge()
+		s.Run(2 * endpointsDelay)
+		s.Forget()
 		play(s)
 	})
 }
 
-// spec is the last spec that a service was given.
-func (s *stage) spec(key string) *messages.ServiceSpec {
-	return latest[*messages.ServiceSpec](s, PathService(key))
-}
-
-func TestRegistryAsksEverybodyUntilItKnows(t *testing.T) {
-	perform(t, PathRegistry, nil, func(s *stage) {
-		s.run(5 * time.Second)
-		if got := len(all[*messages.Pull](s, PathWatch)); got < 4 { // the first one comes before there is a watch
-			t.Errorf("%d Pulls in 5 s, want one a second", got)
+// acknowledge acknowledges the last spec of each service.
+func (s *stage) acknowledge() {
+	s.Helper()
+	for _, key := range []string{webKey, dbKey} {
+		if spec := s.spec(key); spec != nil {
+			s.Tell(&messages.Have{Key: key, Generation: spec.GetGeneration()})
 		}
-		if got := len(all[*messages.Resync](s, PathInterfaces)); got < 5 {
-			t.Errorf("interfaces were asked %d times, want once a second", got)
-		}
-		if got := latest[*messages.Resync](s, PathRenderer("nat44")).GetSibling(); got != "registry" {
-			t.Errorf("the renderer was asked by %q", got)
-		}
-		s.tell(snapshotOf(1), lookedAt("192.168.16.1/24"))
-		s.forget()
-		s.run(5 * time.Second)
-		if n := len(all[*messages.Pull](s, PathWatch)) + len(all[*messages.Resync](s, PathInterfaces)); n != 0 {
-			t.Errorf("asked %d times although it knows", n)
-		}
-		if h := latest[*messages.Health](s, PathHealer); !h.GetOk() {
-			t.Errorf("not healthy: %v", h)
-		}
-	})
-}
-
-func TestRegistryGivesASpecToWhoAsks(t *testing.T) {
-	perform(t, PathRegistry, []string{"default/web"}, func(s *stage) {
-		s.tell(&messages.PullSpec{Key: "default/web"})
-		if s.spec("default/web") != nil {
-			t.Error("a spec before the snapshot")
-		}
-		s.tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)))
-		if s.spec("default/web") != nil {
-			t.Error("a spec for an actor that is still being spawned")
-		}
-		s.tell(&messages.PullSpec{Key: "default/web"})
-		if got := s.spec("default/web"); got.GetInput().GetService() == nil || got.GetNode().GetNode().GetName() != testNode {
-			t.Errorf("spec %v", got)
-		}
-	})
-}
-
-func TestRegistryRepeatsASpecUntilItIsTaken(t *testing.T) {
-	withRegistry(t, func(s *stage) {
-		s.tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
-		s.run(time.Minute)
-		specs := all[*messages.ServiceSpec](s, PathService("default/web"))
-		if n := len(specs); n < 130 || n > 160 {
-			t.Errorf("given %d times in a minute, want with every digest", n)
-		}
-		if nudges := all[*messages.Nudge](s, PathServices); len(nudges) != 0 { // the group of extras gets none
-			t.Errorf("%d nudges", len(nudges))
-		}
-		s.tell(&messages.Have{Key: "default/web", Generation: s.spec("default/web").GetGeneration()})
-		s.forget()
-		s.run(time.Minute)
-		if n := len(all[*messages.ServiceSpec](s, PathService("default/web"))); n != 0 {
-			t.Errorf("given %d times after it was taken", n)
-		}
-	})
-}
-
-func TestRegistryNudgesSpawnerForWhoDoesNotAnswer(t *testing.T) {
-	perform(t, PathRegistry, nil, func(s *stage) {
-		s.tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)))
-		s.run(10 * time.Second)
-		nudges := all[*messages.Nudge](s, PathServices)
-		if len(nudges) < 20 || len(nudges) > 30 || nudges[0].GetKey() != "default/web" || nudges[0].GetGeneration() == 0 {
-			t.Errorf("nudges %v", nudges)
-		}
-	})
-}
-
-func TestRegistryTakesAcknowledgementsOfTheSameGenerationOnly(t *testing.T) {
-	withRegistry(t, func(s *stage) {
-		s.tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
-		before := s.spec("default/web").GetGeneration()
-		s.tell(changedTo(testInput("web", "10.96.0.10", 11, "10.1.1.4")))
-		s.tell(&messages.Have{Key: "default/web", Generation: before})
-		s.forget()
-		s.run(2 * time.Second)
-		if s.spec("default/web").GetGeneration() <= before {
-			t.Error("the acknowledgement of an older spec ended the repetition of the latest")
-		}
-	})
-}
-
-// TestRegistryIgnoresWhatWasOvertaken: a mailbox lets the latest value of a service overtake a snapshot that was sent before it.
-func TestRegistryIgnoresWhatWasOvertaken(t *testing.T) {
-	old, current := testInput("web", "10.96.0.10", 5, "10.1.1.2"), testInput("web", "10.96.0.10", 12, "10.1.1.3")
-	gone := &messages.ServiceInput{Key: "default/web", Generation: 12}
-	fresh := testInput("young", "10.96.0.12", 12)
-	addresses := func(s *stage, key string) []string {
-		var found []string
-		for _, slice := range s.spec(key).GetInput().GetSlices() {
-			for _, e := range slice.GetEndpoints() {
-				found = append(found, e.GetAddress())
-			}
-		}
-		return found
 	}
+}
+
+// endpointsOf are the addresses in the last spec of a service.
+func (s *stage) endpointsOf(key string) (found []string) {
+	for _, slice := range s.spec(key).GetInput().GetSlices() {
+		for _, e := range slice.GetEndpoints() {
+			found = append(found, e.GetAddress())
+		}
+	}
+	return found
+}
+
+func TestRegistryAsksOnceWhenItStarts(t *testing.T) {
+	perform(t, address.Registry, nil, func(s *stage) {
+		s.Forget()
+		s.Kill() // the first incarnation starts before the watch
+		s.Run(5 * time.Second)
+		if n := len(probe.All[*messages.Pull](s.Stage, address.Watch)); n != 1 {
+			t.Errorf("%d Pulls, want one", n)
+		}
+		if got := probe.All[*messages.Resync](s.Stage, address.Interfaces); len(got) != 1 || got[0].GetSibling() != "registry" || got[0].GetIncarnation() != 2 {
+			t.Errorf("the interfaces were asked with %v", got)
+		}
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || h.GetReason() != "no complete snapshot yet" {
+			t.Errorf("health %v", h)
+		}
+		s.Tell(snapshotOf(1), interfacesWith("192.168.16.1/24"))
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "" {
+			t.Errorf("health %v", h)
+		}
+	})
+}
+
+// TestRegistryWithoutANode: nothing can be served for a node that Kubernetes does not have; one that was known is served further on.
+func TestRegistryWithoutANode(t *testing.T) {
+	perform(t, address.Registry, []string{webKey}, func(s *stage) {
+		empty := snapshotOf(1, testInput("web", "10.96.0.10", 1))
+		empty.Node = &messages.NodeInput{Generation: 1}
+		s.Tell(empty, interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() || h.GetReason() != "Kubernetes has no node n1" || s.begin() != nil || s.spec(webKey) != nil {
+			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
+		}
+		s.Tell(&messages.NodeChanged{Input: testNodeInput(2)})
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || s.begin() == nil || s.spec(webKey) == nil {
+			t.Errorf("health %v, begin %v, spec %v", h, s.begin(), s.spec(webKey))
+		}
+		s.Forget()
+		s.Tell(&messages.NodeChanged{Input: &messages.NodeInput{Generation: 3}})
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "Kubernetes has no node n1 any more" || s.spec(webKey) != nil {
+			t.Errorf("health %v, spec %v", h, s.spec(webKey))
+		}
+	})
+}
+
+// TestRegistryIgnoresWhatComesLate: what is not newer than all that was seen changes nothing, neither the same again nor what a list has overtaken.
+func TestRegistryIgnoresWhatComesLate(t *testing.T) {
+	old, current := testInput("web", "10.96.0.10", 5, "10.1.1.2"), testInput("web", "10.96.0.10", 12, "10.1.1.3")
 	for name, tc := range map[string]struct {
-		msgs  []any
-		check func(s *stage) bool
+		messages []any
+		want     []string // endpoints of web; nil = it is gone
 	}{
-		"by a change":  {[]any{changedTo(current), snapshotOf(9, old)}, func(s *stage) bool { return slices.Equal(addresses(s, "default/web"), []string{"10.1.1.3"}) }},
-		"by a removal": {[]any{changedTo(gone), snapshotOf(9, old)}, func(s *stage) bool { return s.spec("default/web").GetInput().GetService() == nil }},
-		"by a new service": {[]any{changedTo(fresh), snapshotOf(9, old)}, func(s *stage) bool {
-			s.forget()
-			s.tell(&messages.PullSpec{Key: "default/young"})
-			return s.spec("default/young").GetInput().GetService() != nil
-		}},
-		"a change by a change":         {[]any{changedTo(current), changedTo(old)}, func(s *stage) bool { return slices.Equal(addresses(s, "default/web"), []string{"10.1.1.3"}) }},
-		"an earlier run by a later":    {[]any{&messages.ServiceChanged{Input: old, Run: 2}, changedTo(current)}, func(s *stage) bool { return slices.Equal(addresses(s, "default/web"), []string{"10.1.1.2"}) }},
-		"a snapshot of an earlier run": {[]any{&messages.ServiceChanged{Input: old, Run: 2}, snapshotOf(20, current)}, func(s *stage) bool { return slices.Equal(addresses(s, "default/web"), []string{"10.1.1.2"}) }},
+		"a list after a change":         {[]any{changedTo(current), snapshotOf(9, old)}, []string{"10.1.1.3"}},
+		"a list after a removal":        {[]any{changedTo(goneSince(webKey, 12)), snapshotOf(9, old)}, nil},
+		"a list after a newer list":     {[]any{snapshotOf(12, current), snapshotOf(9, old)}, []string{"10.1.1.3"}},
+		"a change after a change":       {[]any{changedTo(current), changedTo(old)}, []string{"10.1.1.3"}},
+		"a change after a list":         {[]any{snapshotOf(12, current), changedTo(old)}, []string{"10.1.1.3"}},
+		"the same change again":         {[]any{changedTo(current), changedTo(testInput("web", "10.96.0.10", 12, "10.1.1.9"))}, []string{"10.1.1.3"}},
+		"a removal after a change":      {[]any{changedTo(current), changedTo(goneSince(webKey, 5))}, []string{"10.1.1.3"}},
+		"a change after the removal":    {[]any{snapshotOf(12), changedTo(old)}, nil},
+		"an incomplete list, of old":    {[]any{changedTo(current), &messages.Snapshot{Services: []*messages.ServiceInput{old}}}, []string{"10.1.1.3"}},
+		"a node does not stop a change": {[]any{&messages.NodeChanged{Input: testNodeInput(4)}, changedTo(old)}, []string{"10.1.1.2"}},
+		"a list of now":                 {[]any{changedTo(current), snapshotOf(12, current)}, []string{"10.1.1.3"}},
+		"a list that is newer":          {[]any{changedTo(current), snapshotOf(13, testInput("web", "10.96.0.10", 13, "10.1.1.4"))}, []string{"10.1.1.4"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			perform(t, PathRegistry, []string{"default/web", "default/young"}, func(s *stage) {
-				s.tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)), &messages.PullSpec{Key: "default/web"})
-				for _, msg := range tc.msgs { // one by one: waiting together, one would replace the other
-					s.tell(msg)
+			perform(t, address.Registry, []string{webKey}, func(s *stage) {
+				s.Tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)), interfacesWith("192.168.16.1/24"), &messages.PullSpec{Key: webKey})
+				for _, msg := range tc.messages { // one by one: of two that wait, a mailbox keeps the last
+					s.Tell(msg)
 				}
-				if !tc.check(s) {
-					t.Errorf("spec of web: %v, of young: %v", s.spec("default/web"), s.spec("default/young"))
+				if gone := s.spec(webKey).GetInput().GetService() == nil; gone != (tc.want == nil) || !slices.Equal(s.endpointsOf(webKey), tc.want) {
+					t.Errorf("spec %v", s.spec(webKey))
 				}
 			})
 		})
 	}
 }
 
-// TestRegistryBeginsOnlyWithEverybody: a list without a service that exists would cost it its rows.
-func TestRegistryBeginsOnlyWithEverybody(t *testing.T) {
-	up := &messages.RenderUp{Renderer: "nat44", Epoch: 1}
-	web := testInput("web", "10.96.0.10", 1)
+// TestRegistryIgnoresALateNode: the nodes have their place in the order of all changes.
+func TestRegistryIgnoresALateNode(t *testing.T) {
+	withRegistry(t, func(s *stage) {
+		at := func(generation uint64, address string) *messages.NodeChanged {
+			in := testNodeInput(generation)
+			in.Self.Addresses = []string{address}
+			return &messages.NodeChanged{Input: in}
+		}
+		for _, msg := range []any{at(11, "192.168.16.11"), at(10, "192.168.16.10"), at(11, "192.168.16.99")} {
+			s.Tell(msg)
+		}
+		if got := s.spec(webKey).GetNode().GetAddresses(); !slices.Equal(got, []string{"192.168.16.11", "192.168.16.1"}) {
+			t.Errorf("the services know the addresses %v", got)
+		}
+	})
+}
+
+// TestBlankRegistryIgnoresChanges: a change alone says nothing of the other services, so nothing begins with it.
+func TestBlankRegistryIgnoresChanges(t *testing.T) {
+	perform(t, address.Registry, []string{webKey}, func(s *stage) {
+		s.Tell(
+			interfacesWith("192.168.16.1/24"), &messages.RenderUp{Renderer: "nat44"}, changedTo(testInput("web", "10.96.0.10", 7, "10.1.1.9")),
+			&messages.NodeChanged{Input: testNodeInput(8)}, &messages.PullSpec{Key: webKey},
+		)
+		if s.begin() != nil || s.spec(webKey) != nil || len(s.Heard(address.Services)) > 0 {
+			t.Errorf("begin %v, spec %v, spawner %v", s.begin(), s.spec(webKey), s.Heard(address.Services))
+		}
+		s.Tell(snapshotOf(3, testInput("web", "10.96.0.10", 3, "10.1.1.2")), &messages.PullSpec{Key: webKey})
+		if !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.2"}) || s.begin() == nil {
+			t.Errorf("the first list is not taken: spec %v, begin %v", s.spec(webKey), s.begin())
+		}
+	})
+}
+
+// TestRegistryTakesTheMirrorUntilTheSourceSpeaks: what the mirror says is announced, nothing is removed for it, and a late one changes nothing.
+func TestRegistryTakesTheMirrorUntilTheSourceSpeaks(t *testing.T) {
+	perform(t, address.Registry, []string{webKey}, func(s *stage) {
+		mirror := &messages.Snapshot{Services: []*messages.ServiceInput{testInput("web", "10.96.0.10", 0, "10.1.1.2")}, Node: testNodeInput(0)}
+		s.Tell(interfacesWith("192.168.16.1/24"), mirror, &messages.PullSpec{Key: webKey}, &messages.PullSpec{Key: dbKey}, &messages.Retired{Key: dbKey})
+		h := probe.Latest[*messages.Health](s.Stage, address.Healer)
+		if b := s.begin(); !b.GetProvisional() || !slices.Equal(b.GetKeys(), []string{webKey}) || !h.GetOk() || h.GetReason() == "" {
+			t.Errorf("begin %v, health %v", b, h)
+		}
+		if got := probe.All[*messages.Release](s.Stage, address.Services); len(got) > 0 || !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.2"}) {
+			t.Errorf("released %v, endpoints %v", got, s.endpointsOf(webKey))
+		}
+		s.Tell(snapshotOf(4, testInput("web", "10.96.0.10", 4, "10.1.1.3")))
+		h = probe.Latest[*messages.Health](s.Stage, address.Healer)
+		if b := s.begin(); b.GetProvisional() || h.GetReason() != "" {
+			t.Errorf("begin %v, health %v", b, h)
+		}
+		mirror.Services[0] = testInput("web", "10.96.0.10", 0, "10.1.1.9")
+		s.Tell(mirror)
+		if !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.3"}) {
+			t.Errorf("endpoints %v", s.endpointsOf(webKey))
+		}
+	})
+}
+
+// TestRegistryBeginsOnlyWithAllServices: a list without a service that exists would cost it its rows.
+func TestRegistryBeginsOnlyWithAllServices(t *testing.T) {
+	up := &messages.RenderUp{Renderer: "nat44"}
+	web, node := testInput("web", "10.96.0.10", 1), &messages.NodeChanged{Input: testNodeInput(1)}
 	for name, order := range map[string][]any{
-		"renderer first":   {up, lookedAt("192.168.16.1/24"), snapshotOf(1, web)},
-		"interfaces last":  {up, snapshotOf(1, web), lookedAt("192.168.16.1/24")},
-		"renderer last":    {lookedAt("192.168.16.1/24"), snapshotOf(1, web), up},
-		"node by itself":   {up, lookedAt("192.168.16.1/24"), &messages.NodeChanged{Input: testNodeInput(1), Run: 1}, snapshotOf(1, web)},
-		"change comes too": {up, lookedAt("192.168.16.1/24"), changedTo(web), &messages.NodeChanged{Input: testNodeInput(1), Run: 1}, snapshotOf(1, web)},
+		"renderer first":   {up, interfacesWith("192.168.16.1/24"), snapshotOf(1, web)},
+		"interfaces last":  {up, snapshotOf(1, web), interfacesWith("192.168.16.1/24")},
+		"renderer last":    {interfacesWith("192.168.16.1/24"), snapshotOf(1, web), up},
+		"node by itself":   {up, interfacesWith("192.168.16.1/24"), node, snapshotOf(1, web)},
+		"change comes too": {up, interfacesWith("192.168.16.1/24"), changedTo(web), node, snapshotOf(1, web)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			perform(t, PathRegistry, nil, func(s *stage) {
-				for i, msg := range order {
-					s.tell(msg)
-					begins := all[*messages.Begin](s, PathRenderer("nat44"))
-					if i < len(order)-1 && len(begins) > 0 {
-						t.Fatalf("begun after %d of %d messages: %v", i+1, len(order), begins)
+			perform(t, address.Registry, nil, func(s *stage) {
+				known := 0
+				for _, msg := range order {
+					s.Tell(msg)
+					switch msg.(type) {
+					case *messages.Snapshot, *messages.InterfaceSet:
+						known++
+					}
+					begins := probe.All[*messages.Begin](s.Stage, address.Renderer("nat44"))
+					if known < 2 && len(begins) > 0 {
+						t.Fatalf("begun after %T: %v", msg, begins)
 					}
 					for _, b := range begins {
-						if diff := cmp.Diff([]string{"default/web"}, b.GetKeys()); diff != "" {
-							t.Errorf("begun without everybody:\n%s", diff)
+						if diff := cmp.Diff([]string{webKey}, b.GetKeys()); diff != "" {
+							t.Errorf("begun without all services:\n%s", diff)
 						}
 					}
 				}
-				if b := latest[*messages.Begin](s, PathRenderer("nat44")); b.GetEpoch() != 1 || b.GetGeneration() == 0 || b.GetNode() == nil {
+				b := s.begin()
+				if b.GetGeneration() == 0 || b.GetNode() == nil || b.GetRollCall() || b.GetProvisional() || !slices.Equal(b.GetNodeAddresses(), []string{"192.168.16.1"}) {
 					t.Errorf("begin %v", b)
 				}
 			})
@@ -207,224 +220,124 @@ func TestRegistryBeginsOnlyWithEverybody(t *testing.T) {
 	}
 }
 
-func TestRegistryHasEverybodySpeakForANewEpochOnly(t *testing.T) {
+// TestRegistryAnswersARenderer: one that has started gets the list with the generation of each service, and no service is bothered.
+func TestRegistryAnswersARenderer(t *testing.T) {
 	withRegistry(t, func(s *stage) {
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3})
-		begun := latest[*messages.Begin](s, PathRenderer("nat44"))
-		if got := latest[*messages.Replay](s, PathService("default/web")); got.GetEpoch() != 3 || begun.GetEpoch() != 3 {
-			t.Fatalf("replay %v, begin %v", got, begun)
+		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
+		given := s.spec(webKey).GetGeneration()
+		s.Tell(&messages.Have{Key: webKey, Generation: given})
+		s.Forget()
+		s.Tell(&messages.RenderUp{Renderer: "nat44"})
+		b := s.begin()
+		if !slices.Equal(b.GetKeys(), []string{dbKey, webKey}) || len(b.GetGenerations()) != 2 || b.GetGenerations()[1] != given || b.GetGenerations()[0] >= given || b.GetGeneration() < given {
+			t.Errorf("begin %v, the last spec is %d", b, given)
 		}
-		s.forget()
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration()})
-		if n := len(s.heard[PathRenderer("nat44")]) + len(s.heard[PathService("default/web")]); n != 0 {
-			t.Errorf("who knows everything was told %d more things", n)
-		}
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration() - 1})
-		if latest[*messages.Begin](s, PathRenderer("nat44")) == nil || latest[*messages.Replay](s, PathService("default/web")) != nil {
-			t.Error("an outdated list is not renewed, or everybody has to speak for it")
-		}
-		s.forget()
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration(), Services: 2})
-		if n := len(s.heard[PathRenderer("nat44")]); n != 0 {
-			t.Errorf("who has as many services as there are was told %d more things", n)
-		}
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: begun.GetGeneration(), Services: 3})
-		if got := latest[*messages.Begin](s, PathRenderer("nat44")).GetKeys(); len(got) != 2 {
-			t.Errorf("who has one that is gone gets the list %v", got)
+		if n := len(s.Heard(address.Renderer("routes"))) + len(s.Heard(address.Service(webKey))); n != 0 {
+			t.Errorf("%d messages to others", n)
 		}
 	})
 }
 
 func TestRegistryRenewsTheListWhenTheNodeChanges(t *testing.T) {
 	withRegistry(t, func(s *stage) {
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3, Begun: 1})
-		s.forget()
-		s.tell(lookedAt("192.168.16.77/24"))
-		if got := latest[*messages.Begin](s, PathRenderer("nat44")).GetNode().GetAddresses(); !slices.Contains(got, "192.168.16.77") {
-			t.Errorf("the renderer knows the addresses %v", got)
+		s.Tell(interfacesWith("192.168.16.77/24"))
+		for _, renderer := range probe.Renderers {
+			got := probe.Latest[*messages.Begin](s.Stage, address.Renderer(renderer)).GetNode().GetAddresses()
+			if !slices.Contains(got, "192.168.16.77") {
+				t.Errorf("%s knows the addresses %v", renderer, got)
+			}
 		}
-		if got := s.spec("default/web").GetNode().GetAddresses(); !slices.Contains(got, "192.168.16.77") {
+		if got := s.spec(webKey).GetNode().GetAddresses(); !slices.Contains(got, "192.168.16.77") {
 			t.Errorf("the services know the addresses %v", got)
 		}
-		s.forget()
-		s.tell(lookedAt("192.168.16.77/24"))
-		if len(s.heard[PathService("default/web")]) != 0 {
-			t.Error("an unchanged node is told again")
+		s.acknowledge()
+		s.Forget()
+		s.Tell(interfacesWith("192.168.16.77/24"))
+		if n := len(s.Heard(address.Service(webKey))) + len(s.Heard(address.Renderer("nat44"))); n != 0 {
+			t.Errorf("%d messages about an unchanged node", n)
 		}
-	})
-}
-
-func TestRegistryAsksTheSilentAgain(t *testing.T) {
-	withRegistry(t, func(s *stage) {
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 3})
-		s.forget()
-		s.tell(&messages.Missing{Renderer: "nat44", Epoch: 3, Keys: []string{"default/web"}})
-		if latest[*messages.Replay](s, PathService("default/web")) == nil || latest[*messages.Replay](s, PathService("default/db")) != nil {
-			t.Error("the wrong ones were asked")
-		}
-		s.tell(&messages.Missing{Renderer: "nat44", Epoch: 3, Keys: []string{"default/gone"}})
-		if got := latest[*messages.Begin](s, PathRenderer("nat44")); slices.Contains(got.GetKeys(), "default/gone") || got == nil {
-			t.Errorf("who waits for a service that is gone gets %v", got)
-		}
-		s.forget()
-		s.tell(&messages.Missing{Renderer: "nat44", Epoch: 2, Keys: []string{"default/web"}})
-		if len(s.heard[PathService("default/web")]) != 0 {
-			t.Error("asked for an epoch that is over")
+		in := testNodeInput(12)
+		in.Nodes["n2"] = &messages.Node{Name: "n2", Addresses: []string{"192.168.16.2"}}
+		s.Tell(&messages.NodeChanged{Input: in})
+		if got := s.begin().GetNodeAddresses(); !slices.Equal(got, []string{"192.168.16.1", "192.168.16.2"}) || s.spec(webKey) != nil {
+			t.Errorf("renderers know the nodes %v, spec %v", got, s.spec(webKey))
 		}
 	})
 }
 
 func TestRegistryReleasesOnlyTheRetired(t *testing.T) {
-	web := func(s *stage) uint64 { return s.spec("default/web").GetGeneration() }
-	perform(t, PathRegistry, nil, func(s *stage) {
-		s.tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)))
-		s.tell(&messages.Retired{Key: "default/web", Generation: ^uint64(0)})
-		if latest[*messages.Release](s, PathServices) != nil {
+	perform(t, address.Registry, nil, func(s *stage) {
+		s.Tell(snapshotOf(1, testInput("web", "10.96.0.10", 1)))
+		s.Tell(&messages.Retired{Key: webKey, Generation: ^uint64(0)})
+		if probe.Latest[*messages.Release](s.Stage, address.Services) != nil {
 			t.Error("released although it exists")
 		}
-		s.tell(changedTo(&messages.ServiceInput{Key: "default/web", Generation: 2}))
-		s.tell(&messages.Retired{Key: "default/web", Generation: 1})
-		if latest[*messages.Release](s, PathServices) != nil {
-			t.Error("released for what it said of an earlier life")
+		s.Tell(changedTo(goneSince(webKey, 2)), &messages.Retired{Key: webKey, Generation: 1})
+		if probe.Latest[*messages.Release](s.Stage, address.Services) != nil {
+			t.Error("released for what an earlier generation has said")
 		}
-		s.tell(&messages.Retired{Key: "default/web", Generation: ^uint64(0)})
-		if got := latest[*messages.Release](s, PathServices); got.GetKey() != "default/web" {
+		s.Tell(&messages.Retired{Key: webKey, Generation: ^uint64(0)})
+		if got := probe.Latest[*messages.Release](s.Stage, address.Services); got.GetKey() != webKey {
 			t.Errorf("released %v", got)
 		}
-		s.forget()
-		s.tell(&messages.Retired{Key: "default/web", Generation: 1}, &messages.PullSpec{Key: "default/other"})
-		if got := len(all[*messages.Release](s, PathServices)); got != 2 || web(s) != 0 {
-			t.Errorf("%d releases of actors that nobody needs, want 2", got)
+		s.Forget()
+		s.Tell(&messages.Retired{Key: webKey, Generation: 1}, &messages.PullSpec{Key: "default/other"})
+		if got := len(probe.All[*messages.Release](s.Stage, address.Services)); got != 2 || s.spec(webKey) != nil {
+			t.Errorf("%d releases of actors without a service, want 2", got)
 		}
 	})
 }
 
-func TestRegistryPullsAfterTwoDifferences(t *testing.T) {
-	for name, tc := range map[string]struct {
-		digests []*messages.Digest
-		pulls   int
-	}{
-		"never when they agree":   {[]*messages.Digest{{Services: 2}, nil, nil, nil}, 0},
-		"not after one":           {[]*messages.Digest{{Services: 7}, nil, {Services: 7}, nil}, 0},
-		"after two":               {[]*messages.Digest{{Services: 7}, {Services: 7}}, 1},
-		"a node counts, too":      {[]*messages.Digest{{NodeGeneration: 5}, {NodeGeneration: 5}}, 1},
-		"and goes on as needed":   {[]*messages.Digest{{Hash: 1}, {Hash: 1}, {Hash: 1}, {Hash: 1}}, 2},
-		"a wrong hash is enough":  {[]*messages.Digest{{Services: 2, Hash: 1}, {Services: 2, Hash: 1}}, 1},
-		"the empty list is a lie": {[]*messages.Digest{{}, {}}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withRegistry(t, func(s *stage) {
-				right := newCensus()
-				right.hear("default/web", mark(1, 1), true)
-				right.hear("default/db", mark(1, 2), true)
-				for _, d := range tc.digests {
-					if d == nil {
-						d = right.digest(mark(1, 1))
-					}
-					s.tell(d)
-				}
-				if got := len(all[*messages.Pull](s, PathWatch)); got != tc.pulls {
-					t.Errorf("%d Pulls, want %d", got, tc.pulls)
-				}
-			})
-		})
-	}
-}
-
-func TestRestartedRegistryGivesHigherGenerationsAndTheSameNode(t *testing.T) {
+// TestRestartedRegistryGivesNoLess: a restarted registry gives out nothing before it knows what its predecessor knew, and then only higher generations.
+func TestRestartedRegistryGivesNoLess(t *testing.T) {
 	withRegistry(t, func(s *stage) {
-		s.tell(&messages.PullSpec{Key: "default/web"})
-		before := s.spec("default/web")
-		s.forget()
-		s.kill()
-		s.run(2 * time.Second)
-		answer := snapshotOf(9, testInput("web", "10.96.0.10", 1, "10.1.1.2"))
-		answer.Pulled = latest[*messages.Pull](s, PathWatch).GetIncarnation()
-		s.tell(answer)
-		if s.spec("default/web") != nil {
-			t.Error("a spec without VPP's addresses, which the predecessor knew")
+		s.Tell(&messages.PullSpec{Key: webKey}, &messages.RenderUp{Renderer: "nat44"})
+		before, begun := s.spec(webKey), s.begin()
+		s.Forget()
+		s.Kill()
+		if probe.Latest[*messages.Pull](s.Stage, address.Watch) == nil || probe.Latest[*messages.Resync](s.Stage, address.Interfaces) == nil {
+			t.Error("did not ask")
 		}
-		s.tell(lookedAt("192.168.16.1/24"))
-		after := s.spec("default/web")
+		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.9")), &messages.NodeChanged{Input: testNodeInput(11)}, &messages.RenderUp{Renderer: "nat44"})
+		s.Tell(snapshotOf(11, testInput("web", "10.96.0.10", 10, "10.1.1.2")))
+		if s.spec(webKey) != nil || s.begin() != nil {
+			t.Errorf("without VPP's addresses, which the predecessor knew: %v, %v", s.spec(webKey), s.begin())
+		}
+		s.Tell(interfacesWith("192.168.16.1/24"))
+		after := s.spec(webKey)
 		if after.GetGeneration() <= before.GetGeneration() || !slices.Equal(after.GetNode().GetAddresses(), before.GetNode().GetAddresses()) {
 			t.Errorf("before %v\nafter %v", before, after)
 		}
-		roll := latest[*messages.Ensure](s, PathIntrospect)
-		if !roll.GetComplete() || !slices.Equal(roll.GetKeys(), []string{"default/web"}) {
-			t.Errorf("introspection was told of %v, want that db went meanwhile", roll)
-		}
-		s.tell(&messages.RenderUp{Renderer: "nat44", Epoch: 1, Begun: 4})
-		if got := latest[*messages.Begin](s, PathRenderer("nat44")); got.GetGeneration() <= before.GetGeneration() || len(got.GetKeys()) != 1 {
+		if got := s.begin(); got.GetGeneration() <= begun.GetGeneration() || !slices.Equal(got.GetKeys(), []string{webKey}) {
 			t.Errorf("the renderer was told of %v", got)
 		}
+		if got := probe.Latest[*messages.Ensure](s.Stage, address.Introspect); !got.GetComplete() || !slices.Equal(got.GetKeys(), []string{webKey}) {
+			t.Errorf("introspection was told of %v, want that db went meanwhile", got)
+		}
+		if got := probe.Latest[*messages.LocalEndpoints](s.Stage, address.Interfaces); !slices.Equal(got.GetAddresses(), []string{"10.1.1.2"}) {
+			t.Errorf("local endpoints %v", got)
+		}
 	})
 }
 
-// TestRestartedRegistryBelievesNothingThatWasHeldUp: it does not know what its predecessor did, so what it has not asked for itself may be old.
-func TestRestartedRegistryBelievesNothingThatWasHeldUp(t *testing.T) {
+func TestRegistryTellsLocalEndpoints(t *testing.T) {
 	withRegistry(t, func(s *stage) {
-		const first = 1
-		s.forget()
-		s.kill()
-		s.run(2 * time.Second)
-		s.tell(lookedAt("192.168.16.1/24"))
-		old := testInput("web", "10.96.0.10", 1, "10.1.1.9")
-		held := snapshotOf(1, old)
-		held.Pulled = first
-		s.tell(held, changedTo(old), &messages.NodeChanged{Input: testNodeInput(1), Run: 1})
-		s.tell(&messages.PullSpec{Key: "default/web"})
-		if got := s.spec("default/web"); got != nil {
-			t.Errorf("told of %v", got)
-		}
-		asked := latest[*messages.Pull](s, PathWatch).GetIncarnation()
-		if asked <= first {
-			t.Fatalf("asked as incarnation %d, and before as %d", asked, first)
-		}
-		answer := snapshotOf(9, testInput("web", "10.96.0.10", 1, "10.1.1.2"))
-		answer.Pulled = asked
-		s.tell(answer)
-		s.tell(held, changedTo(old)) // later they are known to be old
-		if got := s.spec("default/web").GetInput().GetSlices(); len(got) != 1 || got[0].GetEndpoints()[0].GetAddress() != "10.1.1.2" {
-			t.Errorf("the service has %v", got)
-		}
-	})
-}
-
-func TestRegistryCallsTheRollNowAndThen(t *testing.T) {
-	perform(t, PathRegistry, nil, func(s *stage) {
-		s.run(2 * s.deps.Timing.Audit)
-		if len(all[*messages.Ensure](s, PathServices)) != 0 {
-			t.Error("called before it knows who exists")
-		}
-		s.tell(snapshotOf(2, testInput("web", "10.96.0.10", 1), testInput("db", "10.96.0.11", 2)))
-		s.forget()
-		s.run(s.deps.Timing.Audit + time.Second)
-		for _, path := range []string{PathServices, PathIntrospect} {
-			if roll := latest[*messages.Ensure](s, path); !roll.GetComplete() || !slices.Equal(roll.GetKeys(), []string{"default/db", "default/web"}) {
-				t.Errorf("%s was told of %v", path, roll)
-			}
-		}
-	})
-}
-
-func TestRegistryTellsLocalEndpointsAgainAndAgain(t *testing.T) {
-	withRegistry(t, func(s *stage) {
-		steps := []struct {
+		for _, step := range []struct {
 			name string
 			msg  any
 			want []string
 		}{
-			{"a heartbeat", lookedAt("192.168.16.1/24"), []string{"10.1.1.2"}},
+			{"an interface set that is known", interfacesWith("192.168.16.1/24"), nil},
 			{"a new interfaces actor", &messages.Resync{Sibling: "interfaces"}, []string{"10.1.1.2"}},
 			{"a second service has it", changedTo(testInput("db", "10.96.0.11", 10, "10.1.1.2", "10.1.1.3")), []string{"10.1.1.2", "10.1.1.3"}},
 			{"the first one drops it", changedTo(testInput("web", "10.96.0.10", 11, "10.1.2.9")), []string{"10.1.1.2", "10.1.1.3"}},
 			{"so does the second", changedTo(testInput("db", "10.96.0.11", 12)), []string{}},
-		}
-		for _, step := range steps {
-			s.forget()
-			s.tell(step.msg)
-			s.run(2 * endpointsDelay)
-			got := latest[*messages.LocalEndpoints](s, PathInterfaces)
+			{"an endpoint of another node", changedTo(testInput("db", "10.96.0.11", 13, "10.1.2.7")), nil},
+		} {
+			s.Forget()
+			s.Tell(step.msg)
+			s.Run(2 * endpointsDelay)
+			got := probe.Latest[*messages.LocalEndpoints](s.Stage, address.Interfaces)
 			if (got == nil) != (step.want == nil) || step.want != nil && !slices.Equal(got.GetAddresses(), step.want) {
 				t.Errorf("%s: told %v, want %v", step.name, got, step.want)
 			}
@@ -432,44 +345,62 @@ func TestRegistryTellsLocalEndpointsAgainAndAgain(t *testing.T) {
 	})
 }
 
-func TestRegistryHasServicesPublishAgainForNewIntrospection(t *testing.T) {
-	withRegistry(t, func(s *stage) {
-		s.tell(&messages.Resync{Sibling: "introspect"})
-		for _, key := range []string{"default/web", "default/db"} {
-			if latest[*messages.Resync](s, PathService(key)) == nil {
-				t.Errorf("%s was not asked", key)
-			}
-		}
-	})
-}
-
 func TestRegistryIgnoresSameContent(t *testing.T) {
 	withRegistry(t, func(s *stage) {
-		s.tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.2")))
-		if s.spec("default/web") != nil {
+		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.2")))
+		if s.spec(webKey) != nil {
 			t.Error("the same content is given again because the source counts on")
 		}
 	})
 }
 
-func TestRegistryWithTenThousandServicesSpeaksOnceToEach(t *testing.T) {
+// TestRegistryRecordsChanges: each change of the source has an id in the journal, and its spec says so.
+func TestRegistryRecordsChanges(t *testing.T) {
+	withRegistry(t, func(s *stage) {
+		for _, step := range []struct {
+			msg  any
+			want string
+		}{
+			{changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")), "default/web changed in the source, revision 10 there"},
+			{snapshotOf(12, testInput("web", "10.96.0.10", 12, "10.1.1.4")), "default/web changed in the source, revision 12 there"},
+			{changedTo(testInput("young", "10.96.0.12", 13)), "default/young new in the source, revision 13 there"},
+			{changedTo(goneSince(webKey, 14)), "default/web gone in the source, revision 14 there"},
+		} {
+			s.Forget()
+			s.Tell(step.msg)
+			events := probe.All[*messages.Event](s.Stage, address.Journal)
+			texts := make([]string, 0, len(events))
+			for _, e := range events {
+				texts = append(texts, e.GetObject()+" "+e.GetText())
+			}
+			if !slices.Contains(texts, step.want) {
+				t.Errorf("recorded %q, want %q", texts, step.want)
+			}
+			if spec := s.spec(webKey); spec != nil && (!spec.GetTraced() || events[0].GetCause() != spec.GetGeneration()) {
+				t.Errorf("spec %v is not that of %v", spec, events[0])
+			}
+		}
+	})
+}
+
+func TestRegistryWithTenThousandServicesSendsOnceToEach(t *testing.T) {
 	const n = 10_000
-	perform(t, PathRegistry, nil, func(s *stage) {
+	perform(t, address.Registry, nil, func(s *stage) {
 		list := snapshotOf(n)
 		for i := range n {
 			list.Services = append(list.Services, testInput(fmt.Sprintf("s%05d", i), fmt.Sprintf("10.97.%d.%d", i/250, i%250+1), uint64(i+1)))
 		}
-		s.tell(list)
-		if got := len(s.heard[PathServices]); got != 1 {
+		s.Tell(list)
+		if got := len(s.Heard(address.Services)); got != 1 {
 			t.Errorf("the spawner got %d messages, want one list", got)
 		}
-		s.forget()
+		s.Forget()
 		for _, in := range list.Services {
-			s.sys.Send(s.sys.PID(PathRegistry), &messages.PullSpec{Key: in.GetKey()})
+			s.System.Send(s.System.PID(address.Registry), &messages.PullSpec{Key: in.GetKey()})
 		}
-		s.run(time.Millisecond)
-		if s.sys.PID(PathRegistry) == nil || len(s.heard[PathServices]) != 0 {
-			t.Errorf("the spawner got %d messages more", len(s.heard[PathServices]))
+		s.Run(time.Millisecond)
+		if n := len(s.Heard(address.Services)); n != 0 {
+			t.Errorf("the spawner got %d messages more", n)
 		}
 	})
 }

@@ -1,168 +1,220 @@
 package desired
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-const webKey = "default/web"
-
-// withService plays the actor of "default/web" before it knows anything.
+// withService plays with the actor of "default/web" before it knows anything.
 func withService(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	perform(t, PathService(webKey), []string{webKey}, play)
+	perform(t, address.Service(webKey), []string{webKey}, play)
 }
 
 // specOf is a spec of "default/web".
 func specOf(generation uint64, endpoints ...string) *messages.ServiceSpec {
 	return &messages.ServiceSpec{
-		Input: testInput("web", "10.96.0.10", generation, endpoints...), Generation: generation, Epochs: map[string]uint64{"nat44": 1},
+		Input: testInput("web", "10.96.0.10", generation, endpoints...), Generation: generation,
 		Node: &messages.NodeContext{Node: testNodeObject(), Addresses: []string{"192.168.16.1"}},
 	}
 }
 
 // goneSpec says that "default/web" is gone.
 func goneSpec(generation uint64) *messages.ServiceSpec {
-	return &messages.ServiceSpec{Input: &messages.ServiceInput{Key: webKey}, Generation: generation, Epochs: map[string]uint64{"nat44": 1}}
+	return &messages.ServiceSpec{Input: &messages.ServiceInput{Key: webKey}, Generation: generation}
 }
 
-// word is the last Render that the renderer was sent.
-func (s *stage) word() *messages.Render { return latest[*messages.Render](s, PathRenderer("nat44")) }
+// rendered is the last Render that the renderer of rows was sent.
+func (s *stage) rendered() *messages.Render {
+	return probe.Latest[*messages.Render](s.Stage, address.Renderer("nat44"))
+}
 
-// answerWord lets every renderer answer its last Render.
-func (s *stage) answerWord(state messages.RenderState) {
-	for _, renderer := range Renderers() {
-		w := latest[*messages.Render](s, PathRenderer(renderer))
-		s.tell(&messages.RenderAck{Key: webKey, Generation: w.GetGeneration(), Hash: w.GetHash(), Renderer: renderer, State: state})
+// renders counts them.
+func (s *stage) renders() int {
+	return len(probe.All[*messages.Render](s.Stage, address.Renderer("nat44")))
+}
+
+// answer lets every renderer acknowledge its last Render.
+func (s *stage) answer(state messages.RenderState) {
+	for _, renderer := range probe.Renderers {
+		r := probe.Latest[*messages.Render](s.Stage, address.Renderer(renderer))
+		s.Tell(&messages.RenderAck{Key: webKey, Generation: r.GetGeneration(), Hash: r.GetHash(), Renderer: renderer, State: state})
 	}
 }
 
 func TestServiceAsksUntilItIsAnswered(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.run(10 * time.Minute)
-		if n := len(all[*messages.PullSpec](s, PathRegistry)); n < 8 || n > 24 {
-			t.Errorf("asked %d times in ten minutes, want a patience that grows to a minute", n)
+		s.Run(10 * time.Minute)
+		if n := len(probe.All[*messages.PullSpec](s.Stage, address.Registry)); n < 15 || n > 35 {
+			t.Errorf("asked %d times in ten minutes, want a delay that grows to half a minute", n)
 		}
-		s.forget()
-		for range 200 { // being asked for an answer does not keep it from asking
-			s.tell(&messages.Replay{Renderer: "nat44", Epoch: 1})
-			s.run(time.Second)
+		s.Forget()
+		for range 200 { // the question of a renderer neither is an answer nor puts the retries off
+			s.Tell(&messages.Replay{Renderer: "nat44"})
+			s.Run(time.Second)
 		}
-		if len(all[*messages.PullSpec](s, PathRegistry)) == 0 || s.word() != nil {
-			t.Error("stopped asking, or spoke without knowing")
+		if len(probe.All[*messages.PullSpec](s.Stage, address.Registry)) == 0 || s.rendered() != nil {
+			t.Error("stopped asking, or rendered without knowing")
 		}
-		s.tell(specOf(1))
-		s.forget()
-		s.run(10 * time.Minute)
-		if n := len(all[*messages.PullSpec](s, PathRegistry)); n != 0 {
+		s.Tell(specOf(1))
+		s.Forget()
+		s.Run(10 * time.Minute)
+		if n := len(probe.All[*messages.PullSpec](s.Stage, address.Registry)); n != 0 {
 			t.Errorf("asked %d times after it was answered", n)
 		}
 	})
 }
 
-func TestServiceTakesASpecAndSaysSo(t *testing.T) {
+func TestServiceTakesASpecAndAcknowledges(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		if got := latest[*messages.Have](s, PathRegistry); got.GetKey() != webKey || got.GetGeneration() != 5 {
+		s.Tell(specOf(5, "10.1.1.2"))
+		if got := probe.Latest[*messages.Have](s.Stage, address.Registry); got.GetKey() != webKey || got.GetGeneration() != 5 {
 			t.Errorf("acknowledged %v", got)
 		}
-		if w := s.word(); w.GetGeneration() != 5 || w.GetEpoch() != 1 || len(w.GetView().GetFrontends()) != 1 || w.GetHash() == 0 {
-			t.Errorf("rendered %v", w)
+		for _, renderer := range probe.Renderers {
+			r := probe.Latest[*messages.Render](s.Stage, address.Renderer(renderer))
+			if r.GetGeneration() != 5 || len(r.GetView().GetFrontends()) != 1 || r.GetHash() == 0 {
+				t.Errorf("%s was sent %v", renderer, r)
+			}
 		}
-		if got := latest[*messages.ServiceStatus](s, PathIntrospect); got.GetGeneration() != 5 || got.GetGone() {
+		if got := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect); got.GetGeneration() != 5 || got.GetGone() {
 			t.Errorf("published %v", got)
 		}
-		s.forget()
-		s.tell(specOf(5, "10.1.1.2"))
-		if latest[*messages.Have](s, PathRegistry) == nil {
-			t.Error("a repeated spec is not acknowledged again")
+		s.Forget()
+		s.Tell(specOf(5, "10.1.1.2"))
+		if probe.Latest[*messages.Have](s.Stage, address.Registry) == nil || s.rendered() != nil {
+			t.Error("a repeated spec is not acknowledged again, or rendered again")
 		}
-		s.tell(specOf(4))
-		if got := latest[*messages.Have](s, PathRegistry); got.GetGeneration() == 4 {
+		s.Tell(specOf(4))
+		if got := probe.Latest[*messages.Have](s.Stage, address.Registry); got.GetGeneration() == 4 {
 			t.Error("an older spec was taken")
 		}
 	})
 }
 
-func TestServiceRepeatsItsWordUntilItIsInVPP(t *testing.T) {
+func TestServiceRepeatsItsRenderUntilItIsInVPP(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state  messages.RenderState
 		repeat bool
 	}{
-		"pending": {messages.RenderState_RENDER_PENDING, true}, // the answer that it is done may be lost
+		"pending": {messages.RenderState_RENDER_PENDING, true},
 		"failed":  {messages.RenderState_RENDER_FAILED, true},
 		"in sync": {messages.RenderState_RENDER_IN_SYNC, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withService(t, func(s *stage) {
-				s.tell(specOf(5, "10.1.1.2"))
-				s.run(10 * time.Second)
-				if n := len(all[*messages.Render](s, PathRenderer("nat44"))); n < 3 || n > 6 {
-					t.Errorf("unanswered, said %d times in 10 s", n)
+				s.Tell(specOf(5, "10.1.1.2"))
+				s.Run(10 * time.Second)
+				if n := s.renders(); n < 3 || n > 6 {
+					t.Errorf("without an acknowledgement rendered %d times in 10 s", n)
 				}
-				s.answerWord(tc.state)
-				s.forget()
-				s.run(10 * time.Minute)
-				n := len(all[*messages.Render](s, PathRenderer("nat44")))
-				if !tc.repeat && n > 0 || tc.repeat && (n < 8 || n > 24) {
-					t.Errorf("said %d times in ten minutes, want repetition: %t", n, tc.repeat)
+				s.answer(tc.state)
+				s.Forget()
+				s.Run(10 * time.Minute)
+				if n := s.renders(); !tc.repeat && n > 0 || tc.repeat && (n < 15 || n > 35) {
+					t.Errorf("rendered %d times in ten minutes, want repetition: %t", n, tc.repeat)
 				}
 			})
 		})
 	}
 }
 
-func TestServiceIsQuietAboutWhatChangesNothing(t *testing.T) {
+// TestServiceKeepsItsAcknowledgements where the view does not change. The renderers still get the new generation: their barrier counts it.
+func TestServiceKeepsItsAcknowledgements(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		s.answerWord(messages.RenderState_RENDER_IN_SYNC)
-		s.forget()
+		s.Tell(specOf(5, "10.1.1.2"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		hash := s.rendered().GetHash()
+		s.Forget()
 		same := specOf(6, "10.1.1.2")
 		same.Input.Slices[0].Name = "another-name"
-		s.tell(same)
-		if latest[*messages.Have](s, PathRegistry).GetGeneration() != 6 || s.word() != nil || latest[*messages.ServiceStatus](s, PathIntrospect).GetGeneration() != 6 {
-			t.Errorf("heard: %v", s.heard)
+		s.Tell(same)
+		status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
+		if probe.Latest[*messages.Have](s.Stage, address.Registry).GetGeneration() != 6 || status.GetGeneration() != 6 || len(status.GetRenders()) != len(probe.Renderers) {
+			t.Errorf("published %v", status)
 		}
-		s.tell(specOf(7, "10.1.1.3"))
-		if s.word().GetGeneration() != 7 {
-			t.Error("a real change was not rendered")
+		if r := s.rendered(); r.GetGeneration() != 6 || r.GetHash() != hash {
+			t.Errorf("rendered %v", r)
+		}
+		s.Forget()
+		s.Run(time.Minute)
+		if n := s.renders(); n != 0 {
+			t.Errorf("rendered %d times more although VPP holds it", n)
+		}
+		s.Tell(specOf(7, "10.1.1.3"))
+		status = probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
+		if s.rendered().GetGeneration() != 7 || s.rendered().GetHash() == hash || len(status.GetRenders()) != 0 {
+			t.Errorf("another view: rendered %v, published %v", s.rendered(), status)
 		}
 	})
 }
 
-func TestServiceSpeaksForEveryEpoch(t *testing.T) {
+// TestServiceRendersWhenItIsAsked: a renderer that has started asks for what its barrier waits for.
+func TestServiceRendersWhenItIsAsked(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		s.answerWord(messages.RenderState_RENDER_IN_SYNC)
-		s.forget()
-		for _, step := range []struct {
-			name  string
-			msg   any
-			epoch uint64 // 0 = nothing is said
-		}{
-			{"a new epoch", &messages.Replay{Renderer: "nat44", Epoch: 3}, 3},
-			{"the same again", &messages.Replay{Renderer: "nat44", Epoch: 3}, 3},
-			{"an epoch that is over", &messages.Replay{Renderer: "nat44", Epoch: 2}, 0},
-			{"an unknown renderer", &messages.Replay{Renderer: "cnat", Epoch: 9}, 0},
-			{"the registry mentions a newer one", func() any {
-				again := specOf(5, "10.1.1.2")
-				again.Epochs["nat44"] = 4
-				return again
-			}(), 4},
-		} {
-			s.forget()
-			s.tell(step.msg)
-			if got := s.word(); got.GetEpoch() != step.epoch {
-				t.Errorf("%s: said %v, want epoch %d", step.name, got, step.epoch)
+		s.Tell(&messages.Replay{Renderer: "nat44"})
+		if s.rendered() != nil {
+			t.Error("rendered without knowing")
+		}
+		s.Tell(specOf(5, "10.1.1.2"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		for range 2 {
+			s.Forget()
+			s.Tell(&messages.Replay{Renderer: "nat44"})
+			if s.rendered().GetGeneration() != 5 || s.renders() != 1 || len(s.Heard(address.Renderer("routes"))) != 0 {
+				t.Errorf("rendered %v, routes got %v", s.Heard(address.Renderer("nat44")), s.Heard(address.Renderer("routes")))
 			}
 		}
 	})
 }
 
-// TestServiceSpeaksAgainWhenTheRendererHasLostIt: what the renderer answers is compared with what is wanted.
-func TestServiceSpeaksAgainWhenTheRendererHasLostIt(t *testing.T) {
+// TestServiceAnswersTheRollCall: it repeats its status, pulls a spec that it has missed, and asks a renderer again whose last acknowledgement is not final.
+func TestServiceAnswersTheRollCall(t *testing.T) {
+	conflict := []*messages.Conflict{{Frontend: "10.96.0.10:80/TCP", Owner: "default/older"}}
+	for name, tc := range map[string]struct {
+		generation uint64
+		state      messages.RenderState
+		conflicts  []*messages.Conflict
+		pulls      bool
+		renders    bool
+	}{
+		"all is well":       {generation: 5, state: messages.RenderState_RENDER_IN_SYNC},
+		"it is further":     {generation: 4, state: messages.RenderState_RENDER_IN_SYNC},
+		"a spec was missed": {generation: 6, state: messages.RenderState_RENDER_IN_SYNC, pulls: true},
+		"pending":           {generation: 5, state: messages.RenderState_RENDER_PENDING, renders: true},
+		"refused":           {generation: 5, state: messages.RenderState_RENDER_FAILED, renders: true},
+		"contested":         {generation: 5, state: messages.RenderState_RENDER_IN_SYNC, conflicts: conflict, renders: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withService(t, func(s *stage) {
+				s.Tell(specOf(5, "10.1.1.2"))
+				for _, renderer := range probe.Renderers {
+					s.Tell(&messages.RenderAck{
+						Key: webKey, Generation: 5, Hash: s.rendered().GetHash(), Renderer: renderer, State: tc.state, Conflicts: tc.conflicts,
+					})
+				}
+				s.Forget()
+				s.Tell(&messages.RollCall{Generation: tc.generation})
+				pulled := probe.Latest[*messages.PullSpec](s.Stage, address.Registry) != nil
+				status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
+				if pulled != tc.pulls || (status == nil) != tc.pulls || (s.renders() > 0) != tc.renders {
+					t.Errorf("pulled %t, published %v, rendered %d times", pulled, status, s.renders())
+				}
+				if status != nil && (status.GetGeneration() != 5 || len(status.GetRenders()) != len(probe.Renderers)) {
+					t.Errorf("published %v", status)
+				}
+			})
+		})
+	}
+}
+
+// TestServiceRendersAgainWhatWasLost: what a renderer acknowledges is compared with the present view.
+func TestServiceRendersAgainWhatWasLost(t *testing.T) {
 	for name, tc := range map[string]struct {
 		generation uint64
 		hash       func(own uint64) uint64
@@ -176,103 +228,112 @@ func TestServiceSpeaksAgainWhenTheRendererHasLostIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withService(t, func(s *stage) {
-				s.tell(specOf(5, "10.1.1.2"))
-				hash := s.word().GetHash()
-				s.answerWord(messages.RenderState_RENDER_IN_SYNC)
-				s.forget()
-				s.tell(&messages.RenderAck{Key: webKey, Generation: tc.generation, Hash: tc.hash(hash), Renderer: "nat44", State: tc.state})
-				s.run(3 * time.Second)
-				if again := s.word() != nil; again != tc.again {
-					t.Errorf("spoke again: %t, want %t", again, tc.again)
+				s.Tell(specOf(5, "10.1.1.2"))
+				hash := s.rendered().GetHash()
+				s.answer(messages.RenderState_RENDER_IN_SYNC)
+				s.Forget()
+				s.Tell(&messages.RenderAck{Key: webKey, Generation: tc.generation, Hash: tc.hash(hash), Renderer: "nat44", State: tc.state})
+				s.Run(3 * time.Second)
+				if again := s.rendered() != nil; again != tc.again {
+					t.Errorf("rendered again: %t, want %t", again, tc.again)
 				}
 			})
 		})
 	}
 }
 
-func TestServiceWaitsForTheAnswerToItsLatestWord(t *testing.T) {
+func TestServiceWaitsForTheAnswerToItsLatestRender(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		old := s.word()
-		s.tell(specOf(6, "10.1.1.3"))
-		s.tell(&messages.RenderAck{Key: webKey, Generation: 5, Hash: old.GetHash(), Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC})
-		if got := latest[*messages.ServiceStatus](s, PathIntrospect); len(got.GetRenders()) != 0 {
-			t.Errorf("published an answer to an earlier word: %v", got)
+		s.Tell(specOf(5, "10.1.1.2"))
+		old := s.rendered()
+		s.Tell(specOf(6, "10.1.1.3"))
+		s.Tell(&messages.RenderAck{Key: webKey, Generation: 5, Hash: old.GetHash(), Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC})
+		if got := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect); len(got.GetRenders()) != 0 {
+			t.Errorf("published an answer to an earlier Render: %v", got)
 		}
-		s.forget()
-		s.run(3 * time.Second)
-		if s.word().GetGeneration() != 6 {
-			t.Error("the latest word is not repeated")
+		s.Forget()
+		s.Run(3 * time.Second)
+		if s.rendered().GetGeneration() != 6 {
+			t.Error("the latest Render is not repeated")
 		}
 	})
 }
 
 func TestServicePublishesEveryAnswer(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		for range 2 { // the second one is the same: introspection may have missed the first
-			s.answerWord(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(specOf(5, "10.1.1.2"))
+		for range 2 {
+			s.answer(messages.RenderState_RENDER_IN_SYNC)
 		}
-		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 1+2*len(Renderers()) {
+		if n := len(probe.All[*messages.ServiceStatus](s.Stage, address.Introspect)); n != 1+2*len(probe.Renderers) {
 			t.Errorf("published %d times, want the spec and two answers of each renderer", n)
 		}
-		s.tell(&messages.Resync{Sibling: "introspect"})
-		if n := len(all[*messages.ServiceStatus](s, PathIntrospect)); n != 2+2*len(Renderers()) {
-			t.Errorf("published %d times, want once more for a new introspection", n)
+		s.Forget()
+		ack := &messages.RenderAck{Key: webKey, Generation: 5, Hash: s.hash(), Renderer: "nat44", State: messages.RenderState_RENDER_IN_SYNC}
+		s.Tell(ack, ack)
+		if n := len(probe.All[*messages.ServiceStatus](s.Stage, address.Introspect)); n != 1 {
+			t.Errorf("published %d times, want once for one value", n)
 		}
 	})
 }
 
+// hash is that of the present view.
+func (s *stage) hash() uint64 {
+	s.Tell(&messages.Replay{Renderer: "nat44"})
+	return s.rendered().GetHash()
+}
+
 func TestServiceThatIsGoneLeavesVPPFirst(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		s.answerWord(messages.RenderState_RENDER_IN_SYNC)
-		s.tell(goneSpec(6))
-		if w := s.word(); w.GetView() != nil || w.GetGeneration() != 6 {
-			t.Errorf("said %v", w)
+		s.Tell(specOf(5, "10.1.1.2"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(goneSpec(6))
+		if r := s.rendered(); r.GetView() != nil || r.GetGeneration() != 6 {
+			t.Errorf("rendered %v", r)
 		}
-		s.answerWord(messages.RenderState_RENDER_PENDING)
-		if latest[*messages.Retired](s, PathRegistry) != nil || latest[*messages.ServiceStatus](s, PathIntrospect).GetGone() {
+		s.answer(messages.RenderState_RENDER_PENDING)
+		if probe.Latest[*messages.Retired](s.Stage, address.Registry) != nil || probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect).GetGone() {
 			t.Error("retired while VPP has rows")
 		}
-		s.answerWord(messages.RenderState_RENDER_RETIRED)
-		if got := latest[*messages.Retired](s, PathRegistry); got.GetKey() != webKey || got.GetGeneration() != 6 {
+		s.answer(messages.RenderState_RENDER_RETIRED)
+		if got := probe.Latest[*messages.Retired](s.Stage, address.Registry); got.GetKey() != webKey || got.GetGeneration() != 6 {
 			t.Errorf("retired: %v", got)
 		}
-		if !latest[*messages.ServiceStatus](s, PathIntrospect).GetGone() {
+		if !probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect).GetGone() {
 			t.Error("introspection was not told")
 		}
-		s.forget()
-		s.run(10 * time.Second)
-		if len(all[*messages.Retired](s, PathRegistry)) == 0 {
+		s.Forget()
+		s.Run(10 * time.Second)
+		if len(probe.All[*messages.Retired](s.Stage, address.Registry)) == 0 {
 			t.Error("does not insist on being released")
 		}
-		s.forget()
-		s.tell(goneSpec(7))
-		if latest[*messages.Retired](s, PathRegistry).GetGeneration() != 7 {
+		s.Forget()
+		s.Tell(goneSpec(7))
+		s.answer(messages.RenderState_RENDER_RETIRED)
+		if probe.Latest[*messages.Retired](s.Stage, address.Registry).GetGeneration() != 7 {
 			t.Error("is not retired for the present generation")
 		}
-		s.tell(specOf(8, "10.1.1.2"))
-		s.forget()
-		s.run(time.Minute)
-		if len(all[*messages.Retired](s, PathRegistry)) != 0 || s.word().GetView() == nil {
+		s.Tell(specOf(8, "10.1.1.2"))
+		s.Forget()
+		s.Run(time.Minute)
+		if len(probe.All[*messages.Retired](s.Stage, address.Registry)) != 0 || s.rendered().GetView() == nil {
 			t.Error("wanted again, but goes on retiring")
 		}
 	})
 }
 
-func TestRestartedServiceAsksAndSaysTheSame(t *testing.T) {
+func TestRestartedServiceAsksAndRendersTheSame(t *testing.T) {
 	withService(t, func(s *stage) {
-		s.tell(specOf(5, "10.1.1.2"))
-		before := s.word()
-		s.kill()
-		s.forget()
-		s.run(3 * time.Second)
-		if latest[*messages.PullSpec](s, PathRegistry) == nil || s.word() != nil {
-			t.Error("did not ask, or spoke without knowing")
+		s.Tell(specOf(5, "10.1.1.2"))
+		before := s.rendered()
+		s.Kill()
+		s.Forget()
+		s.Run(3 * time.Second)
+		if probe.Latest[*messages.PullSpec](s.Stage, address.Registry) == nil || s.rendered() != nil {
+			t.Error("did not ask, or rendered without knowing")
 		}
-		s.tell(specOf(5, "10.1.1.2"))
-		if after := s.word(); after.GetHash() != before.GetHash() {
+		s.Tell(specOf(5, "10.1.1.2"))
+		if after := s.rendered(); after.GetHash() != before.GetHash() {
 			t.Errorf("hash %x after, %x before", after.GetHash(), before.GetHash())
 		}
 	})
@@ -281,19 +342,55 @@ func TestRestartedServiceAsksAndSaysTheSame(t *testing.T) {
 func TestServiceReportsHowLongAChangeTook(t *testing.T) {
 	withService(t, func(s *stage) {
 		var o latencies
-		s.deps.Observer = &o
+		s.config.Observer = &o
 		stamped := func(generation uint64, endpoint string) *messages.ServiceSpec {
 			spec := specOf(generation, endpoint)
-			spec.Input.Slices[0].Triggered = time.Now().UnixNano()
+			spec.Input.Slices[0].Triggered = s.Sim.Now().UnixNano()
 			return spec
 		}
-		s.tell(stamped(5, "10.1.1.2"))
-		s.answerWord(messages.RenderState_RENDER_IN_SYNC)
-		s.tell(stamped(6, "10.1.1.3"))
-		s.run(time.Second)
-		s.answerWord(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(stamped(5, "10.1.1.2"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(stamped(6, "10.1.1.3"))
+		s.Run(time.Second)
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
 		if len(o.got) != 1 || o.got[0] < time.Second {
 			t.Errorf("latencies %v, want one of a second", o.got)
+		}
+	})
+}
+
+// TestServiceRecordsATracedChange: what became of it is in the journal under the id of the change, in the words of an operator.
+func TestServiceRecordsATracedChange(t *testing.T) {
+	withService(t, func(s *stage) {
+		traced := func(spec *messages.ServiceSpec) *messages.ServiceSpec { spec.Traced = true; return spec }
+		s.Tell(traced(specOf(5, "10.1.1.2", "10.1.1.3")))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(traced(specOf(6, "10.1.1.3", "10.1.1.2")))
+		s.Tell(specOf(7, "10.1.1.9"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		s.Tell(traced(goneSpec(8)))
+		s.answer(messages.RenderState_RENDER_RETIRED)
+		var lines []string
+		for _, e := range probe.All[*messages.Event](s.Stage, address.Journal) {
+			lines = append(lines, e.GetText())
+		}
+		want := strings.Join([]string{
+			"served at 1 frontends with 2 backends in all", "VPP holds what is wanted", "nothing that this node serves has changed",
+			"nothing of it is served any more", "VPP holds what is wanted",
+		}, "\n")
+		if got := strings.Join(lines, "\n"); got != want {
+			t.Errorf("recorded\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+func TestServiceIsInspected(t *testing.T) {
+	withService(t, func(s *stage) {
+		s.Tell(specOf(5, "10.1.1.2"))
+		s.answer(messages.RenderState_RENDER_IN_SYNC)
+		got, err := s.System.Inspect(t.Context(), address.Service(webKey))
+		if err != nil || !strings.Contains(got, `"generation":5`) || !strings.Contains(got, "RENDER_IN_SYNC") {
+			t.Errorf("%s, %v", got, err)
 		}
 	})
 }

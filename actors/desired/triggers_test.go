@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -17,9 +18,9 @@ func stampedInput(seconds ...int64) *messages.ServiceInput {
 	return in
 }
 
-// latencies collects what an observer is told.
+// latencies collects what an observer gets.
 type latencies struct {
-	Observer
+	report.None
 	got []time.Duration
 }
 

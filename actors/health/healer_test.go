@@ -1,132 +1,187 @@
 package health
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// everybodyIs tells the healer that all parts are healthy.
-func (s *stage) everybodyIs(ok bool) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stage has the healer in a tree of probes.
+type stage struct {
+	*probe.Stage
+	config *Config
+	healed []string
+	fatal  []error
+}
+
+// perform plays with the healer.
+func perform(t *testing.T, play func(s *stage)) {
+	t.Helper()
+	s := &stage{Stage: probe.New(t)}
+	s.config = &Config{
+		Expected: []string{"interfaces", "link", "nat44", "nodes", "registry", "routes", "watch"}, Advisory: []string{"sessions", "external"},
+		Patience: 30 * time.Second, Readiness: &Readiness{}, Observer: observer{s: s}, Fatal: func(err error) { s.fatal = append(s.fatal, err) },
+	}
+	s.Start(address.Healer, probe.Actors{address.Healer: func() runtime.Behaviour { return New(s.config) }})
+	play(s)
+}
+
+// observer collects the steps that are counted.
+type observer struct {
+	report.None
+	s *stage
+}
+
+// Healed satisfies report.Observer.
+func (o observer) Healed(part, step string, n int) {
+	for range n {
+		o.s.healed = append(o.s.healed, part+" "+step)
+	}
+}
+
+// all reports the health of all parts, but for those that are named.
+func (s *stage) all(ok bool, but ...string) {
 	s.Helper()
-	for _, part := range s.deps.expected() {
-		s.tell(&messages.Health{Part: part, Ok: ok, Reason: map[bool]string{false: "ill"}[ok]})
+	for _, part := range s.config.Expected {
+		if !slices.Contains(but, part) {
+			s.Tell(&messages.Health{Part: part, Ok: ok, Reason: map[bool]string{false: "wrong"}[ok]})
+		}
 	}
 }
 
-func TestHealerIsReadyWhenEverybodyIs(t *testing.T) {
-	perform(t, PathHealer, nil, func(s *stage) {
-		for i, part := range s.deps.expected() {
-			if s.deps.Readiness.Load().Ready {
-				t.Errorf("ready after %d of %d parts", i, len(s.deps.expected()))
+// goOn lets time pass while all parts repeat their health, but for those that are named.
+func (s *stage) goOn(d time.Duration, other *messages.Health, but ...string) {
+	s.Helper()
+	for end := s.Sim.Now().Add(d); s.Sim.Now().Before(end); s.Run(report.Heartbeat) {
+		s.all(true, but...)
+		if other != nil {
+			s.Tell(other)
+		}
+	}
+}
+
+func (s *stage) readiness() Report { return s.config.Readiness.Load() }
+
+func TestHealerIsReadyWhenAllPartsAre(t *testing.T) {
+	perform(t, func(s *stage) {
+		for i, part := range s.config.Expected {
+			if s.readiness().Ready {
+				t.Errorf("ready after %d of %d parts", i, len(s.config.Expected))
 			}
-			s.tell(&messages.Health{Part: part, Ok: true})
+			s.Tell(&messages.Health{Part: part, Ok: true})
 		}
-		report := s.deps.Readiness.Load()
-		if !report.Ready || report.Reasons() != "" || len(report.Parts) != 7 {
-			t.Errorf("report %+v", report)
+		if r := s.readiness(); !r.Ready || r.Reasons() != "" || len(r.Parts) != 7 {
+			t.Errorf("report %+v", r)
 		}
-		s.tell(&messages.Health{Part: "nat44", Reason: "3 rows refused", Epoch: 7})
-		report = s.deps.Readiness.Load()
-		if report.Ready || report.Reasons() != "nat44: 3 rows refused" {
-			t.Errorf("report %+v", report)
+		s.Tell(&messages.Health{Part: "nat44", Reason: "3 rows refused", Epoch: 7})
+		if r := s.readiness(); r.Ready || r.Reasons() != "nat44: 3 rows refused" {
+			t.Errorf("report %+v", r)
 		}
-		s.tell(&messages.Health{Part: "nat44", Ok: true}, &messages.Health{Part: "stranger", Reason: "ill"})
-		if !s.deps.Readiness.Load().Ready {
-			t.Error("somebody who is not needed keeps the node from being ready")
+		s.Tell(&messages.Health{Part: "nat44", Ok: true}, &messages.Health{Part: "stranger", Reason: "wrong"})
+		if !s.readiness().Ready {
+			t.Error("a part that is not expected keeps the node from being ready")
 		}
 	})
 }
 
-func TestHealerDoesNotNeedNodesOnALoneNode(t *testing.T) {
-	d := &Deps{}
-	if got := strings.Join(d.expected(), " "); strings.Contains(got, "nodes") {
-		t.Errorf("waits for %s", got)
-	}
-}
-
-func TestHealerMissesWhoFallsSilent(t *testing.T) {
-	perform(t, PathHealer, nil, func(s *stage) {
-		s.everybodyIs(true)
-		s.run(healthStale)
-		if !s.deps.Readiness.Load().Ready {
-			t.Error("impatient")
+// TestAdvisoryPartsOnlyWarn: what they report stands beside readiness and does not change it, nor does their silence.
+func TestAdvisoryPartsOnlyWarn(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.all(true)
+		warning := func() string {
+			for _, p := range s.readiness().Parts {
+				if p.Name == "sessions" {
+					return p.Reason
+				}
+			}
+			return "no part"
 		}
-		s.run(2 * healthRepeat)
-		if report := s.deps.Readiness.Load(); report.Ready || !strings.Contains(report.Reasons(), "link: silent for") {
-			t.Errorf("report %+v", report)
+		if got := warning(); got != "no part" {
+			t.Errorf("without a report: %q", got)
 		}
-		s.everybodyIs(true)
-		if !s.deps.Readiness.Load().Ready {
-			t.Error("not ready although everybody speaks again")
+		s.Tell(&messages.Health{Part: "sessions", Ok: true, Reason: "alarm"})
+		if got := warning(); got != "alarm" || !s.readiness().Ready {
+			t.Errorf("warning %q, %+v", got, s.readiness())
+		}
+		s.goOn(2*report.SilentAfter, nil)
+		if got := warning(); !strings.HasPrefix(got, "silent for ") || !s.readiness().Ready {
+			t.Errorf("warning %q, %+v", got, s.readiness())
 		}
 	})
 }
 
-func TestHealerWritesDownChangesOfReadinessOnly(t *testing.T) {
-	perform(t, PathHealer, nil, func(s *stage) {
-		s.everybodyIs(true)
-		since := s.deps.Readiness.Load().Since
-		for range 5 {
-			s.run(healthRepeat)
-			s.everybodyIs(true)
+func TestHealerMissesASilentPart(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.all(true)
+		s.Run(report.SilentAfter - report.Heartbeat)
+		if !s.readiness().Ready {
+			t.Error("not ready before a part has been silent for long enough")
 		}
-		if n := len(all[*messages.Event](s, PathJournal)); n != 1 || !s.deps.Readiness.Load().Since.Equal(since) {
+		s.Run(2 * report.Heartbeat)
+		if r := s.readiness(); r.Ready || !strings.Contains(r.Reasons(), "link: silent for") {
+			t.Errorf("report %+v", r)
+		}
+		s.all(true)
+		if !s.readiness().Ready {
+			t.Error("not ready although all parts report again")
+		}
+	})
+}
+
+func TestHealerRecordsChangesOfReadinessOnly(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.all(true)
+		since := s.readiness().Since
+		s.goOn(5*report.Heartbeat, nil)
+		if n := len(probe.All[*messages.Event](s.Stage, address.Journal)); n != 1 || !s.readiness().Since.Equal(since) {
 			t.Errorf("%d events, want one", n)
 		}
-		s.everybodyIs(false)
-		if n := len(all[*messages.Event](s, PathJournal)); n != 2 || !s.deps.Readiness.Load().Since.After(since) {
+		s.all(false)
+		if n := len(probe.All[*messages.Event](s.Stage, address.Journal)); n != 2 || !s.readiness().Since.After(since) {
 			t.Errorf("%d events, want a second one", n)
 		}
 	})
 }
 
 func TestWithoutHealerTheNodeIsNotReady(t *testing.T) {
-	perform(t, PathHealer, nil, func(s *stage) {
+	perform(t, func(s *stage) {
 		if r := (&Readiness{}).Load(); r.Ready || r.Reasons() != "agent: starting" {
 			t.Errorf("before the start: %+v", r)
 		}
-		s.everybodyIs(true)
-		s.kill()
-		if report := s.deps.Readiness.Load(); report.Ready {
-			t.Errorf("a new healer has heard of nobody, but reports %+v", report)
+		s.all(true)
+		s.Kill()
+		if r := s.readiness(); r.Ready {
+			t.Errorf("a new healer without any report publishes %+v", r)
 		}
-		s.everybodyIs(true)
-		if !s.deps.Readiness.Load().Ready {
+		s.all(true)
+		if !s.readiness().Ready {
 			t.Error("a new healer does not listen")
 		}
-		if err := s.sys.Shutdown(s.Context()); err != nil {
+		if err := s.System.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if report := s.deps.Readiness.Load(); report.Ready {
-			t.Errorf("after the end: %+v", report)
+		if r := s.readiness(); r.Ready || r.Reasons() != "agent: healer is down" {
+			t.Errorf("after the end: %+v", r)
 		}
 	})
 }
 
-func TestReporterRepeatsItself(t *testing.T) {
-	for _, path := range []string{PathLink, PathInterfaces, PathRegistry, PathNodes, PathWatch, PathRenderer("nat44")} {
-		t.Run(path, func(t *testing.T) {
-			perform(t, path, nil, func(s *stage) {
-				s.deps.Timing.Retry, s.deps.Timing.Rediscover, s.deps.Timing.Digest = time.Hour, time.Hour, time.Hour
-				s.kill()
-				s.forget()
-				s.run(5*healthRepeat + time.Second)
-				if n := len(all[*messages.Health](s, PathHealer)); n < 5 {
-					t.Errorf("told its health %d times in %s: the healer would take it for dead", n, 5*healthRepeat)
-				}
-			})
-		})
-	}
-}
-
 // TestHealerKnowsSinceWhen: each part has its own time, which repetition does not move.
 func TestHealerKnowsSinceWhen(t *testing.T) {
-	perform(t, PathHealer, nil, func(s *stage) {
+	perform(t, func(s *stage) {
 		since := func(part string) time.Time {
-			for _, p := range s.deps.Readiness.Load().Parts {
+			for _, p := range s.readiness().Parts {
 				if p.Name == part {
 					return p.Since
 				}
@@ -135,17 +190,156 @@ func TestHealerKnowsSinceWhen(t *testing.T) {
 			return time.Time{}
 		}
 		began := since("link")
-		s.run(time.Second)
-		s.everybodyIs(true)
+		s.Run(time.Second)
+		s.all(true)
 		turned := since("link")
 		if began.IsZero() || !turned.After(began) {
-			t.Errorf("not heard of since %v, well since %v", began, turned)
+			t.Errorf("no report since %v, ok since %v", began, turned)
 		}
-		s.run(time.Second)
-		s.everybodyIs(true)
-		s.tell(&messages.Health{Part: "nat44", Reason: "ill"})
+		s.Run(time.Second)
+		s.all(true)
+		s.Tell(&messages.Health{Part: "nat44", Reason: "wrong"})
 		if !since("link").Equal(turned) || !since("nat44").After(turned) {
-			t.Errorf("link since %v, want %v; nat44 ill since %v", since("link"), turned, since("nat44"))
+			t.Errorf("link since %v, want %v; nat44 wrong since %v", since("link"), turned, since("nat44"))
+		}
+	})
+}
+
+// TestReadyWithTheInterfaces: until the node is ready for the first time, each renderer must have carried out the interface set; later it may be behind.
+func TestReadyWithTheInterfaces(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.all(true)
+		s.Tell(&messages.Health{Part: "nat44", Reason: "wrong"})
+		s.Tell(&messages.Health{Part: "interfaces", Ok: true, Interfaces: 5})
+		s.Tell(&messages.Health{Part: "nat44", Ok: true, Epoch: 1, Interfaces: 4})
+		if r := s.readiness(); r.Ready || r.Reasons() != "nat44: interfaces are being programmed" {
+			t.Errorf("report %+v", r)
+		}
+		s.Tell(&messages.Health{Part: "nat44", Ok: true, Epoch: 1, Interfaces: 5})
+		s.Tell(&messages.Health{Part: "interfaces", Ok: true, Interfaces: 6})
+		if r := s.readiness(); !r.Ready {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
+// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as the source has delivered.
+func TestNotReadyWithAnOldMirror(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.all(true)
+		s.Tell(&messages.Health{Part: "nat44", Ok: true, Reason: report.FromMirror})
+		if r := s.readiness(); r.Ready || r.Reasons() != "nat44: "+report.FromMirror {
+			t.Errorf("report %+v", r)
+		}
+	})
+}
+
+// TestHealerEscalates: a part that does not recover gets the steps one after the other, each of which the journal and the metrics show.
+func TestHealerEscalates(t *testing.T) {
+	perform(t, func(s *stage) {
+		wrong := &messages.Health{Part: "nat44", Reason: "cannot read VPP", Epoch: 3, Reach: messages.Reach_REACH_DOWNSTREAM}
+		s.goOn(5*time.Minute, wrong, "nat44")
+		verify := probe.All[*messages.Verify](s.Stage, address.Renderer("nat44"))
+		if len(verify) != 3 || verify[0].GetRoutine() || verify[0].GetReason() != "healing" {
+			t.Errorf("readings %v", verify)
+		}
+		if n := len(probe.All[*messages.Pull](s.Stage, address.Watch)); n != 3 {
+			t.Errorf("%d Pulls, want one for each full step", n)
+		}
+		if len(s.fatal) == 0 || !strings.Contains(s.fatal[0].Error(), "cannot read VPP") {
+			t.Errorf("fatal %v", s.fatal)
+		}
+		want := []string{
+			"nat44 downstream", "nat44 downstream", "nat44 downstream", "nat44 full", "nat44 full", "nat44 full", "nat44 subtree", "nat44 subtree",
+			"nat44 exit",
+		}
+		if len(s.healed) < len(want) || !slices.Equal(s.healed[:len(want)], want) {
+			t.Errorf("steps %q, want %q", s.healed, want)
+		}
+		var texts []string
+		for _, e := range probe.All[*messages.Event](s.Stage, address.Journal) {
+			if e.GetKind() == "healing" {
+				texts = append(texts, e.GetText())
+			}
+		}
+		if len(texts) < 9 || texts[0] != `escalation to step "downstream" after 30s without recovery` {
+			t.Errorf("journal %q", texts)
+		}
+		page := s.Ask(&Query{}).(*Page)
+		if len(page.Cases) != 1 || page.Cases[0].Part != "nat44" || page.Cases[0].Step != "exit" || page.Counts["nat44"]["full"] != 3 {
+			t.Errorf("page %+v", page)
+		}
+		s.goOn(report.Heartbeat, nil)
+		page = s.Ask(&Query{}).(*Page)
+		last := probe.Latest[*messages.Event](s.Stage, address.Journal)
+		if len(page.Cases) != 0 || last.GetText() != "ready" && last.GetText() != `recovered after step "exit" of the escalation` {
+			t.Errorf("after the recovery %+v, %v", page, last)
+		}
+	})
+}
+
+// TestWhereTheEscalationBegins depends on how far what is wrong reaches, and on whether anything can be done from here.
+func TestWhereTheEscalationBegins(t *testing.T) {
+	for name, tc := range map[string]struct {
+		health *messages.Health // nil = the part is silent
+		and    *messages.Health
+		want   string
+	}{
+		"a renderer that has lost track of VPP": {&messages.Health{Part: "nat44", Reason: "x", Epoch: 1, Reach: messages.Reach_REACH_DOWNSTREAM}, nil, "nat44 downstream"},
+		"interfaces that cannot be read":        {&messages.Health{Part: "interfaces", Reason: "x", Reach: messages.Reach_REACH_DOWNSTREAM}, nil, "interfaces full"},
+		"a barrier that does not open":          {&messages.Health{Part: "nat44", Reason: "x", Epoch: 1, Reach: messages.Reach_REACH_UPSTREAM}, nil, "nat44 full"},
+		"one that waits for the registry":       {&messages.Health{Part: "nat44", Reason: "x", Epoch: 1, Reach: messages.Reach_REACH_UPSTREAM}, &messages.Health{Part: "registry", Reason: "no snapshot"}, ""},
+		"single objects":                        {&messages.Health{Part: "nat44", Reason: "x", Epoch: 1, Reach: messages.Reach_REACH_OBJECT}, nil, ""},
+		"no VPP":                                {&messages.Health{Part: "link", Reason: "x"}, nil, ""},
+		"silence":                               {nil, nil, "nat44 subtree"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			perform(t, func(s *stage) {
+				but := []string{"nat44"}
+				if tc.health != nil {
+					but = []string{tc.health.GetPart()}
+				}
+				if tc.and != nil {
+					but = append(but, tc.and.GetPart())
+				}
+				for end := s.Sim.Now().Add(50 * time.Second); s.Sim.Now().Before(end); s.Run(report.Heartbeat) {
+					s.all(true, but...)
+					for _, m := range []*messages.Health{tc.health, tc.and} {
+						if m != nil {
+							s.Tell(m)
+						}
+					}
+				}
+				if got := strings.Join(s.healed, ", "); got != tc.want {
+					t.Errorf("steps %q, want %q", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestSleepIsNoSilence: a machine that slept finds no part that has had time to recover.
+func TestSleepIsNoSilence(t *testing.T) {
+	perform(t, func(s *stage) {
+		wrong := &messages.Health{Part: "nat44", Reason: "cannot read VPP", Epoch: 3, Reach: messages.Reach_REACH_DOWNSTREAM}
+		s.goOn(10*time.Second, wrong, "nat44")
+		s.Sim.Skip(time.Hour)
+		s.goOn(15*time.Second, wrong, "nat44")
+		if len(s.healed) != 0 {
+			t.Errorf("steps %q right after an hour of sleep", s.healed)
+		}
+		if s.goOn(20*time.Second, wrong, "nat44"); len(s.healed) != 1 {
+			t.Errorf("steps %q", s.healed)
+		}
+	})
+}
+
+// TestHealerCountsStepsOfRenderers: the first two steps are taken by the renderers themselves.
+func TestHealerCountsStepsOfRenderers(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.Tell(&report.Healed{Part: "nat44", Step: report.StepKey, N: 2})
+		if got := s.Ask(&Query{}).(*Page).Counts["nat44"]["key"]; got != 2 || !slices.Equal(s.healed, []string{"nat44 key", "nat44 key"}) {
+			t.Errorf("counted %d, observed %q", got, s.healed)
 		}
 	})
 }

@@ -7,125 +7,176 @@ import (
 	"testing"
 	"time"
 
-	"go.fd.io/govpp/api"
+	"go.uber.org/goleak"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/gate"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-func TestLinkTellsTheDataplane(t *testing.T) {
-	perform(t, PathLink, nil, func(s *stage) {
-		s.tell(&messages.Resync{Sibling: "nat44"}) // as a sibling does that came up when the link had spoken already
-		up := latest[*messages.LinkState](s, PathRenderer("nat44"))
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// receivers are the actors that the link tells its state.
+var receivers = []string{address.Renderer("nat44"), address.Interfaces, address.Introspect}
+
+// withLink plays with a link actor that runs a connection.
+func withLink(t *testing.T, play func(s *probe.Stage, vpp *virtual.Stream)) {
+	t.Helper()
+	s := probe.New(t)
+	vpp := s.VPP()
+	start(s, vpp)
+	s.Tell(&messages.Resync{Sibling: "nat44"}) // as a sibling does that came up after the link had reported
+	play(s, vpp)
+}
+
+// start starts the tree with a link actor.
+func start(s *probe.Stage, connection Link) {
+	config := &Config{Link: connection, Gate: gate.New(s.Sim.Park), Receivers: receivers}
+	s.Start(address.Link, probe.Actors{address.Link: func() runtime.Behaviour { return New(config) }})
+}
+
+// state is what a renderer was told last.
+func state(s *probe.Stage) *messages.LinkState {
+	return probe.Latest[*messages.LinkState](s, address.Renderer("nat44"))
+}
+
+func TestLinkReportsTheConnection(t *testing.T) {
+	withLink(t, func(s *probe.Stage, vpp *virtual.Stream) {
+		first := state(s)
 		for _, step := range []struct {
 			name string
 			what func()
 			up   bool
 		}{
 			{"connected", func() {}, true},
-			{"disconnected", s.wire.disconnect, false},
-			{"connected again", s.wire.connect, true},
-			{"VPP died", s.wire.crash, false},
-			{"another VPP", s.wire.connect, true},
+			{"disconnected", func() { vpp.Disconnect("connection lost") }, false},
+			{"connected again", vpp.Connect, true},
+			{"VPP died", func() {
+				if err := vpp.Crash(); err != nil {
+					t.Error(err)
+				}
+			}, false},
+			{"another VPP", vpp.Connect, true},
 		} {
 			step.what()
-			s.run(time.Millisecond)
-			for _, path := range []string{PathRenderer("nat44"), PathInterfaces, PathIntrospect} {
-				if got := latest[*messages.LinkState](s, path); got.GetUp() != step.up {
+			s.Run(time.Millisecond)
+			for _, path := range receivers {
+				if got := probe.Latest[*messages.LinkState](s, path); got.GetUp() != step.up {
 					t.Errorf("%s: %s was told %v", step.name, path, got)
 				}
 			}
-			h := latest[*messages.Health](s, PathHealer)
-			if h.GetOk() != step.up || !step.up && h.GetReason() != "connection lost" {
+			h := probe.Latest[*messages.Health](s, address.Healer)
+			if h.GetOk() != step.up || step.up != (h.GetReason() == "") {
 				t.Errorf("%s: health %v", step.name, h)
 			}
 		}
-		if now := latest[*messages.LinkState](s, PathRenderer("nat44")); now.GetSession() <= up.GetSession() || now.GetBoot() == up.GetBoot() {
-			t.Errorf("another VPP: %v, before: %v", now, up)
+		if now := state(s); now.GetSession() <= first.GetSession() || now.GetBoot() == first.GetBoot() {
+			t.Errorf("another VPP: %v, before: %v", now, first)
+		}
+		if n := len(probe.All[*messages.Event](s, address.Journal)); n != 5 {
+			t.Errorf("%d events, want one for each change", n)
 		}
 	})
 }
 
-func TestLinkRepeatsItself(t *testing.T) {
-	perform(t, PathLink, nil, func(s *stage) {
-		for name, step := range map[string]func(){
-			"when asked":   func() { s.tell(&messages.Resync{Sibling: "nat44"}) },
-			"now and then": func() { s.run(healthRepeat + time.Second) },
-		} {
-			s.forget()
-			step()
-			if !latest[*messages.LinkState](s, PathRenderer("nat44")).GetUp() || len(s.heard[PathJournal]) != 0 {
-				t.Errorf("%s: not repeated, or written down again", name)
+func TestLinkRepeatsItsStateWhenAsked(t *testing.T) {
+	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
+		for name, ask := range map[string]any{"a sibling": &messages.Resync{Sibling: "nat44"}, "a roll call": &messages.RollCall{}} {
+			s.Forget()
+			s.Tell(ask)
+			for _, path := range receivers {
+				if !probe.Latest[*messages.LinkState](s, path).GetUp() {
+					t.Errorf("%s: %s was not told", name, path)
+				}
+			}
+			if events := s.Heard(address.Journal); len(events) != 0 {
+				t.Errorf("%s: recorded again: %v", name, events)
 			}
 		}
+		s.Forget()
+		s.Run(10 * report.Heartbeat)
+		if state(s) != nil || len(probe.All[*messages.Health](s, address.Healer)) < 9 {
+			t.Error("the state is repeated without a question, or the health is not")
+		}
 	})
 }
 
-// TestLinkNumbersSessionsForEver: a restarted link runs the connection anew, which counts from 1 again; who remembers session 1 must not take
-// the new one for it.
+// TestLinkNumbersSessionsForEver: a restarted link runs the connection anew, which may count from 1 again; a receiver that remembers session 1 must not
+// take the new one for it.
 func TestLinkNumbersSessionsForEver(t *testing.T) {
-	perform(t, PathLink, nil, func(s *stage) {
+	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
 		seen := map[uint64]bool{}
 		for range 3 {
-			session := latest[*messages.LinkState](s, PathRenderer("nat44")).GetSession()
+			session := state(s).GetSession()
 			if seen[session] {
 				t.Errorf("session %x for the second time", session)
 			}
 			seen[session] = true
-			s.kill()
-			if got := all[*messages.LinkState](s, PathRenderer("nat44")); got[len(got)-1].GetSession() < session {
-				t.Errorf("session %x after %x", got[len(got)-1].GetSession(), session)
+			s.Kill()
+			if got := state(s).GetSession(); got <= session {
+				t.Errorf("session %x after %x", got, session)
 			}
 		}
 	})
 }
 
-// failingLink gives up when it is told to.
+// failingLink ends when it is told to, and needs a while for it, as one that closes its sockets.
 type failingLink struct {
 	link.Caller
-	end  chan error
-	busy bool
-	runs int
+	sim        *runtime.Sim
+	ends       bool
+	with       error
+	busy       bool
+	runs, both int // both counts runs at the same time
 }
 
+// Run satisfies Link.
 func (f *failingLink) Run(ctx context.Context, _ func(*messages.LinkState)) error {
+	f.runs++
 	if f.busy {
+		f.both++
 		return link.ErrRunning
 	}
 	f.busy = true
 	defer func() { f.busy = false }()
-	f.runs++
-	select {
-	case <-ctx.Done():
-		time.Sleep(400 * time.Millisecond) // closes its sockets
-		return nil
-	case err := <-f.end:
-		return err
+	f.sim.Park(func() bool { return ctx.Err() != nil || f.ends })
+	if f.ends {
+		f.ends = false
+		return f.with
 	}
-}
-
-func (*failingLink) Do(context.Context, []api.Message) ([]link.Result, error) {
-	return nil, link.ErrDown
+	f.sim.Sleep(400*time.Millisecond, nil)
+	return nil
 }
 
 func TestLinkActorFailsWithItsConnectionOnly(t *testing.T) {
-	perform(t, PathLink, nil, func(s *stage) {
-		f := &failingLink{end: make(chan error)}
-		s.deps.Link = f
-		s.kill()
-		s.faults = nil
-		f.end <- errors.New("no socket")
-		s.run(time.Second)
-		if len(s.faults) != 1 || !strings.Contains(s.faults[0].GetReason(), "no socket") {
-			t.Errorf("faults %v", s.faults)
-		}
-		s.faults = nil
-		for range 3 { // the old run needs a while to end: the new incarnation waits and does not fail
-			s.kill()
-		}
-		s.run(time.Second)
-		if len(s.faults) != 3 || f.runs < 3 {
-			t.Errorf("%d failures for three kills, %d runs", len(s.faults), f.runs)
-		}
-	})
+	for name, tc := range map[string]struct {
+		with error
+		want string
+	}{
+		"with an error": {errors.New("no socket"), "link failed: no socket"},
+		"without one":   {nil, "link failed: it ended without an error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := probe.New(t)
+			f := &failingLink{sim: s.Sim, ends: true, with: tc.with}
+			start(s, f)
+			s.Run(time.Second)
+			if len(s.Faults) != 1 || !strings.Contains(s.Faults[0].GetReason(), tc.want) {
+				t.Errorf("faults %v", s.Faults)
+			}
+			s.Faults = nil
+			for range 3 { // the old run needs a while to end: the new incarnation waits and does not fail
+				s.Kill()
+			}
+			s.Run(time.Second)
+			if len(s.Faults) != 3 || f.runs < 3 || f.both != 0 {
+				t.Errorf("%d failures for three kills, %d runs, %d at the same time", len(s.Faults), f.runs, f.both)
+			}
+		})
+	}
 }

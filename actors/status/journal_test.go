@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -47,43 +50,86 @@ func TestJournalPages(t *testing.T) {
 }
 
 func TestJournalIsBoundedAndKeepsTheBeginning(t *testing.T) {
-	j := filled(journalFirst + journalRing + 500)
-	if got := len(j.first) + len(j.ring); got != journalFirst+journalRing {
-		t.Errorf("%d events kept, want %d", got, journalFirst+journalRing)
+	j := filled(journalFirst + JournalRing + 500)
+	if got := len(j.first) + len(j.ring); got != journalFirst+JournalRing {
+		t.Errorf("%d events kept, want %d", got, journalFirst+JournalRing)
 	}
 	if j.first[0].GetSeq() != 1 {
 		t.Errorf("the first event is %d, want 1", j.first[0].GetSeq())
 	}
-	if last := j.page(&EventsQuery{Limit: 1}).Events[0].GetSeq(); last != journalFirst+journalRing+500 {
-		t.Errorf("the newest event is %d, want %d", last, journalFirst+journalRing+500)
+	if last := j.page(&EventsQuery{Limit: 1}).Events[0].GetSeq(); last != journalFirst+JournalRing+500 {
+		t.Errorf("the newest event is %d, want %d", last, journalFirst+JournalRing+500)
 	}
 }
 
 // TestAJournalThatHangsIsBounded: what waits for it is never more than it would keep, and that is the newest.
 func TestAJournalThatHangsIsBounded(t *testing.T) {
-	inHouse(t, 1, nil, func(h *house) {
-		h.settle(time.Minute)
-		box, found := h.sys.Mailbox(PathJournal)
-		if !found {
-			t.Error("no journal")
-			return
+	sim := runtime.NewSim(runtime.SimOptions{})
+	sys := runtime.NewSystem(sim.Options())
+	defer func() {
+		if err := sys.Shutdown(context.Background()); err != nil {
+			t.Error(err)
 		}
-		box.Hold()
-		const n = journalRing + 1000
-		for i := range n {
-			h.sys.Send(h.sys.PID(PathJournal), &messages.Event{Kind: "flood", Text: fmt.Sprint(i)})
-		}
-		if s := box.State(); s.HighWater != journalRing || s.Discarded != 1000 {
-			t.Errorf("%d waited, %d were given up", s.HighWater, s.Discarded)
-		}
-		box.Release()
-		h.run(5 * time.Second)
-		answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 1000, Kind: "flood"})
-		if err != nil {
+	}()
+	pid, err := sys.SpawnRoot("journal", runtime.Spec{Kind: "journal", New: NewJournal, Limit: JournalRing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() {
+		if err := sim.RunFor(time.Second); err != nil {
 			t.Fatal(err)
 		}
-		if events := answer.(*EventsPage).Events; len(events) != 1000 || events[0].GetText() != fmt.Sprint(n-1) {
-			t.Errorf("%d events, the newest %v", len(events), events[0])
+	}
+	run()
+	box, _ := sys.Mailbox("journal")
+	box.Hold()
+	const n = JournalRing + 1000
+	for i := range n {
+		sys.Send(pid, &messages.Event{Kind: "flood", Text: fmt.Sprint(i)})
+	}
+	if s := box.State(); s.HighWater != JournalRing || s.Discarded != 1000 {
+		t.Errorf("%d waited, %d were given up", s.HighWater, s.Discarded)
+	}
+	box.Release()
+	run()
+	answer, err := sys.Ask(context.Background(), "journal", &EventsQuery{Limit: 1000, Kind: "flood"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if events := answer.(*EventsPage).Events; len(events) != 1000 || events[0].GetText() != fmt.Sprint(n-1) {
+		t.Errorf("%d events, the newest %v", len(events), events[0])
+	}
+}
+
+// TestJournalRecordsFaults: a failure of an actor is an event, and the sequence of a restarted journal goes on above that of its predecessor.
+func TestJournalRecordsFaults(t *testing.T) {
+	s := probe.New(t)
+	s.Start(address.Journal, probe.Actors{address.Journal: NewJournal})
+	newest := func(q EventsQuery) *messages.Event {
+		t.Helper()
+		q.Limit = 10
+		events := s.Ask(&q).(*EventsPage).Events
+		if len(events) == 0 {
+			t.Fatalf("no event for %+v", q)
 		}
-	})
+		return events[0]
+	}
+	s.Tell(&messages.Event{Kind: "service", Object: "a/a", Cause: 7, Text: "changed"})
+	s.Tell(&messages.Fault{Actor: address.Registry, Message: "Snapshot", Decision: "restart", Reason: "boom"})
+	fault := newest(EventsQuery{Kind: "fault"})
+	if fault.GetText() != "failed while handling Snapshot, decision: restart" || fault.GetError() != "boom" || fault.GetActor() != address.Registry || fault.GetTime() == 0 {
+		t.Errorf("recorded %v", fault)
+	}
+	if got := newest(EventsQuery{Cause: 7}); got.GetText() != "changed" {
+		t.Errorf("cause 7 is %v", got)
+	}
+	last := fault.GetSeq()
+	s.Kill()
+	s.Tell(&messages.Event{Kind: "service"})
+	if got := newest(EventsQuery{Kind: "service"}).GetSeq(); got <= last {
+		t.Errorf("sequence number %d after %d", got, last)
+	}
+	if got := s.Ask(&EventsQuery{Limit: 10, After: last}).(*EventsPage).Events; len(got) == 0 {
+		t.Error("nothing after the last event of the predecessor")
+	}
 }

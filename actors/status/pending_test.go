@@ -10,10 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// TestLagKnowsTheOldest compares a Lag with a plain map after every step.
-func TestLagKnowsTheOldest(t *testing.T) {
+// TestPendingSinceKnowsTheOldest compares a PendingSince with a plain map after every step.
+func TestPendingSinceKnowsTheOldest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var b Lag
+		var b PendingSince
 		now, model := time.Unix(1000, 0), map[string]time.Time{}
 		key := rapid.SampledFrom([]string{"a/a", "b/b", "c/c", "d/d"})
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
@@ -36,7 +36,7 @@ func TestLagKnowsTheOldest(t *testing.T) {
 				}
 			}
 			skipped := key.Draw(t, "skipped")
-			for name, skip := range map[string]func(string) bool{"nobody": nil, "one": func(k string) bool { return k == skipped }} {
+			for name, skip := range map[string]func(string) bool{"none": nil, "one": func(k string) bool { return k == skipped }} {
 				var want time.Time
 				for k, at := range model {
 					if (skip == nil || !skip(k)) && (want.IsZero() || at.Before(want)) {
@@ -54,8 +54,8 @@ func TestLagKnowsTheOldest(t *testing.T) {
 	})
 }
 
-// TestIntrospectionPublishesWhoWaits: pending and unheard is waiting; refused is not, nobody can do more; gone is not.
-func TestIntrospectionPublishesWhoWaits(t *testing.T) {
+// TestIntrospectionPublishesWhatWaits: a service waits while a renderer has not acknowledged or is at work; not when VPP has refused it, and not when it is gone.
+func TestIntrospectionPublishesWhatWaits(t *testing.T) {
 	generation := uint64(0)
 	status := func(key string, states ...messages.RenderState) *messages.ServiceStatus {
 		generation++
@@ -65,16 +65,16 @@ func TestIntrospectionPublishesWhoWaits(t *testing.T) {
 		}
 		return s
 	}
-	perform(t, PathIntrospect, nil, func(s *stage) {
-		all := make([]messages.RenderState, len(s.deps.renderers()))
+	perform(t, nil, func(s *stage) {
+		all := make([]messages.RenderState, s.config.Renderers)
 		each := func(state messages.RenderState) []messages.RenderState {
 			for i := range all {
 				all[i] = state
 			}
 			return all
 		}
-		b := &Lag{}
-		s.deps.Lag = b
+		b := &PendingSince{}
+		s.config.Pending = b
 		for i, step := range []struct {
 			tell  any
 			waits bool
@@ -87,10 +87,10 @@ func TestIntrospectionPublishesWhoWaits(t *testing.T) {
 			{status("a/a"), true},
 			{&messages.ServiceStatus{Key: "a/a", Generation: generation, Gone: true}, false},
 			{status("a/a"), true},
-			{&messages.Ensure{Keys: []string{"b/b"}, Generations: []uint64{1}, Complete: true}, false},
+			{&messages.Ensure{Keys: []string{"b/b"}, Complete: true}, false},
 		} {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				s.tell(step.tell)
+				s.Tell(step.tell)
 				if got := !b.Oldest(nil).IsZero(); got != step.waits {
 					t.Errorf("waits %t, want %t", got, step.waits)
 				}

@@ -4,12 +4,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// outside is the world that a herald speaks to: it holds the ports that should be answered, and the reasons of the events.
+// outside is the world that a publisher publishes to: it holds the ports that should be answered, and the reasons of the events.
 type outside struct {
 	ports   []uint32
 	sets    int
@@ -29,8 +30,8 @@ func (o *outside) Set(checks []healthcheck.Check) {
 // Record satisfies events.Recorder.
 func (o *outside) Record(e events.Event) { o.reasons, o.last = append(o.reasons, e.Reason), e }
 
-// spoken is the status of a service in sync; port 0 = without a health check.
-func spoken(key string, port uint32) *messages.ServiceStatus {
+// inSync is the status of a service in sync; port 0 = without a health check.
+func inSync(key string, port uint32) *messages.ServiceStatus {
 	view := &messages.ServiceView{Key: key, Uid: "uid-" + key}
 	if port != 0 {
 		view.HealthChecks = []*messages.HealthCheck{{Port: port, LocalEndpoints: 1, ListenAddresses: []string{"192.168.16.1:31000"}}}
@@ -40,22 +41,22 @@ func spoken(key string, port uint32) *messages.ServiceStatus {
 
 func TestHealthChecksAreHandedOnOnlyWhenComplete(t *testing.T) {
 	o := &outside{}
-	h := newHerald(&Deps{HealthChecks: o})
-	heard := map[string]*messages.ServiceStatus{}
-	say := func(s *messages.ServiceStatus) { heard[s.GetKey()] = s; h.status(s) }
+	p := newPublisher(&Config{HealthChecks: o})
+	known := map[string]*messages.ServiceStatus{}
+	take := func(s *messages.ServiceStatus) { known[s.GetKey()] = s; p.status(s) }
 	steps := []struct {
 		name  string
 		do    func()
 		sets  int
 		ports []uint32
 	}{
-		{"one service speaks, nobody knows who exists", func() { say(spoken("a/web", 31000)) }, 0, nil},
-		{"two exist, one is silent", func() { h.exist(map[string]bool{"a/web": true, "a/img": true}, heard) }, 0, nil},
-		{"the other one speaks", func() { say(spoken("a/img", 31001)) }, 1, []uint32{31001, 31000}},
-		{"nothing new", func() { h.exist(map[string]bool{"a/web": true, "a/img": true}, heard) }, 1, []uint32{31001, 31000}},
-		{"one without a health check speaks", func() { say(spoken("a/db", 0)) }, 1, []uint32{31001, 31000}},
-		{"one gives its health check up", func() { say(spoken("a/img", 0)) }, 2, []uint32{31000}},
-		{"one is gone without a word", func() { h.exist(map[string]bool{"a/img": true}, heard) }, 3, nil},
+		{"one service has a status, it is not known which exist", func() { take(inSync("a/web", 31000)) }, 0, nil},
+		{"two exist, one has no status", func() { p.exist(map[string]bool{"a/web": true, "a/img": true}, known) }, 0, nil},
+		{"the other one has a status", func() { take(inSync("a/img", 31001)) }, 1, []uint32{31001, 31000}},
+		{"nothing new", func() { p.exist(map[string]bool{"a/web": true, "a/img": true}, known) }, 1, []uint32{31001, 31000}},
+		{"one without a health check has a status", func() { take(inSync("a/db", 0)) }, 1, []uint32{31001, 31000}},
+		{"one gives its health check up", func() { take(inSync("a/img", 0)) }, 2, []uint32{31000}},
+		{"one is gone without a last status", func() { p.exist(map[string]bool{"a/img": true}, known) }, 3, nil},
 	}
 	for _, step := range steps {
 		step.do()
@@ -65,41 +66,41 @@ func TestHealthChecksAreHandedOnOnlyWhenComplete(t *testing.T) {
 	}
 }
 
-func TestHeraldRecordsWhatIsWorthAnEvent(t *testing.T) {
+func TestPublisherRecordsEvents(t *testing.T) {
 	o := &outside{}
-	h := newHerald(&Deps{Events: o})
-	h.status(spoken("a/web", 0))
+	p := newPublisher(&Config{Events: o})
+	p.status(inSync("a/web", 0))
 	quiet := len(o.reasons)
-	failed := spoken("a/web", 0)
+	failed := inSync("a/web", 0)
 	failed.Renders[0].State, failed.Renders[0].Error = messages.RenderState_RENDER_FAILED, "10.96.0.1:80/TCP: refused"
-	h.status(failed)
+	p.status(failed)
 	if quiet != 0 || len(o.reasons) != 1 || o.reasons[0] != "FailedToRender" {
 		t.Errorf("events %v, want FailedToRender alone", o.reasons)
 	}
 }
 
-func TestHeraldTellsOfQuarantine(t *testing.T) {
+func TestPublisherRecordsQuarantine(t *testing.T) {
 	fault := func(decision string) *messages.Fault {
-		return &messages.Fault{Actor: PathService("a/web"), Decision: decision, Reason: "panic: boom"}
+		return &messages.Fault{Actor: address.Service("a/web"), Decision: decision, Reason: "panic: boom"}
 	}
 	o := &outside{}
-	h := newHerald(&Deps{Events: o, NodeName: "n1"})
-	h.status(spoken("a/web", 0))
-	h.fault(fault("restart"))
-	h.fault(&messages.Fault{Actor: PathRegistry, Decision: "quarantine"})
-	h.fault(fault("quarantine"))
-	h.status(spoken("a/db", 0))
+	p := newPublisher(&Config{Events: o, NodeName: "n1"})
+	p.status(inSync("a/web", 0))
+	p.fault(fault("restart"))
+	p.fault(&messages.Fault{Actor: address.Registry, Decision: "quarantine"})
+	p.fault(fault("quarantine"))
+	p.status(inSync("a/db", 0))
 	if !slices.Equal(o.reasons, []string{"Quarantined"}) || o.last.Object.UID != "uid-a/web" || o.last.Object.Name != "web" {
 		t.Errorf("events %v, last %+v", o.reasons, o.last)
 	}
-	h.status(spoken("a/web", 0))
-	h.status(spoken("a/web", 0))
+	p.status(inSync("a/web", 0))
+	p.status(inSync("a/web", 0))
 	if !slices.Equal(o.reasons, []string{"Quarantined", "Recovered"}) || o.last.Object.UID != "uid-a/web" {
 		t.Errorf("events %v, last %+v", o.reasons, o.last)
 	}
-	h.fault(fault("quarantine"))
-	h.exist(map[string]bool{"a/db": true}, nil)
-	h.status(spoken("a/web", 0)) // another one of the same name
+	p.fault(fault("quarantine"))
+	p.exist(map[string]bool{"a/db": true}, nil)
+	p.status(inSync("a/web", 0)) // another one of the same name
 	if !slices.Equal(o.reasons, []string{"Quarantined", "Recovered", "Quarantined"}) {
 		t.Errorf("events %v", o.reasons)
 	}

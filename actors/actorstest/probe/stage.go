@@ -1,0 +1,189 @@
+package probe
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Renderers are the names of the renderers in the tree of a Stage.
+var Renderers = []string{"nat44", "routes"}
+
+// stepLimit ends a test whose actors send to each other for ever.
+const stepLimit = 3_000_000
+
+// Stage is a tree of probes with some real actors in it.
+type Stage struct {
+	*testing.T
+	// Sim is the time and the scheduler.
+	Sim *runtime.Sim
+	// System has the tree, from Start on.
+	System *runtime.System
+	// Faults are the failures of actors, oldest first.
+	Faults []*messages.Fault
+
+	subject string
+	heard   map[string][]any // by path, oldest first
+}
+
+// Actors makes real actors, by path.
+type Actors map[string]func() runtime.Behaviour
+
+// New returns a stage without actors. What they are given is made with its Sim.
+func New(t *testing.T) *Stage {
+	t.Helper()
+	return &Stage{T: t, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: stepLimit}), heard: map[string][]any{}}
+}
+
+// Start starts the tree. Tell, Ask and Kill are about the actor at the path subject. Each of the services has an actor; without any, a probe stands in
+// the place of the spawner.
+func (s *Stage) Start(subject string, actors Actors, services ...string) {
+	s.Helper()
+	s.subject = subject
+	o := s.Sim.Options()
+	o.Go = s.Sim.Start
+	o.OnFault = func(f *messages.Fault) { s.Faults = append(s.Faults, f) }
+	s.System = runtime.NewSystem(o)
+	if _, err := s.System.SpawnRoot(address.RootName, s.tree(actors, services)); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := s.System.Shutdown(context.Background()); err != nil {
+			s.Error(err)
+		}
+	})
+	s.Run(100 * time.Millisecond) // every actor has started, and those that wait for each other have answers
+}
+
+// tree has an actor at every path of the troupe.
+func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
+	child := func(path string) runtime.Child {
+		spec := runtime.Spec{Kind: "probe", New: func() runtime.Behaviour { return &recorder{s, path} }}
+		if make := actors[path]; make != nil {
+			spec = runtime.Spec{Kind: "real", New: func() runtime.Behaviour { return readyAtOnce{make()} }}
+		}
+		name := runtime.UnescapeName(path[strings.LastIndexByte(path, '/')+1:])
+		return runtime.Child{Name: name, Spec: spec, Reaction: runtime.ReactNone}
+	}
+	group := func(name string, children ...runtime.Child) runtime.Child {
+		return runtime.Child{Name: name, Spec: runtime.Ordered(name, children, runtime.Policy{}), Reaction: runtime.ReactNone}
+	}
+	dataplane := []runtime.Child{child(address.Link), child(address.Interfaces)}
+	for _, name := range Renderers {
+		dataplane = append(dataplane, child(address.Renderer(name)))
+	}
+	spawner := child(address.Services)
+	if len(services) > 0 {
+		var members []runtime.Child
+		for _, key := range services {
+			members = append(members, child(address.Service(key)))
+		}
+		spawner = group("services", members...)
+	}
+	return runtime.Ordered("root", []runtime.Child{
+		child(address.Journal), child(address.Introspect), child(address.Healer),
+		group("dataplane", append(dataplane, child(address.Audit), group("upkeep", child(address.Sessions)))...),
+		group("world", child(address.Registry), child(address.Nodes), spawner, child(address.Watch), child(address.External)),
+	}, runtime.Policy{})
+}
+
+// readyAtOnce lets an actor that needs no readiness, like that of a service, be the child of an ordered group.
+type readyAtOnce struct{ runtime.Behaviour }
+
+// Start satisfies runtime.Behaviour.
+func (r readyAtOnce) Start(c *runtime.Context) {
+	r.Behaviour.Start(c)
+	c.Ready()
+}
+
+// Inspect satisfies runtime.Inspector.
+func (r readyAtOnce) Inspect() any {
+	if i, ok := r.Behaviour.(runtime.Inspector); ok {
+		return i.Inspect()
+	}
+	return nil
+}
+
+// recorder stands in for an actor.
+type recorder struct {
+	stage *Stage
+	path  string
+}
+
+// Start satisfies runtime.Behaviour.
+func (*recorder) Start(c *runtime.Context) { c.Ready() }
+
+// Receive satisfies runtime.Behaviour.
+func (r *recorder) Receive(_ *runtime.Context, msg any) {
+	r.stage.heard[r.path] = append(r.stage.heard[r.path], msg)
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*recorder) Stop(*runtime.Context) {}
+
+// Run lets virtual time pass.
+func (s *Stage) Run(d time.Duration) {
+	s.Helper()
+	if err := s.Sim.RunFor(d); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// Tell sends messages to the subject, in their order, and lets a millisecond pass.
+func (s *Stage) Tell(msgs ...any) {
+	s.Helper()
+	for _, m := range msgs {
+		s.System.Send(s.System.PID(s.subject), m)
+	}
+	s.Run(time.Millisecond)
+}
+
+// Ask asks the subject and returns its answer, at most a virtual minute later.
+func (s *Stage) Ask(question any) any {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	answer, err := s.System.Ask(ctx, s.subject, question)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return answer
+}
+
+// Kill makes the subject fail and lets its next incarnation start.
+func (s *Stage) Kill() {
+	s.Helper()
+	if err := s.System.Kill(s.subject); err != nil {
+		s.Fatal(err)
+	}
+	s.Run(100 * time.Millisecond)
+}
+
+// Heard is everything that the probe at a path was sent, oldest first.
+func (s *Stage) Heard(path string) []any { return s.heard[path] }
+
+// Forget forgets what all probes were sent.
+func (s *Stage) Forget() { clear(s.heard) }
+
+// All are the messages of a type that the probe at a path was sent, oldest first.
+func All[M any](s *Stage, path string) (found []M) {
+	for _, msg := range s.heard[path] {
+		if m, ok := msg.(M); ok {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// Latest is the last message of a type that the probe at a path was sent; the zero value if there was none.
+func Latest[M any](s *Stage, path string) (m M) {
+	if found := All[M](s, path); len(found) > 0 {
+		m = found[len(found)-1]
+	}
+	return m
+}

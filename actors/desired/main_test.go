@@ -1,0 +1,189 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/gate"
+	"github.com/troupe-vpp/troupe/actors/report"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	testNode = "n1"
+	webKey   = "default/web"
+	dbKey    = "default/db"
+)
+
+// stage has one actor of this package in a tree of probes.
+type stage struct {
+	*probe.Stage
+	config *Config
+	feed   *fakeFeed
+	sync   *fakeSync
+}
+
+// perform plays with the actor at a path; each of the services has a probe of its own.
+func perform(t *testing.T, path string, services []string, play func(s *stage)) {
+	t.Helper()
+	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(testNode)}}
+	s.sync = &fakeSync{park: s.Sim.Park}
+	s.config = &Config{
+		NodeName: testNode, Feed: s.feed, Renderers: probe.Renderers, NodeSync: s.sync, NodeGate: gate.New(s.Sim.Park), Observer: report.None{},
+		Retry: 900 * time.Millisecond, RollCall: 30 * time.Second,
+	}
+	actors := map[string]func() runtime.Behaviour{
+		address.Registry: func() runtime.Behaviour { return NewRegistry(s.config) },
+		address.Watch:    func() runtime.Behaviour { return NewWatch(s.config) },
+		address.Nodes:    func() runtime.Behaviour { return NewNodes(s.config) },
+	}
+	if key, is := address.ServiceKey(path); is {
+		actors[path] = func() runtime.Behaviour { return NewService(s.config, key) }
+	}
+	s.Start(path, probe.Actors{path: actors[path]}, services...)
+	play(s)
+}
+
+// spec is the last spec that a service was given.
+func (s *stage) spec(key string) *messages.ServiceSpec {
+	return probe.Latest[*messages.ServiceSpec](s.Stage, address.Service(key))
+}
+
+// begin is the last list that the renderer of rows was given.
+func (s *stage) begin() *messages.Begin {
+	return probe.Latest[*messages.Begin](s.Stage, address.Renderer("nat44"))
+}
+
+// fakeFeed is a feed whose deliveries the test decides. A listener gets a Snapshot when the test says so.
+type fakeFeed struct {
+	store             *kube.Store
+	sink              kube.Sink // nil = no actor listens
+	listened, refresh int
+}
+
+// Listen satisfies kube.Feed.
+func (f *fakeFeed) Listen(sink kube.Sink) (leave func()) {
+	f.listened++
+	turn := f.listened
+	f.sink = sink
+	return func() {
+		if f.listened == turn {
+			f.sink = nil
+		}
+	}
+}
+
+// Refresh satisfies kube.Feed.
+func (f *fakeFeed) Refresh() { f.refresh++ }
+
+// change changes the cluster and delivers it as changes.
+func (f *fakeFeed) change(fn func(*kube.Store)) {
+	fn(f.store)
+	f.store.Commit().Deliver(f.sink)
+}
+
+// fakeSync is a node sync whose results the test decides.
+type fakeSync struct {
+	park      func(ready func() bool)
+	states    []*messages.ClusterState // to be reported
+	fails     bool
+	runs      int
+	nodes     *messages.NodeInput
+	published [][]string
+}
+
+// Run satisfies NodeSync.
+func (f *fakeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
+	f.runs++
+	for {
+		f.park(func() bool { return ctx.Err() != nil || f.fails || len(f.states) > 0 })
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case f.fails:
+			f.fails = false
+			return errors.New("gave up")
+		}
+		out(f.states[0])
+		f.states = f.states[1:]
+	}
+}
+
+// SetNodes satisfies NodeSync.
+func (f *fakeSync) SetNodes(n *messages.NodeInput) { f.nodes = n }
+
+// Publish satisfies NodeSync.
+func (f *fakeSync) Publish(addresses []string) { f.published = append(f.published, addresses) }
+
+// testService is a Service with one TCP port 80.
+func testService(name, ip string) *messages.Service {
+	return &messages.Service{
+		Namespace: "default", Name: name, Uid: "uid-" + name, Created: 1, ClusterIps: []string{ip}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
+		Ports: []*messages.ServicePort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 80}},
+	}
+}
+
+// testSlice is an EndpointSlice of ready endpoints on port 8080; 10.1.1.x are on this node.
+func testSlice(service string, addresses ...string) *messages.EndpointSlice {
+	s := &messages.EndpointSlice{
+		Namespace: "default", Name: service + "-1", Service: service, Family: messages.IPFamily_IPV4,
+		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 8080}},
+	}
+	for _, a := range addresses {
+		node := "n2"
+		if strings.HasPrefix(a, "10.1.1.") {
+			node = testNode
+		}
+		s.Endpoints = append(s.Endpoints, &messages.Endpoint{Address: a, Ready: true, Serving: true, Node: node})
+	}
+	return s
+}
+
+// testNodeObject is this node.
+func testNodeObject() *messages.Node {
+	return &messages.Node{Name: testNode, Uid: "u1", Zone: "a", Addresses: []string{"192.168.16.1"}, PodCidrs: []string{"10.1.1.0/24"}}
+}
+
+// testNodeInput is what Kubernetes says of this node.
+func testNodeInput(generation uint64) *messages.NodeInput {
+	return &messages.NodeInput{Self: testNodeObject(), Nodes: map[string]*messages.Node{testNode: testNodeObject()}, Generation: generation}
+}
+
+// testInput is the input of a service with endpoints.
+func testInput(name, ip string, generation uint64, addresses ...string) *messages.ServiceInput {
+	return &messages.ServiceInput{
+		Key: "default/" + name, Service: testService(name, ip), Slices: []*messages.EndpointSlice{testSlice(name, addresses...)},
+		Generation: generation,
+	}
+}
+
+// snapshotOf is a complete list with this node.
+func snapshotOf(generation uint64, services ...*messages.ServiceInput) *messages.Snapshot {
+	return &messages.Snapshot{Services: services, Node: testNodeInput(1), Complete: true, Generation: generation}
+}
+
+// changedTo is a change of one service.
+func changedTo(in *messages.ServiceInput) *messages.ServiceChanged {
+	return &messages.ServiceChanged{Input: in}
+}
+
+// goneSince is the input of a service that is not there any more.
+func goneSince(key string, generation uint64) *messages.ServiceInput {
+	return &messages.ServiceInput{Key: key, Generation: generation}
+}
+
+// interfacesWith is the interface set of a VPP whose uplink has an address.
+func interfacesWith(address string) *messages.InterfaceSet {
+	return &messages.InterfaceSet{Generation: 1, NodeAddresses: []string{address}}
+}
