@@ -123,7 +123,7 @@ func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[ob
 
 // Record satisfies render.Adapter.
 func (a *adapter) Record(results []render.Result[object]) (services []string) {
-	listed := false
+	listed, refused := false, false
 	a.outside.stale = true
 	for i := range results {
 		r := &results[i]
@@ -132,14 +132,18 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 			if listed = true; r.Err == nil {
 				a.ranges.Record(op)
 			}
+			refused = refused || r.Err != nil
 		case nat44.Op:
 			a.recordRow(op, r.Err)
 		}
 	}
 	if listed {
-		return a.ranges.Compare()
+		services = a.ranges.Compare()
 	}
-	return nil
+	if refused { // what VPP drops is the same, but why it does is news
+		services = append(services, a.ranges.Concerned()...)
+	}
+	return services
 }
 
 // recordRow enters an operation on settings, roles or rows.

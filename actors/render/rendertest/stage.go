@@ -52,6 +52,9 @@ type Stage struct {
 	heard map[string][]any // by path of the extra, oldest first
 }
 
+// RoundTrip is how long VPP takes for a read or a batch. Messages between actors take no time, so extras hear everything that was sent before the answer.
+const RoundTrip = 20 * time.Microsecond
+
 // Play runs a test on a stage with these services. VPP is connected and its interfaces are known, as the sibling actors would report them.
 func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	t.Helper()
@@ -60,7 +63,9 @@ func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	s.Config = &render.Config{
 		VPP: s.VPP, Observer: &s.Observed, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckOverdue: time.Minute,
 	}
-	s.sys = runtime.NewSystem(s.Sim.Options())
+	o := s.Sim.Options()
+	o.Go = func(path, name string, run func()) { s.Sim.AfterFunc(RoundTrip, func() { s.Sim.Go(path, name, run) }) }
+	s.sys = runtime.NewSystem(o)
 	if _, err := s.sys.SpawnRoot(address.RootName, s.cast(services)); err != nil {
 		t.Fatal(err)
 	}

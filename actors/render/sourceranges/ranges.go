@@ -255,6 +255,13 @@ func (r *Ranges) Record(op acl.Op) { r.have.Record(op) }
 // Services are all services that drop something, ordered.
 func (r *Ranges) Services() []string { return slices.Sorted(maps.Keys(r.plans)) }
 
+// Concerned are the services whose acknowledgement depends on whether VPP takes access lists, ordered.
+func (r *Ranges) Concerned() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(r.plans)), maps.Keys(r.leaving))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Compare compares VPP with what it should drop, and returns the services whose acknowledgement may have changed.
 func (r *Ranges) Compare() []string {
 	before := r.standing

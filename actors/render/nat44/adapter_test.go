@@ -1,0 +1,219 @@
+package nat44_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/nat44_ed"
+	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/nat44"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// TestNoApproximationsBeforeTheNodeIsKnown: the hairpin address comes with the node; an approximation for want of it would be a Kubernetes Event.
+func TestNoApproximationsBeforeTheNodeIsKnown(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		v := rendertest.Forwarding("a/a", 1, "10.0.0.1")
+		v.Frontends[0].AffinitySeconds = 60
+		s.Render(1, v)
+		for _, ack := range rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a")) {
+			if len(ack.GetApproximations()) > 0 {
+				t.Errorf("before the node is known: %v", ack)
+			}
+		}
+		s.Begin(1, "a/a")
+		s.Run(time.Second)
+		if got := s.Ack("a/a").GetApproximations(); len(got) != 1 {
+			t.Errorf("afterwards: %v", got)
+		}
+	})
+}
+
+// TestRolesFollowInterfaces: those of the interface set, and the health says which set they are of.
+func TestRolesFollowInterfaces(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.0.0.1")
+		set := s.Interfaces(3, "uplink0", "pod2", "pod3")
+		set.Interfaces[2].Frontend, set.Interfaces[2].Backend = false, true
+		s.Tell(set)
+		if state := s.VPP.VPP.State(); !strings.Contains(state, "pod3 in out") || !s.Health().GetOk() || s.Health().GetInterfaces() != 3 {
+			t.Errorf("%v\n%s", s.Health(), state)
+		}
+		if told := rendertest.Latest[*messages.Health](s.Stage, address.Interfaces); told.GetInterfaces() != 3 {
+			t.Errorf("the interfaces actor was told %v", told)
+		}
+		detached := s.Interfaces(4, "uplink0", "pod2", "pod3")
+		detached.Interfaces[2] = &messages.Interface{SwIfIndex: set.Interfaces[2].GetSwIfIndex(), Name: "pod3", Detached: true}
+		s.Tell(detached)
+		if state := s.VPP.VPP.State(); strings.Contains(state, "pod3 in out") || s.Health().GetInterfaces() != 4 {
+			t.Errorf("%v\n%s", s.Health(), state)
+		}
+	})
+}
+
+// TestRefusedRolesAreReported: with the interface set that they are of, until VPP takes them.
+func TestRefusedRolesAreReported(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1)
+		s.VPP.Refuse = func(req api.Message) error {
+			if _, role := req.(*nat44_ed.Nat44InterfaceAddDelFeature); role {
+				return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
+			}
+			return nil
+		}
+		s.Tell(s.Interfaces(3, "uplink0", "pod2", "pod3"))
+		s.Run(5 * time.Second)
+		if h := s.Health(); h.GetOk() || h.GetRefusedSet() != 3 || h.GetRolesRefused() == "" || h.GetInterfaces() == 3 {
+			t.Errorf("health %v", h)
+		}
+		s.VPP.Refuse = nil
+		s.Run(time.Minute)
+		if h := s.Health(); !h.GetOk() || h.GetRefusedSet() != 0 || h.GetRolesRefused() != "" || h.GetInterfaces() != 3 {
+			t.Errorf("health %v", h)
+		}
+	})
+}
+
+// TestHairpinAddressFollowsTheNode: the one before goes.
+func TestHairpinAddressFollowsTheNode(t *testing.T) {
+	withConfig(t, natvpp.Config{Node: rendertest.Node, Pads: true}, func(s scene) {
+		for i, cidr := range []string{"10.1.1.0/24", "10.1.2.0/24"} {
+			s.Tell(&messages.Begin{Generation: uint64(i + 1), Node: &messages.NodeContext{Node: rendertest.NodeObject(cidr)}})
+		}
+		if state := s.VPP.VPP.State(); !strings.Contains(state, "10.1.2.254 twice-nat") || strings.Contains(state, "10.1.1.254 twice-nat") {
+			t.Errorf("VPP:\n%s", state)
+		}
+	})
+}
+
+// TestARowOfTheOldestService: its backends are those that VPP has, and only it holds the row.
+func TestARowOfTheOldestService(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1, "a/a", "b/b")
+		young, old := rendertest.Forwarding("a/a", 20, "10.0.0.1"), rendertest.Forwarding("b/b", 10, "10.0.0.1")
+		old.Frontends[0].Backends[0].Address = "10.1.1.3"
+		s.Render(1, young)
+		s.Render(2, old)
+		if c := s.Ack("a/a").GetConflicts(); len(c) != 1 || c[0].GetOwner() != "b/b" || c[0].GetFrontend() != "10.0.0.1:80/TCP" || !strings.Contains(s.VPP.Rows()[0], "10.1.1.3") {
+			t.Errorf("conflicts %v, VPP %q", c, s.VPP.Rows())
+		}
+		if rows := s.Ack("a/a").GetRows(); len(rows) != 1 || rows[0].GetInSync() || rows[0].GetError() == "" {
+			t.Errorf("rows of the loser %v", rows)
+		}
+		loser, owner := s.Ask(&render.RowsQuery{Service: "a/a"}).(*render.RowsPage), s.Ask(&render.RowsQuery{Service: "b/b"}).(*render.RowsPage)
+		if len(loser.Wanted) != 1 || len(loser.Held) != 0 || len(owner.Held) != 1 || owner.Held[0].GetVip() != "10.0.0.1:80/TCP" {
+			t.Errorf("VPP holds of a/a %v, of b/b %v", loser.Held, owner.Held)
+		}
+		s.Serve("b/b", 3)
+		if !strings.Contains(s.VPP.Rows()[0], "10.1.1.2") || s.State("b/b") != rendertest.Retired {
+			t.Errorf("b/b was acknowledged %v, VPP %q", s.State("b/b"), s.VPP.Rows())
+		}
+		s.settled("after the older one went", "a/a")
+	})
+}
+
+// TestARowOfAnotherClient: it came after the last read, so VPP refuses ours; then it is read and the row is left alone.
+func TestARowOfAnotherClient(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1, "a/a")
+		foreign := simulator.ForeignRow{VIP: netip.MustParseAddrPort("10.0.0.1:80"), Proto: 6, Tag: "theirs", Backends: []simulator.Backend{
+			{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
+		}}
+		s.Serve("a/a", 1, "10.0.0.2")
+		if _, err := s.VPP.VPP.ForeignAdd(foreign); err != nil {
+			t.Fatal(err)
+		}
+		s.Serve("a/a", 2, "10.0.0.1", "10.0.0.2")
+		s.Run(time.Millisecond)
+		if c := s.Ack("a/a").GetConflicts(); len(c) != 1 || !strings.Contains(c[0].GetOwner(), "theirs") {
+			t.Errorf("conflicts %v", c)
+		}
+		if !s.Health().GetOk() || len(s.VPP.VPP.Rows()) != 2 {
+			t.Errorf("%v, VPP holds %q", s.Health(), s.VPP.VPP.Rows())
+		}
+		if _, err := s.VPP.VPP.ForeignRemove(foreign.VIP, 6); err != nil {
+			t.Fatal(err)
+		}
+		s.Tell(&messages.Verify{Reason: "test"})
+		s.expect("it went", "10.0.0.1:80/6", "10.0.0.2:80/6")
+	})
+}
+
+// TestARowOfAnotherServiceWaitsForTheBarrier: the service that VPP has a row of may still render and own it; a new frontend need not wait.
+func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1, "a/a", "b/b")
+		owner, other := rendertest.Forwarding("a/a", 1, "10.0.0.1"), rendertest.Forwarding("b/b", 2, "10.0.0.1", "10.0.0.2")
+		s.Render(1, owner)
+		s.Kill()
+		s.Connected()
+		s.Found(2)
+		s.Begin(1, "a/a", "b/b")
+		before := s.VPP.Rows()
+		s.Render(1, other)
+		if after := s.VPP.Rows(); len(after) != 2 || after[0] != before[0] {
+			t.Errorf("before the barrier VPP holds %q, before that %q", after, before)
+		}
+		s.Render(1, owner)
+		if after := s.VPP.Rows(); len(after) != 2 || after[0] != before[0] || len(s.Ack("b/b").GetConflicts()) != 1 {
+			t.Errorf("VPP holds %q, b/b was acknowledged %v", after, s.Ack("b/b"))
+		}
+	})
+}
+
+// TestDamagedSettingsAreRepaired: roles that another client has taken away count as drift, addresses that NAT44 has left behind do not.
+func TestDamagedSettingsAreRepaired(t *testing.T) {
+	withRenderer(t, func(s scene) {
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.0.0.1")
+		index := s.VPP.VPP.Interfaces()["pod2"]
+		for _, flags := range []uint8{0x10, 0x20} {
+			req := &nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: interface_types.InterfaceIndex(index), Flags: nat_types.NatConfigFlags(flags)}
+			if _, err := s.VPP.VPP.Exec(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if strings.Contains(s.VPP.VPP.State(), "pod2 in out") {
+			t.Fatal("the roles are still there")
+		}
+		s.Tell(&messages.Verify{Reason: "test"})
+		if !strings.Contains(s.VPP.VPP.State(), "pod2 in out") || !s.Health().GetOk() || s.Verified().GetDifferences() == 0 || s.Observed.Drift == 0 {
+			t.Errorf("%v, %v\n%s", s.Health(), s.Verified(), s.VPP.VPP.State())
+		}
+		s.Forget()
+		s.Tell(&messages.Verify{Reason: "test"})
+		if s.Verified().GetDifferences() != 0 {
+			t.Errorf("found %v although it is repaired", s.Verified())
+		}
+	})
+}
+
+// TestDryRun: what would be acknowledged if VPP were connected and empty.
+func TestDryRun(t *testing.T) {
+	views := []*messages.ServiceView{rendertest.Forwarding("a/a", 20, "10.0.0.1", "10.0.0.3"), rendertest.Forwarding("b/b", 10, "10.0.0.1")}
+	begin := &messages.Begin{Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
+	acks := render.DryRun(nat44.New(natvpp.Config{Node: rendertest.Node, Pads: true}), begin, views)
+	if len(acks) != 2 || len(acks[0].GetConflicts()) != 1 || acks[0].GetConflicts()[0].GetOwner() != "b/b" || len(acks[1].GetConflicts()) != 0 {
+		t.Fatalf("%v", acks)
+	}
+	for _, ack := range acks {
+		if ack.GetRenderer() != nat44.Name || len(ack.GetRows()) == 0 {
+			t.Errorf("%v", ack)
+		}
+	}
+	if rows := acks[0].GetRows(); len(rows) != 2 || rows[0].GetError() == "" || rows[1].GetError() != "" {
+		t.Errorf("rows of the loser %v", rows)
+	}
+}

@@ -1,0 +1,130 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// TestSessionFollowsTheLink: what is lost with a connection, and what with a VPP.
+func TestSessionFollowsTheLink(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := &session{config: &Config{Backoff: time.Second}, link: &messages.LinkState{}}
+	for _, step := range []struct {
+		what            string
+		link            *messages.LinkState
+		lost, restarted bool
+		open            bool
+	}{
+		{"the first connection", &messages.LinkState{Session: 1, Up: true, Boot: "a"}, true, true, true},
+		{"the same again", &messages.LinkState{Session: 1, Up: true, Boot: "a"}, false, false, true},
+		{"it ends", &messages.LinkState{Session: 1}, true, false, false},
+		{"the same VPP", &messages.LinkState{Session: 2, Up: true, Boot: "a"}, true, false, true},
+		{"a message of an earlier session", &messages.LinkState{Session: 1}, false, false, true},
+		{"another VPP without a word", &messages.LinkState{Session: 3, Up: true, Boot: "b"}, true, true, true},
+	} {
+		s.delayed, s.refused, s.times = now.Add(time.Hour), errors.New("no"), 3
+		lost, restarted := s.linkChanged(step.link)
+		if lost != step.lost || restarted != step.restarted {
+			t.Errorf("%s: lost %t, restarted %t", step.what, lost, restarted)
+		}
+		if forgot := s.refused == nil && s.times == 0; forgot != step.lost {
+			t.Errorf("%s: refusal forgotten %t", step.what, forgot)
+		}
+		if s.delayed = (time.Time{}); s.open(now) != step.open {
+			t.Errorf("%s: open %t", step.what, s.open(now))
+		}
+	}
+}
+
+// TestSessionSaysWhyVPPIsRead: each reason once.
+func TestSessionSaysWhyVPPIsRead(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for what, tc := range map[string]struct {
+		asked  []*messages.Verify
+		known  bool
+		reason string
+	}{
+		"nothing is known": {[]*messages.Verify{{Reason: "healer"}}, false, reasonUnknown},
+		"a drift check":    {[]*messages.Verify{{Routine: true}}, true, reasonDriftCheck},
+		"a reason":         {[]*messages.Verify{{Reason: "healer"}}, true, "healer"},
+		"both":             {[]*messages.Verify{{Routine: true}, {Reason: "healer"}}, true, "healer"},
+	} {
+		s := &session{config: &Config{DriftCheckOverdue: time.Minute}}
+		for _, m := range tc.asked {
+			s.ask(m, now)
+		}
+		if got := s.reading(tc.known); got != tc.reason {
+			t.Errorf("%s: %q", what, got)
+		}
+		if s.doubtful(now.Add(time.Hour)) || s.verify != "" || !s.check.IsZero() {
+			t.Errorf("%s: read again for the same", what)
+		}
+	}
+}
+
+// TestSessionLetsADriftCheckWait: for a reason VPP is read at once or when the delay is over, for a drift check when it is overdue.
+func TestSessionLetsADriftCheckWait(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := &session{config: &Config{DriftCheckOverdue: time.Minute}}
+	s.ask(&messages.Verify{Routine: true}, now)
+	s.ask(&messages.Verify{Routine: true}, now.Add(50*time.Second)) // the first counts
+	if s.doubtful(now.Add(59*time.Second)) || !s.doubtful(now.Add(time.Minute)) {
+		t.Error("a drift check does not wait as long as it should")
+	}
+	s.reading(true)
+	s.ask(&messages.Verify{Reason: "healer"}, now)
+	if s.reread = now.Add(time.Second); s.doubtful(now) || !s.doubtful(now.Add(time.Second)) {
+		t.Error("a reason does not wait for the delay")
+	}
+}
+
+// TestOutcomeSumsUp: what the results of a batch come to.
+func TestOutcomeSumsUp(t *testing.T) {
+	refused, skipped := retval("m", -1), fmt.Errorf("%w: one before it", link.ErrSkipped)
+	for what, tc := range map[string]struct {
+		results []Result[name]
+		want    outcome[name]
+	}{
+		"done":            {[]Result[name]{{Object: "a"}}, outcome[name]{done: 1}},
+		"done, but":       {[]Result[name]{{Object: "a", Unknown: true}}, outcome[name]{done: 1, doubt: true}},
+		"no answer":       {[]Result[name]{{Object: "a", Err: link.ErrUnknown, Unknown: true}}, outcome[name]{unknown: 1}},
+		"not sent":        {[]Result[name]{{Object: "a", Err: link.ErrNotSent}, {Object: "b", Err: link.ErrDown}}, outcome[name]{unsent: 2}},
+		"refused":         {[]Result[name]{{Object: "a", Err: refused}}, outcome[name]{failed: 1, refused: map[name]error{"a": refused}}},
+		"stale":           {[]Result[name]{{Object: "a", Err: link.ErrStale}}, outcome[name]{failed: 1, doubt: true, refused: map[name]error{"a": link.ErrStale}}},
+		"the first error": {[]Result[name]{{Object: "a", Err: refused}, {Object: "a", Err: retval("n", -2)}}, outcome[name]{failed: 2, refused: map[name]error{"a": refused}}},
+		"skipped first":   {[]Result[name]{{Object: "a", Err: skipped}, {Object: "a", Err: refused}}, outcome[name]{failed: 2, refused: map[name]error{"a": refused}}},
+		"a setting":       {[]Result[name]{{Text: "limit", Setting: true, Err: refused}}, outcome[name]{failed: 1, settings: refused}},
+	} {
+		got := sum(tc.results)
+		if got.done != tc.want.done || got.failed != tc.want.failed || got.unknown != tc.want.unknown || got.unsent != tc.want.unsent || got.doubt != tc.want.doubt ||
+			!errors.Is(got.settings, tc.want.settings) || len(got.refused) != len(tc.want.refused) {
+			t.Errorf("%s: %+v, want %+v", what, got, tc.want)
+		}
+		for k, err := range tc.want.refused {
+			if !errors.Is(got.refused[k], err) {
+				t.Errorf("%s: %s has %v, want %v", what, k, got.refused[k], err)
+			}
+		}
+	}
+}
+
+// TestSessionNamesTheKindOfEvent: everything anew at the start, damage, or a change.
+func TestSessionNamesTheKindOfEvent(t *testing.T) {
+	for want, s := range map[messages.Method]session{
+		messages.Method_METHOD_FULL_RESYNC:       {},
+		messages.Method_METHOD_DOWNSTREAM_RESYNC: {once: true, damaged: true},
+		messages.Method_METHOD_UPDATE:            {once: true},
+	} {
+		if got := s.method(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	if s := (session{once: true, full: time.Unix(1, 0)}); s.method() != messages.Method_METHOD_DOWNSTREAM_RESYNC {
+		t.Errorf("after a read of another VPP: %v", s.method())
+	}
+}
