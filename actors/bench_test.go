@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"fmt"
@@ -6,6 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -22,17 +26,16 @@ func bigSlice(i, turn int) *messages.EndpointSlice {
 	if turn > 0 {
 		addresses[4] = fmt.Sprintf("10.9.%d.%d", turn/250%250, 1+turn%250)
 	}
-	return testSlice(bigName(i), addresses...)
+	return actorstest.Slice(bigName(i), addresses...)
 }
 
-// bigWorld is a node in a cluster of n services with five endpoints each. The troupe has the intervals of production.
-func bigWorld(b *testing.B, n int) *world {
+// bigWorld is a node in a cluster of n services with five endpoints each. The troupe has the intervals of production; the observer may be nil.
+func bigWorld(b *testing.B, n int, observer report.Observer) *actorstest.World {
 	b.Helper()
-	w := newWorld(b)
-	w.timing = Timing{}
-	w.source.commit(func(s *kube.Store) {
+	w := actorstest.New(b, actorstest.Config{Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
+	w.Source.Change(func(s *kube.Store) {
 		for i := range n {
-			s.SetService(testService(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
+			s.SetService(actorstest.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
 			s.SetSlice(bigSlice(i, 0), nil)
 		}
 	})
@@ -40,11 +43,11 @@ func bigWorld(b *testing.B, n int) *world {
 }
 
 // ready waits until the node is.
-func (w *world) ready() {
-	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !w.readiness.Load().Ready; time.Sleep(time.Millisecond) {
+func ready(w *actorstest.World) {
+	w.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !w.Readiness.Load().Ready; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("not ready: %s", w.readiness.Load().Reasons())
+			w.Fatalf("not ready: %s", w.Readiness.Load().Reasons())
 		}
 	}
 }
@@ -67,19 +70,19 @@ func BenchmarkColdStart(b *testing.B) {
 			kept := uint64(0)
 			for b.Loop() {
 				b.StopTimer()
-				w := bigWorld(b, n)
+				w := bigWorld(b, n, nil)
 				b.StartTimer()
-				w.start()
-				w.ready()
+				w.Start()
+				ready(w)
 				b.StopTimer()
-				if rows := len(w.vpp.Rows()); rows != n {
+				if rows := len(w.VPP.Rows()); rows != n {
 					b.Fatalf("%d rows in VPP, want %d", rows, n)
 				}
 				with := heap()
-				w.stop()
-				w.system, w.deps = nil, nil
+				w.Stop()
+				w.System, w.Deps = nil, nil
 				kept += with - heap()
-				_ = w.vpp.Close()
+				_ = w.VPP.Close()
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(kept)/float64(b.N)/float64(n), "B/service")
@@ -90,52 +93,50 @@ func BenchmarkColdStart(b *testing.B) {
 
 // BenchmarkWarmStart is an agent that is restarted on a VPP that has everything: nothing is written.
 func BenchmarkWarmStart(b *testing.B) {
-	w := bigWorld(b, 10_000)
-	w.start()
-	w.ready()
-	w.stop()
-	before := w.vpp.Counters().Mutating()
+	w := bigWorld(b, 10_000, nil)
+	w.Start()
+	ready(w)
+	w.Stop()
+	before := w.Writes()
 	b.ReportAllocs()
 	for b.Loop() {
-		w.start()
-		w.ready()
+		w.Start()
+		ready(w)
 		b.StopTimer()
-		w.stop()
+		w.Stop()
 		b.StartTimer()
 	}
-	if n := w.vpp.Counters().Mutating() - before; n != 0 {
+	if n := w.Writes() - before; n != 0 {
 		b.Errorf("%d messages changed VPP, want 0", n)
 	}
 }
 
 // finished is an observer that says when VPP has carried out a batch.
-type finished chan struct{}
+type finished struct {
+	report.None
+	done chan struct{}
+}
 
-func (finished) Synced(string, time.Duration, bool) {}
-func (finished) Programmed(time.Duration)           {}
-func (f finished) Operations(string, int, int, int) { f <- struct{}{} }
-func (finished) InputErrors(int)                    {}
-func (finished) Healed(string, string, int)         {}
-func (finished) Drifted(string, int)                {}
+// Operations satisfies report.Observer.
+func (f finished) Operations(string, int, int, int) { f.done <- struct{}{} }
 
 // BenchmarkChange is one changed endpoint among many services: from the source until VPP has acknowledged it.
 func BenchmarkChange(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			w := bigWorld(b, n)
-			batches := make(finished, 1000)
-			w.observer = batches
-			w.start()
-			w.ready()
-			for len(batches) > 0 {
-				<-batches
+			batches := finished{done: make(chan struct{}, 1000)}
+			w := bigWorld(b, n, batches)
+			w.Start()
+			ready(w)
+			for len(batches.done) > 0 {
+				<-batches.done
 			}
 			turn := 0
 			b.ReportAllocs()
 			for b.Loop() {
 				turn++
-				w.change(func(s *kube.Store) { s.SetSlice(bigSlice(n/2, turn), nil) })
-				<-batches
+				w.Source.Change(func(s *kube.Store) { s.SetSlice(bigSlice(n/2, turn), nil) })
+				<-batches.done
 			}
 		})
 	}
@@ -143,29 +144,29 @@ func BenchmarkChange(b *testing.B) {
 
 // BenchmarkRendererRestart is a renderer that dies among 10,000 services: until it is in sync again. Nothing is written.
 func BenchmarkRendererRestart(b *testing.B) {
-	w := bigWorld(b, 10_000)
-	w.start()
-	w.ready()
-	before := w.vpp.Counters().Mutating()
+	w := bigWorld(b, 10_000, nil)
+	w.Start()
+	ready(w)
+	before := w.Writes()
 	b.ReportAllocs()
 	for b.Loop() {
-		epoch := w.rendererEpoch()
-		if err := w.system.Kill(PathRenderer(nat)); err != nil {
+		epoch := rendererEpoch(w)
+		if err := w.System.Kill(address.Renderer("nat44")); err != nil {
 			b.Fatal(err)
 		}
-		for w.rendererEpoch() == epoch || !w.readiness.Load().Ready {
+		for rendererEpoch(w) == epoch || !w.Readiness.Load().Ready {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	if n := w.vpp.Counters().Mutating() - before; n != 0 {
+	if n := w.Writes() - before; n != 0 {
 		b.Errorf("%d messages changed VPP, want 0", n)
 	}
 }
 
 // rendererEpoch is the epoch that readiness speaks of.
-func (w *world) rendererEpoch() uint64 {
-	for _, part := range w.readiness.Load().Parts {
-		if part.Name == nat {
+func rendererEpoch(w *actorstest.World) uint64 {
+	for _, part := range w.Readiness.Load().Parts {
+		if part.Name == "nat44" {
 			return part.Epoch
 		}
 	}

@@ -1,11 +1,9 @@
-package actors
+package actors_test
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,99 +12,99 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// chart is an Observer that counts what was done about what is wrong.
-type chart struct {
-	mu      sync.Mutex
-	taken   map[string]int // by "part rung"
+// patient is a node in virtual time of which a test sees what the escalation did.
+type patient struct {
+	*actorstest.World
+	report.None
+	taken   map[string]int // steps, by "part step"
 	drifted int
+	faults  map[string]int // failures of actors, by path
+	fatal   []error
 }
 
-func (*chart) Synced(string, time.Duration, bool) {}
-func (*chart) Programmed(time.Duration)           {}
-func (*chart) Operations(string, int, int, int)   {}
-func (*chart) InputErrors(int)                    {}
+// Healed satisfies report.Observer.
+func (p *patient) Healed(part, step string, n int) { p.taken[part+" "+step] += n }
 
-func (n *chart) Healed(part, rung string, times int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.taken[part+" "+rung] += times
-}
+// Drifted satisfies report.Observer.
+func (p *patient) Drifted(_ string, n int) { p.drifted += n }
 
-func (n *chart) Drifted(_ string, times int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.drifted += times
-}
-
-// hospital is a house whose healing is counted.
-type hospital struct {
-	*house
-	*chart
-	faults map[string]int // failures of actors, by path
-	fatal  []error
-}
-
-// inHospital plays when all is well.
-func inHospital(t *testing.T, play func(h *hospital)) {
+// onNode plays on a node that serves two services.
+func onNode(t *testing.T, play func(p *patient)) {
 	t.Helper()
-	admitted(t, func(*house) {}, func(h *hospital) {
-		h.serve("web", "10.96.0.10", "10.1.1.2", "10.1.2.9")
-		h.serve("db", "10.96.0.11", "10.1.1.3")
-		h.settle(time.Minute)
-		play(h)
+	onEmptyNode(t, func(p *patient) {
+		p.Source.Serve("web", "10.96.0.10", "10.1.1.2", "10.1.2.9")
+		p.Source.Serve("db", "10.96.0.11", "10.1.1.3")
+		p.Settle(time.Minute)
+		play(p)
 	})
 }
 
-// admitted builds a hospital and plays in it; with may change what it is built of.
-func admitted(t *testing.T, with func(h *house), play func(h *hospital)) {
+// onEmptyNode plays on a node whose agent begins.
+func onEmptyNode(t *testing.T, play func(p *patient)) {
 	t.Helper()
-	h := &hospital{chart: &chart{taken: map[string]int{}}, faults: map[string]int{}}
-	inHouse(t, 1, func(house *house, o *runtime.Options) {
-		h.house = house
-		house.deps.Observer = h.chart
-		house.deps.Fatal = func(err error) { h.fatal = append(h.fatal, err) }
-		o.OnFault = func(f *messages.Fault) { h.faults[f.GetActor()]++ }
-		with(house)
-	}, func(*house) { play(h) })
+	p := &patient{taken: map[string]int{}, faults: map[string]int{}}
+	config := actorstest.Config{
+		Deps: func(d *actors.Deps) {
+			d.Observer = p
+			d.Fatal = func(err error) { p.fatal = append(p.fatal, err) }
+		},
+		System: func(o *runtime.Options) { o.OnFault = func(f *messages.Fault) { p.faults[f.GetActor()]++ } },
+	}
+	actorstest.Simulate(t, 1, config, func(w *actorstest.World) {
+		p.World = w
+		play(p)
+	})
 }
 
-// refuses has VPP refuse messages of a name whose text has something in it.
-func (h *hospital) refuses(name string, about func(api.Message) bool) (mend func()) {
-	h.wire.mu.Lock()
-	defer h.wire.mu.Unlock()
-	h.wire.refuse = func(m api.Message) error {
+// refuses has VPP refuse messages of a name that something is true of; nil = all.
+func (p *patient) refuses(name string, about func(api.Message) bool) (mend func()) {
+	p.Stream.Veto = func(m api.Message) error {
 		if strings.HasPrefix(m.GetMessageName(), name) && (about == nil || about(m)) {
 			return &link.RetvalError{Message: m.GetMessageName(), Retval: -1}
 		}
 		return nil
 	}
-	return func() {
-		h.wire.mu.Lock()
-		defer h.wire.mu.Unlock()
-		h.wire.refuse = nil
+	return func() { p.Stream.Veto = nil }
+}
+
+// unreadable has every dump of NAT fail, until it is called with nil.
+func (p *patient) unreadable(err error) {
+	p.Stream.Veto = func(m api.Message) error {
+		if strings.HasPrefix(m.GetMessageName(), "nat44") && strings.HasSuffix(m.GetMessageName(), "_dump") {
+			return err
+		}
+		return nil
 	}
 }
 
+// reads is how often VPP's rows were read for a reason.
+func (p *patient) reads() int { return p.Stream.Reads - p.Stream.Checks }
+
 // expect checks how often rungs were taken; what is not named was not.
-func (h *hospital) expect(want map[string][2]int) {
-	h.Helper()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (p *patient) expect(want map[string][2]int) {
+	p.Helper()
 	for name, between := range want {
-		if n := h.taken[name]; n < between[0] || n > between[1] {
-			h.Errorf("%s: %d times, want %d to %d", name, n, between[0], between[1])
+		if n := p.taken[name]; n < between[0] || n > between[1] {
+			p.Errorf("%s: %d times, want %d to %d", name, n, between[0], between[1])
 		}
 	}
-	for name, n := range h.taken {
+	for name, n := range p.taken {
 		if _, wanted := want[name]; !wanted {
-			h.Errorf("%s: %d times, want none", name, n)
+			p.Errorf("%s: %d times, want none", name, n)
 		}
 	}
 }
@@ -116,126 +114,116 @@ const addRow = "nat44_add_del_lb_static_mapping"
 // TestOneBadObjectMakesNoStorm: VPP refuses one row for an hour. It is tried once a second, which costs one message; VPP is read for it more and
 // more seldom; nothing else happens to anybody, and when VPP takes the row all is well at once.
 func TestOneBadObjectMakesNoStorm(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		mend := h.refuses(addRow, nil)
-		h.serve("bad", "10.96.0.66", "10.1.1.4")
-		writes, reads := h.wire.counts()
-		h.run(time.Hour)
-		written, after := h.wire.counts()
-		if report := h.deps.Readiness.Load(); report.Ready || !strings.Contains(report.Reasons(), "nat44: 1 rows refused by VPP, first 10.96.0.66:80/TCP") {
+	onNode(t, func(p *patient) {
+		tries := 0
+		mend := p.refuses(addRow, func(api.Message) bool { tries++; return true })
+		p.Source.Serve("bad", "10.96.0.66", "10.1.1.4")
+		writes, reads := p.Writes(), p.reads()
+		p.Run(time.Hour)
+		if report := p.Deps.Readiness.Load(); report.Ready || !strings.Contains(report.Reasons(), "nat44: 1 rows refused by VPP, first 10.96.0.66:80/TCP") {
 			t.Errorf("readiness %v: %s", report.Ready, report.Reasons())
 		}
-		h.expect(map[string][2]int{"nat44 key": {3500, 3750}, "nat44 object": {35, 50}})
-		if n := written - writes; n > 3750 {
+		p.expect(map[string][2]int{"nat44 key": {3500, 3750}, "nat44 object": {35, 50}})
+		if n := p.Writes() - writes + uint64(tries); n > 3750 {
 			t.Errorf("VPP was written to %d times in an hour", n)
 		}
-		if n := after - reads; n < 35 || n > 50 {
+		if n := p.reads() - reads; n < 35 || n > 50 {
 			t.Errorf("VPP was read %d times in an hour", n)
 		}
-		if len(h.faults) > 0 || len(h.fatal) > 0 {
-			t.Errorf("failures %v, %v", h.faults, h.fatal)
+		if len(p.faults) > 0 || len(p.fatal) > 0 {
+			t.Errorf("failures %v, %v", p.faults, p.fatal)
 		}
-		for key, other := range map[string]messages.RenderState{"ns/web": inSync, "ns/db": inSync, "ns/bad": failed} {
-			if got := h.status(key).GetRenders()[0].GetState(); got != other {
+		for key, other := range map[string]messages.RenderState{"default/web": messages.RenderState_RENDER_IN_SYNC, "default/db": messages.RenderState_RENDER_IN_SYNC, "default/bad": messages.RenderState_RENDER_FAILED} {
+			if got := p.Statuses()[key].GetRenders()[0].GetState(); got != other {
 				t.Errorf("%s is %s", key, got)
 			}
 		}
 		mend()
-		h.run(1100 * time.Millisecond)
-		h.settle(0)
+		p.Run(1100 * time.Millisecond)
+		p.Settle(0)
 	})
 }
 
-// status is what introspection knows of a service.
-func (h *hospital) status(key string) *messages.ServiceStatus {
-	h.Helper()
-	answer, err := h.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{Key: key})
-	if err != nil || len(answer.(*StatusPage).Services) == 0 {
-		h.Fatalf("%s: %v, %v", key, answer, err)
-	}
-	return answer.(*StatusPage).Services[0]
-}
-
-// TestRungKey: what VPP refuses twice and then takes costs two tries and no reading.
-func TestRungKey(t *testing.T) {
-	inHospital(t, func(h *hospital) {
+// TestStepKey: what VPP refuses twice and then takes costs two tries and no reading.
+func TestStepKey(t *testing.T) {
+	onNode(t, func(p *patient) {
 		refused := 0
-		mend := h.refuses(addRow, func(api.Message) bool { refused++; return refused <= 2 })
+		mend := p.refuses(addRow, func(api.Message) bool { refused++; return refused <= 2 })
 		defer mend()
-		_, reads := h.wire.counts()
-		h.serve("new", "10.96.0.12", "10.1.1.4")
-		h.run(10 * time.Second)
-		if _, after := h.wire.counts(); after != reads {
+		reads := p.reads()
+		p.Source.Serve("new", "10.96.0.12", "10.1.1.4")
+		p.Run(10 * time.Second)
+		if after := p.reads(); after != reads {
 			t.Errorf("VPP was read %d times", after-reads)
 		}
-		h.settle(time.Second)
-		h.expect(map[string][2]int{"nat44 key": {2, 2}})
+		p.Settle(time.Second)
+		p.expect(map[string][2]int{"nat44 key": {2, 2}})
 	})
 }
 
-// TestRungObject: a row that VPP refuses because it is there already is found by reading VPP once.
-func TestRungObject(t *testing.T) {
-	inHospital(t, func(h *hospital) {
+// TestStepObject: a row that VPP refuses because it is there already is found by reading VPP once.
+func TestStepObject(t *testing.T) {
+	onNode(t, func(p *patient) {
 		key := frontend.Key{Addr: netip.MustParseAddr("10.96.0.12"), Port: 80, Proto: 6}
-		h.occupy(key, true)
-		h.serve("new", "10.96.0.12", "10.1.1.4")
-		h.settle(20 * time.Second)
-		if !strings.Contains(h.status("ns/new").GetRenders()[0].GetConflicts()[0].GetOwner(), "VPP") {
-			t.Errorf("%v", h.status("ns/new"))
+		p.Occupy(key, true)
+		p.Source.Serve("new", "10.96.0.12", "10.1.1.4")
+		p.Settle(20 * time.Second)
+		if !strings.Contains(p.Statuses()["default/new"].GetRenders()[0].GetConflicts()[0].GetOwner(), "VPP") {
+			t.Errorf("%v", p.Statuses()["default/new"])
 		}
-		h.expect(map[string][2]int{"nat44 object": {1, 1}})
+		p.expect(map[string][2]int{"nat44 object": {1, 1}})
 	})
 }
 
 // illSettings makes a new renderer meet a VPP that refuses its settings, for some time.
-func illSettings(h *hospital, lasts time.Duration) {
-	h.wire.crash()
-	h.wire.connect()
-	mend := h.refuses("nat44_interface_add_del_feature", nil)
-	h.run(lasts)
-	if h.deps.Readiness.Load().Ready {
-		h.Error("ready while VPP refuses the settings")
+func illSettings(p *patient, lasts time.Duration) {
+	p.CrashVPP()
+	p.Stream.Connect()
+	mend := p.refuses("nat44_interface_add_del_feature", nil)
+	p.Run(lasts)
+	if p.Deps.Readiness.Load().Ready {
+		p.Error("ready while VPP refuses the settings")
 	}
 	mend()
-	h.settle(2 * time.Minute)
-	h.quiet()
+	p.Settle(2 * time.Minute)
+	p.Rests(3 * time.Minute)
 }
 
-func TestRungDownstream(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		illSettings(h, 40*time.Second)
-		h.expect(map[string][2]int{"nat44 downstream": {1, 2}}) // it takes until the next try
+func TestStepDownstream(t *testing.T) {
+	onNode(t, func(p *patient) {
+		illSettings(p, 40*time.Second)
+		p.expect(map[string][2]int{"nat44 downstream": {1, 2}}) // it takes until the next try
 	})
 }
 
-func TestRungFull(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		illSettings(h, 135*time.Second)
-		h.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {1, 1}})
-		if h.faults[PathRenderer(nat)] != 1 || h.faults[PathDataplane] != 0 {
-			t.Errorf("failures %v", h.faults)
+func TestStepFull(t *testing.T) {
+	onNode(t, func(p *patient) {
+		illSettings(p, 135*time.Second)
+		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {1, 1}})
+		if p.faults[address.Renderer("nat44")] != 1 || p.faults[address.Dataplane] != 0 {
+			t.Errorf("failures %v", p.faults)
 		}
 	})
 }
 
-func TestRungSubtree(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		illSettings(h, 225*time.Second)
-		h.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {1, 1}})
-		if h.faults[PathDataplane] != 1 || len(h.fatal) > 0 {
-			t.Errorf("failures %v, %v", h.faults, h.fatal)
+func TestStepSubtree(t *testing.T) {
+	onNode(t, func(p *patient) {
+		illSettings(p, 225*time.Second)
+		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {1, 1}})
+		if p.faults[address.Dataplane] != 1 || len(p.fatal) > 0 {
+			t.Errorf("failures %v, %v", p.faults, p.fatal)
 		}
 	})
 }
 
-func TestRungExit(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		illSettings(h, 275*time.Second)
-		h.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {2, 2}, "nat44 exit": {1, 2}}) // in a test the process goes on
-		if len(h.fatal) == 0 || !strings.Contains(h.fatal[0].Error(), "nat44 has not been well for 4m") {
-			t.Fatalf("fatal %v", h.fatal)
+func TestStepExit(t *testing.T) {
+	onNode(t, func(p *patient) {
+		illSettings(p, 275*time.Second)
+		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {3, 3}, "nat44 subtree": {2, 2}, "nat44 exit": {1, 2}}) // in a test the process goes on
+		if len(p.fatal) == 0 || !strings.Contains(p.fatal[0].Error(), "nat44 did not recover for 4m") {
+			t.Fatalf("fatal %v", p.fatal)
 		}
-		if k, _ := classify(h.fatal[0]); k != classProcess {
+		if k, _ := class.Of(p.fatal[0]); k != class.Process {
 			t.Errorf("it is of class %s", k)
 		}
 	})
@@ -243,22 +231,18 @@ func TestRungExit(t *testing.T) {
 
 // TestFailedResyncClimbs: VPP can not be read.
 func TestFailedResyncClimbs(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		h.wire.mu.Lock()
-		h.wire.unreadable = errors.New("no dump")
-		h.wire.mu.Unlock()
-		h.kill(PathRenderer(nat))
-		h.run(135 * time.Second)
-		if reasons := h.deps.Readiness.Load().Reasons(); !strings.Contains(reasons, "nat44: "+causeUnknown) || !strings.Contains(reasons, "no dump") {
+	onNode(t, func(p *patient) {
+		p.unreadable(errors.New("no dump"))
+		p.fail(address.Renderer("nat44"))
+		p.Run(135 * time.Second)
+		if reasons := p.Deps.Readiness.Load().Reasons(); !strings.Contains(reasons, "nat44: what VPP holds is not known") || !strings.Contains(reasons, "no dump") {
 			t.Errorf("readiness: %s", reasons)
 		}
-		h.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {1, 1}})
-		h.wire.mu.Lock()
-		h.wire.unreadable = nil
-		h.wire.mu.Unlock()
-		h.settle(2 * time.Minute)
-		h.run(healthRepeat)
-		page := h.healing()
+		p.expect(map[string][2]int{"nat44 downstream": {3, 3}, "nat44 full": {1, 1}})
+		p.unreadable(nil)
+		p.Settle(2 * time.Minute)
+		p.Run(report.Heartbeat)
+		page := p.healing()
 		if len(page.Cases) != 0 || page.Counts["nat44"]["full"] != 1 {
 			t.Errorf("%+v", page)
 		}
@@ -267,165 +251,157 @@ func TestFailedResyncClimbs(t *testing.T) {
 
 // TestSleepIsNoIllness: the machine sleeps while something is wrong. Nobody could do anything about it meanwhile, so nobody is restarted for that.
 func TestSleepIsNoIllness(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		unreadable := func(err error) {
-			h.wire.mu.Lock()
-			defer h.wire.mu.Unlock()
-			h.wire.unreadable = err
-		}
-		unreadable(errors.New("no dump"))
-		h.kill(PathRenderer(nat))
-		h.run(10 * time.Second)
-		if page := h.healing(); len(page.Cases) != 1 {
+	onNode(t, func(p *patient) {
+		p.unreadable(errors.New("no dump"))
+		p.fail(address.Renderer("nat44"))
+		p.Run(10 * time.Second)
+		if page := p.healing(); len(page.Cases) != 1 {
 			t.Fatalf("cases %+v", page.Cases)
 		}
-		unreadable(nil)
-		h.sim.Skip(3 * h.deps.Timing.Patience)
-		h.settle(time.Minute)
-		h.run(time.Minute)
-		h.expect(map[string][2]int{})
+		p.unreadable(nil)
+		p.Sim.Skip(3 * 30 * time.Second)
+		p.Settle(time.Minute)
+		p.Run(time.Minute)
+		p.expect(map[string][2]int{})
 	})
 }
 
 // healing asks the healer.
-func (h *hospital) healing() *HealingPage {
-	h.Helper()
-	answer, err := h.sys.Ask(context.Background(), PathHealer, &HealingQuery{})
-	if err != nil {
-		h.Fatal(err)
-	}
-	return answer.(*HealingPage)
+func (p *patient) healing() *health.Page {
+	p.Helper()
+	return actorstest.Ask[*health.Page](p.World, address.Healer, &health.Query{})
 }
 
-// kill makes an actor fail.
-func (h *hospital) kill(path string) {
-	h.Helper()
-	if err := h.sys.Kill(path); err != nil {
-		h.Fatal(err)
+// fail makes an actor fail.
+func (p *patient) fail(path string) {
+	p.Helper()
+	if err := p.System.Kill(path); err != nil {
+		p.Fatal(err)
 	}
-	h.run(time.Second)
+	p.Run(time.Second)
 }
 
 // TestWhoHangsIsRestarted: nobody can be asked for anything who does not listen.
 func TestWhoHangsIsRestarted(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		box, _ := h.sys.Mailbox(PathInterfaces)
+	onNode(t, func(p *patient) {
+		box, _ := p.System.Mailbox(address.Interfaces)
 		box.Hold()
-		h.run(healthStale + 20*time.Second)
-		if reasons := h.deps.Readiness.Load().Reasons(); !strings.Contains(reasons, "interfaces: silent for") {
+		p.Run(report.SilentAfter + 20*time.Second)
+		if reasons := p.Deps.Readiness.Load().Reasons(); !strings.Contains(reasons, "interfaces: silent for") {
 			t.Errorf("readiness: %s", reasons)
 		}
-		h.expect(nil)
-		h.run(20 * time.Second)
-		h.expect(map[string][2]int{"interfaces subtree": {1, 1}})
-		h.settle(10 * time.Second)
+		p.expect(nil)
+		p.Run(20 * time.Second)
+		p.expect(map[string][2]int{"interfaces subtree": {1, 1}})
+		p.Settle(10 * time.Second)
 	})
 }
 
 // TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart anybody.
 func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		h.wire.disconnect()
-		h.run(30 * time.Minute)
-		h.expect(nil)
-		if h.deps.Readiness.Load().Ready || len(h.faults) > 0 {
-			t.Errorf("failures %v", h.faults)
+	onNode(t, func(p *patient) {
+		p.Stream.Disconnect("the connection broke")
+		p.Run(30 * time.Minute)
+		p.expect(nil)
+		if p.Deps.Readiness.Load().Ready || len(p.faults) > 0 {
+			t.Errorf("failures %v", p.faults)
 		}
-		h.wire.connect()
-		h.settle(time.Minute)
+		p.Stream.Connect()
+		p.Settle(time.Minute)
 	})
 }
 
 // TestANodeThatKubernetesDoesNotHaveIsWaitedFor: it may be about to register, or an operator gave another name; readiness says which, and no
 // restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
-	var node *messages.Node
-	admitted(t, func(h *house) { node, h.cluster.node = h.cluster.node, nil }, func(h *hospital) {
-		h.serve("web", "10.96.0.10", "10.1.1.2")
-		h.run(30 * time.Minute)
-		h.expect(nil)
-		if page := h.deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+testNode) {
+	onEmptyNode(t, func(p *patient) {
+		gone := func(s *kube.Store) { s.DeleteNode(actorstest.Node) }
+		p.Source.Change(gone)
+		p.Source.Serve("web", "10.96.0.10", "10.1.1.2")
+		p.Run(30 * time.Minute)
+		p.expect(nil)
+		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+actorstest.Node) {
 			t.Errorf("readiness: %s", page.Reasons())
 		}
-		h.cluster.change(func() { h.cluster.node = node })
-		h.settle(time.Minute)
-		h.cluster.change(func() { h.cluster.node = nil })
-		h.run(30 * time.Minute)
-		h.expect(nil)
-		if page := h.deps.Readiness.Load(); !page.Ready || len(h.wire.rows()) == 0 {
-			t.Errorf("after the node has gone: %s, rows %v", page.Reasons(), h.wire.rows())
+		p.Source.Change(func(s *kube.Store) { s.SetNode(actorstest.ThisNode(), nil) })
+		p.Settle(time.Minute)
+		p.Source.Change(gone)
+		p.Run(30 * time.Minute)
+		p.expect(nil)
+		if page := p.Deps.Readiness.Load(); !page.Ready || len(p.Rows()) == 0 {
+			t.Errorf("after the node has gone: %s, rows %v", page.Reasons(), p.Rows())
 		}
-		if len(h.faults)+len(h.fatal) > 0 {
-			t.Errorf("failures %v, %v", h.faults, h.fatal)
+		if len(p.faults)+len(p.fatal) > 0 {
+			t.Errorf("failures %v, %v", p.faults, p.fatal)
 		}
 	})
 }
 
 // steal has somebody remove a row of ours.
-func (h *hospital) steal(k frontend.Key) {
-	h.Helper()
-	if retval, err := h.wire.vpp.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
-		h.Fatalf("steal %s: %d, %v", k, retval, err)
+func (p *patient) steal(k frontend.Key) {
+	p.Helper()
+	if retval, err := p.VPP.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
+		p.Fatalf("steal %s: %d, %v", k, retval, err)
 	}
 }
 
 // forge has somebody add a row that looks like one of ours.
-func (h *hospital) forge(k frontend.Key) {
-	h.Helper()
+func (p *patient) forge(k frontend.Key) {
+	p.Helper()
 	backends := []simulator.Backend{
 		{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 7}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 7},
 	}
-	retval, err := h.wire.vpp.ForeignAdd(simulator.ForeignRow{
+	retval, err := p.VPP.ForeignAdd(simulator.ForeignRow{
 		VIP: netip.AddrPortFrom(k.Addr, k.Port), Proto: k.Proto, Tag: "troupe/spkmuihwv64l2gc3/w7", Backends: backends,
 	})
 	if err != nil || retval != 0 {
-		h.Fatalf("forge %s: %d, %v", k, retval, err)
+		p.Fatalf("forge %s: %d, %v", k, retval, err)
 	}
 }
 
 // alter has somebody put other backends behind a row of ours.
-func (h *hospital) alter(k frontend.Key) {
-	h.steal(k)
-	h.forge(k)
+func (p *patient) alter(k frontend.Key) {
+	p.steal(k)
+	p.forge(k)
 }
 
 // unrole has somebody take a role from an interface.
-func (h *hospital) unrole(name string, role nat_types.NatConfigFlags) {
-	h.Helper()
-	index := interface_types.InterfaceIndex(h.wire.vpp.Interfaces()[name])
-	if _, err := h.wire.vpp.Exec(&nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: index, Flags: role}); err != nil {
-		h.Fatal(err)
+func (p *patient) unrole(name string, role nat_types.NatConfigFlags) {
+	p.Helper()
+	index := interface_types.InterfaceIndex(p.VPP.Interfaces()[name])
+	if _, err := p.VPP.Exec(&nat44_ed.Nat44InterfaceAddDelFeature{SwIfIndex: index, Flags: role}); err != nil {
+		p.Fatal(err)
 	}
 }
 
 // retime has somebody change how long sessions live.
-func (h *hospital) retime() {
-	h.Helper()
-	if _, err := h.wire.vpp.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
-		h.Fatal(err)
+func (p *patient) retime() {
+	p.Helper()
+	if _, err := p.VPP.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
+		p.Fatal(err)
 	}
 }
 
 // TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. Nobody else has been there.
 func TestHalfDoneIsNoDrift(t *testing.T) {
-	inHospital(t, func(h *hospital) {
-		mend := h.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {
+	onNode(t, func(p *patient) {
+		mend := p.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {
 			return m.(*nat44_ed.Nat44InterfaceAddDelFeature).Flags == nat_types.NAT_IS_OUTSIDE
 		})
-		h.unrole("uplink0", nat_types.NAT_IS_INSIDE)
-		h.unrole("uplink0", nat_types.NAT_IS_OUTSIDE)
-		h.run(5 * time.Second)
+		p.unrole("uplink0", nat_types.NAT_IS_INSIDE)
+		p.unrole("uplink0", nat_types.NAT_IS_OUTSIDE)
+		p.Run(5 * time.Second)
 		mend()
-		h.run(time.Minute)
-		if wrong := h.wrong(); wrong != "" || h.drifted != 1 {
-			t.Errorf("%d differences counted, want 1; VPP lacks %q", h.drifted, wrong)
+		p.Run(time.Minute)
+		if wrong := p.Wrong(); wrong != "" || p.drifted != 1 {
+			t.Errorf("%d differences counted, want 1; VPP lacks %q", p.drifted, wrong)
 		}
 	})
 }
 
 // TestDriftIsRepaired: what others do to our rows, settings and interfaces is found by the periodic check and mended, as much as was damaged and no more.
 func TestDriftIsRepaired(t *testing.T) {
-	inHospital(t, func(h *hospital) {
+	onNode(t, func(p *patient) {
 		web := frontend.Key{Addr: netip.MustParseAddr("10.96.0.10"), Port: 80, Proto: 6}
 		forged := frontend.Key{Addr: netip.MustParseAddr("10.96.0.99"), Port: 80, Proto: 6}
 		for _, tt := range []struct {
@@ -433,28 +409,28 @@ func TestDriftIsRepaired(t *testing.T) {
 			damage func()
 			writes int
 		}{
-			{"a row is stolen", func() { h.steal(web) }, 1},
-			{"a row is altered", func() { h.alter(web) }, 4},
-			{"a row with a tag of ours is injected", func() { h.forge(forged) }, 1},
-			{"a role is taken", func() { h.unrole("uplink0", nat_types.NAT_IS_OUTSIDE) }, 1},
-			{"timeouts are set", h.retime, 1},
+			{"a row is stolen", func() { p.steal(web) }, 1},
+			{"a row is altered", func() { p.alter(web) }, 4},
+			{"a row with a tag of ours is injected", func() { p.forge(forged) }, 1},
+			{"a role is taken", func() { p.unrole("uplink0", nat_types.NAT_IS_OUTSIDE) }, 1},
+			{"timeouts are set", p.retime, 1},
 		} {
-			before, writes := h.drifted, 0
+			before := p.drifted
 			tt.damage()
-			started, _ := h.wire.counts()
-			h.run(h.deps.Timing.Audit + 5*time.Second)
-			if wrong := h.wrong(); wrong != "" {
+			started := p.Writes()
+			p.Run(time.Minute + 5*time.Second)
+			if wrong := p.Wrong(); wrong != "" {
 				t.Errorf("%s: after a check:\n%s", tt.what, wrong)
 			}
-			ended, _ := h.wire.counts()
-			if writes = ended - started; writes > tt.writes {
+			ended := p.Writes()
+			if writes := int(ended - started); writes > tt.writes {
 				t.Errorf("%s: %d writes, want at most %d", tt.what, writes, tt.writes)
 			}
-			if h.drifted != before+1 {
-				t.Errorf("%s: %d differences counted, want 1", tt.what, h.drifted-before)
+			if p.drifted != before+1 {
+				t.Errorf("%s: %d differences counted, want 1", tt.what, p.drifted-before)
 			}
 		}
-		h.expect(nil)
-		h.quiet()
+		p.expect(nil)
+		p.Rests(3 * time.Minute)
 	})
 }

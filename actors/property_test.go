@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -18,73 +18,56 @@ func TestWorldsConverge(t *testing.T) {
 	for seed := range uint64(campaign(6)) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			w, k := newWorld(t), newAPIServer()
 			r := rand.New(rand.NewPCG(seed, 2))
-			w.timing = Timing{
-				Retry: 50 * time.Millisecond, Rediscover: 100 * time.Millisecond, Digest: 100 * time.Millisecond,
-				Audit: 200 * time.Millisecond, Backoff: 20 * time.Millisecond,
-			}
+			w := actorstest.New(t, actorstest.Config{Deps: func(d *actors.Deps) {
+				d.Timing = actors.Timing{
+					Retry: 50 * time.Millisecond, Rediscover: 100 * time.Millisecond, RediscoverSoon: 50 * time.Millisecond, RollCall: 100 * time.Millisecond,
+					DriftCheck: driftCheck, DriftCheckLeast: driftCheck, Backoff: 20 * time.Millisecond,
+				}
+			}})
 			for range 20 {
-				k.mutate(r)
+				w.Source.Mutate(r)
 			}
-			w.startWith(k.source())
-			w.disturb(k, r)
-			w.converged(k)
+			w.Start()
+			disturb(w, r)
+			converged(w)
 		})
 	}
 }
 
 // disturb lets things happen for a while: mostly changes of the cluster.
-func (w *world) disturb(k *apiServer, r *rand.Rand) {
+func disturb(w *actorstest.World, r *rand.Rand) {
 	deaths := 0
 	for range 80 {
 		time.Sleep(time.Duration(r.IntN(8)) * time.Millisecond)
 		switch what := r.IntN(16); {
 		case what == 0 && deaths < 8: // the supervisors give up after ten
 			deaths++
-			alive := w.system.Snapshot()
-			_ = w.system.Kill(alive[r.IntN(len(alive))].Path) // it may have gone meanwhile
+			alive := w.System.Snapshot()
+			_ = w.System.Kill(alive[r.IntN(len(alive))].Path) // it may have gone meanwhile
 		case what == 1:
-			w.vpp.Crash()
+			w.VPP.Crash()
 		case what == 2:
-			w.vpp.DisconnectClients()
+			w.VPP.DisconnectClients()
 		case what == 3:
-			w.vpp.Inject(simulator.Fault{
+			w.VPP.Inject(simulator.Fault{
 				Message: "nat44_add_del_lb_static_mapping", Skip: r.IntN(4), Times: 1, Swallow: r.IntN(2) == 0, CloseMidFrame: true,
 			})
 		case what == 4:
-			w.vpp.Inject(simulator.Fault{Message: "nat44_lb_static_mapping_add_del_local", Times: 1 + r.IntN(3), Retval: -1})
+			w.VPP.Inject(simulator.Fault{Message: "nat44_lb_static_mapping_add_del_local", Times: 1 + r.IntN(3), Retval: -1})
 		default:
-			k.mutate(r)
+			w.Source.Mutate(r)
 		}
 	}
-	w.vpp.ClearFaults()
+	w.VPP.ClearFaults()
 }
 
-// converged waits until everything is as it should be, and looks whether it stays so. What VPP holds is read beside the connection of the
-// troupe.
-func (w *world) converged(k *apiServer) {
-	w.t.Helper()
-	witness := &witness{
-		deps: w.deps, cluster: k, sys: w.system, foreign: map[frontend.Key]bool{},
-		vpp: &wire{vpp: w.vpp, state: &messages.LinkState{Up: true}},
-	}
-	wrong := witness.wrong()
-	for deadline := time.Now().Add(patience); wrong != "" && time.Now().Before(deadline); wrong = witness.wrong() {
-		time.Sleep(20 * time.Millisecond)
-	}
-	if reason := w.fatal.Load(); reason != nil {
-		w.t.Fatalf("gave up: %s", *reason)
-	}
-	if wrong != "" {
-		w.t.Fatalf("not converged:\n%s", wrong)
-	}
-	before := w.vpp.Counters().Mutating()
-	time.Sleep(2 * w.timing.Audit)
-	if after := w.vpp.Counters().Mutating(); after != before {
-		w.t.Errorf("%d messages changed VPP while nothing changed", after-before)
-	}
-	if wrong := witness.wrong(); wrong != "" {
-		w.t.Errorf("after a quiet while:\n%s", wrong)
-	}
+// driftCheck is the interval of drift checks here.
+const driftCheck = 200 * time.Millisecond
+
+// converged waits until everything is as it should be, and looks whether it stays so.
+func converged(w *actorstest.World) {
+	w.Helper()
+	w.Settle(actorstest.Patience)
+	w.Rests(2 * driftCheck)
 }

@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"fmt"
@@ -11,6 +11,8 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
@@ -46,13 +48,13 @@ func (u *unlucky) Receive(c *runtime.Context, msg any) {
 // storm lets things happen at random: to the cluster, to actors, to VPP, to messages. Which kinds of trouble there are, and how much of
 // them, is a matter of the seed.
 type storm struct {
-	*house
+	*actorstest.World
 	*weather
 	kinds []func()
 }
 
-func newStorm(h *house, w *weather) *storm {
-	s := &storm{house: h, weather: w}
+func newStorm(world *actorstest.World, w *weather) *storm {
+	s := &storm{World: world, weather: w}
 	kinds := []func(){s.kill, s.kill, s.breakConnection, s.restartVPP, s.occupyOrGive, s.meddle}
 	for _, kind := range kinds {
 		if w.rand.IntN(3) > 0 {
@@ -65,7 +67,7 @@ func newStorm(h *house, w *weather) *storm {
 // act does one random thing, mostly a change of the cluster.
 func (s *storm) act() {
 	if len(s.kinds) == 0 || s.rand.IntN(3) > 0 {
-		s.cluster.mutate(s.rand)
+		s.Source.Mutate(s.rand)
 		return
 	}
 	s.kinds[s.rand.IntN(len(s.kinds))]()
@@ -73,50 +75,49 @@ func (s *storm) act() {
 
 // kill lets a random actor fail. Supervisors are among them, though less often: they take everybody along.
 func (s *storm) kill() {
-	alive := s.sys.Snapshot()
-	victim := alive[s.rand.IntN(len(alive))]
-	supervisor := map[string]bool{"root": true, "dataplane": true, "world": true}[victim.Kind]
+	alive := s.System.Snapshot()
+	chosen := alive[s.rand.IntN(len(alive))]
+	supervisor := map[string]bool{"root": true, "dataplane": true, "world": true}[chosen.Kind]
 	if !supervisor || s.rand.IntN(4) == 0 {
-		_ = s.sys.Kill(victim.Path)
+		_ = s.System.Kill(chosen.Path)
 	}
 }
 
 func (s *storm) breakConnection() {
-	s.wire.breakAfter(1 + s.rand.IntN(12))
-	s.sim.AfterFunc(time.Duration(s.rand.IntN(3000))*time.Millisecond, s.wire.connect)
+	s.Stream.Cut = 1 + s.rand.IntN(12)
+	s.Sim.AfterFunc(time.Duration(s.rand.IntN(3000))*time.Millisecond, s.Stream.Connect)
 }
 
 func (s *storm) restartVPP() {
-	s.wire.crash()
-	clear(s.foreign)
-	s.sim.AfterFunc(time.Duration(s.rand.IntN(3000))*time.Millisecond, s.wire.connect)
+	s.CrashVPP()
+	s.Sim.AfterFunc(time.Duration(s.rand.IntN(3000))*time.Millisecond, s.Stream.Connect)
 }
 
 func (s *storm) occupyOrGive() {
-	for k := range s.foreign {
-		s.occupy(k, false)
+	for k := range s.Foreign {
+		s.Occupy(k, false)
 		return
 	}
 	key, err := frontend.ParseKey(fmt.Sprintf("203.0.113.%d:80/TCP", s.rand.IntN(3)))
 	if err != nil {
 		s.Fatal(err)
 	}
-	s.occupy(key, true)
+	s.Occupy(key, true)
 }
 
 // meddle lets somebody take all access lists from an interface, or put one of his own on it.
 func (s *storm) meddle() {
-	indexes := s.wire.vpp.Interfaces()
+	indexes := s.VPP.Interfaces()
 	at := indexes[[]string{"uplink0", "pod2", "pod3"}[s.rand.IntN(3)]]
 	set := &aclapi.ACLInterfaceSetACLList{SwIfIndex: interface_types.InterfaceIndex(at)}
 	if s.rand.IntN(2) == 0 {
-		replies, err := s.wire.vpp.Exec(&aclapi.ACLAddReplace{ACLIndex: ^uint32(0), Tag: "theirs", R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeLast: 65535}}})
+		replies, err := s.VPP.Exec(&aclapi.ACLAddReplace{ACLIndex: ^uint32(0), Tag: "theirs", R: []acl_types.ACLRule{{IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcportOrIcmptypeLast: 65535, DstportOrIcmpcodeLast: 65535}}})
 		if err != nil || len(replies) != 1 {
 			s.Fatal(replies, err)
 		}
 		set.NInput, set.Acls = 1, []uint32{replies[0].(*aclapi.ACLAddReplaceReply).ACLIndex}
 	}
-	if _, err := s.wire.vpp.Exec(set); err != nil {
+	if _, err := s.VPP.Exec(set); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -130,20 +131,21 @@ func TestSimulatedStormsEndWell(t *testing.T) {
 		ok := t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			w := &weather{rand: rand.New(rand.NewPCG(seed, 1))}
 			w.loss, w.crash = []int{0, 0, 20, 100}[w.rand.IntN(4)], []int{0, 0, 100, 500}[w.rand.IntN(4)]
-			inHouse(t, seed, func(h *house, o *runtime.Options) { w.blow(h, o) }, func(h *house) {
-				s := newStorm(h, w)
+			config := actorstest.Config{Deps: w.wrap, System: w.strike}
+			actorstest.Simulate(t, seed, config, func(world *actorstest.World) {
+				s := newStorm(world, w)
 				w.on = true
 				for range 60 {
 					s.act()
-					h.run(time.Duration(w.rand.IntN(600)) * time.Millisecond)
+					s.Run(time.Duration(w.rand.IntN(600)) * time.Millisecond)
 				}
 				w.on = false
-				h.wire.breakAfter(0)
-				h.run(3 * time.Second) // VPP comes back
-				h.wire.connect()
-				h.run(time.Second)
-				h.settle(5 * time.Minute)
-				h.quiet()
+				s.Stream.Cut = 0
+				s.Run(3 * time.Second) // VPP comes back
+				s.Stream.Connect()
+				s.Run(time.Second)
+				s.Settle(5 * time.Minute)
+				s.Rests(3 * time.Minute)
 			})
 			deaths, lost = deaths+w.deaths, lost+w.lost
 		})
@@ -154,15 +156,19 @@ func TestSimulatedStormsEndWell(t *testing.T) {
 	t.Logf("%d seeds: %d actors died of a message, %d messages were lost", n, deaths, lost)
 }
 
-// blow brings the weather into a house.
-func (w *weather) blow(h *house, o *runtime.Options) {
-	h.deps.wrap = func(kind string, b runtime.Behaviour) runtime.Behaviour {
+// wrap lets messages to every actor be lost.
+func (w *weather) wrap(d *actors.Deps) {
+	d.Wrap = func(kind string, b runtime.Behaviour) runtime.Behaviour {
 		return &unlucky{b, w, map[string]string{"link": "*messages.LinkState", "nodes": "*messages.ClusterState"}[kind]}
 	}
+}
+
+// strike lets actors die of a message.
+func (w *weather) strike(o *runtime.Options) {
 	o.Faults = func(*runtime.Mailbox, any, runtime.Phase) {
 		if w.strikes(2 * w.crash) {
 			w.deaths++
-			panic("lightning")
+			panic("injected")
 		}
 	}
 }

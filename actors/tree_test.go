@@ -1,4 +1,4 @@
-package actors
+package actors_test
 
 import (
 	"os"
@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
 )
 
 // line is one actor in a drawing of the tree.
@@ -19,8 +22,8 @@ func drawn(text string) (paths []string, ordered map[string]bool) {
 	for one := range strings.Lines(text) {
 		one = strings.TrimPrefix(strings.TrimSpace(one), "//\t")
 		if len(paths) == 0 {
-			if strings.HasPrefix(one, RootName+" ") {
-				paths, above = append(paths, RootName), []string{RootName}
+			if strings.HasPrefix(one, address.RootName+" ") {
+				paths, above = append(paths, address.RootName), []string{address.RootName}
 			}
 			continue
 		}
@@ -38,12 +41,12 @@ func drawn(text string) (paths []string, ordered map[string]bool) {
 
 // TestTreeIsAsDrawn: the drawings show the actors that there are, with the one service default/web, and say which are ordered groups.
 func TestTreeIsAsDrawn(t *testing.T) {
-	inHouse(t, 1, nil, func(h *house) {
-		h.cluster.change(func() { h.cluster.services["default/web"] = testService("web", "10.96.0.10") })
-		h.settle(time.Minute)
+	actorstest.Simulate(t, 1, actorstest.Config{}, func(w *actorstest.World) {
+		w.Source.Serve("web", "10.96.0.10")
+		w.Settle(time.Minute)
 		var alive []string
 		groups := map[string]bool{}
-		for _, one := range h.sys.Snapshot() {
+		for _, one := range w.System.Snapshot() {
 			alive = append(alive, one.Path)
 			groups[one.Path] = slices.Contains([]string{"dataplane", "world", "upkeep"}, one.Kind)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -67,6 +68,9 @@ type World struct {
 	System    *runtime.System
 	Readiness *health.Readiness
 
+	// Foreign are the rows of another client of VPP, see Occupy.
+	Foreign map[frontend.Key]bool
+
 	fatal     atomic.Pointer[string]
 	endSource func() // ends the source of the present troupe; nil = no troupe runs
 }
@@ -80,7 +84,7 @@ func New(t testing.TB, config Config) *World {
 	if config.Serving.ServiceCIDRs == nil && !config.Empty {
 		config.Serving = Serving()
 	}
-	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}}
+	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}, Foreign: map[frontend.Key]bool{}}
 	topology := Topology
 	if config.Empty {
 		topology = func(*simulator.VPP) {}

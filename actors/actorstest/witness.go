@@ -1,4 +1,4 @@
-package actors
+package actorstest
 
 import (
 	"context"
@@ -7,39 +7,29 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"go.fd.io/govpp/api"
 	interfaceapi "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// witness compares a running troupe and its VPP with what they should be. It asks VPP itself and computes everything from scratch.
-type witness struct {
-	deps    *Deps
-	cluster *apiServer
-	sys     *runtime.System
-	vpp     link.Caller
-	foreign map[frontend.Key]bool // rows of somebody else
-	fatal   atomic.Pointer[string]
-}
-
-// wrong says what is not as it should be: VPP, readiness, what introspection shows, who is alive.
-func (w *witness) wrong() string {
+// Wrong compares a running troupe and its VPP with what they should be, and says what is not: VPP, readiness, what introspection shows, which actors
+// exist. It looks into VPP past the troupe and computes everything from scratch; "" = nothing is wrong.
+func (w *World) Wrong() string {
 	var wrong []string
-	state, err := nat44.Read(context.Background(), w.vpp)
+	state, err := nat44.Read(context.Background(), w.Reader())
 	if err != nil {
 		return err.Error()
 	}
-	want, rules := w.cluster.reference(w.deps, w.foreign)
+	want, rules := w.reference()
 	for _, k := range slices.SortedFunc(maps.Keys(want), frontend.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
@@ -49,26 +39,23 @@ func (w *witness) wrong() string {
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
 		row := state.Rows[k]
-		if _, wanted := want[k]; !wanted && (w.deps.External == nil || !nat44.External(row.Tag)) {
+		if _, wanted := want[k]; !wanted && (w.Deps.External == nil || !nat44.External(row.Tag)) {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
 		}
 	}
-	if hairpin := lastAddress(w.cluster.thisNode()); len(want) > 0 && !slices.Contains(state.TwiceNAT, hairpin) {
+	if hairpin := w.Deps.NAT44.ForNode(w.Source.Snapshot().GetNode().GetSelf()).TwiceNAT; len(want) > 0 && !slices.Contains(state.TwiceNAT, hairpin) {
 		wrong = append(wrong, fmt.Sprintf("hairpin addresses %v, want %s", state.TwiceNAT, hairpin))
 	}
-	if report := w.deps.Readiness.Load(); !report.Ready {
-		wrong = append(wrong, "not ready: "+report.Reasons())
-	}
-	if reason := w.fatal.Load(); reason != nil {
-		wrong = append(wrong, "fatal: "+*reason)
+	if reason := w.unready(); reason != "" {
+		wrong = append(wrong, reason)
 	}
 	return strings.Join(slices.Concat(wrong, w.wrongRoutes(), w.wrongLists(rules), w.wrongStatuses(), w.wrongActors()), "\n")
 }
 
 // wrongLists compares what VPP drops, and where, with the rules.
-func (w *witness) wrongLists(rules []acl.Rule) (wrong []string) {
+func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	want := acl.Want{Rules: acl.Minimal(rules), Interfaces: map[uint32]acl.Class{}}
-	err := w.vpp.Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
+	err := w.Reader().Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
 		switch i := msg.(*interfaceapi.SwInterfaceDetails); {
 		case i.InterfaceName == "uplink0":
 			want.Interfaces[uint32(i.SwIfIndex)] = acl.Remote
@@ -79,7 +66,7 @@ func (w *witness) wrongLists(rules []acl.Rule) (wrong []string) {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	lists, err := acl.Read(context.Background(), w.vpp)
+	lists, err := acl.Read(context.Background(), w.Reader())
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -90,9 +77,9 @@ func (w *witness) wrongLists(rules []acl.Rule) (wrong []string) {
 }
 
 // wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a route beneath a better one of others.
-func (w *witness) wrongRoutes() (wrong []string) {
-	want := w.cluster.refusals(w.deps)
-	state, err := routes.Read(context.Background(), w.vpp, slices.Collect(maps.Keys(want))...)
+func (w *World) wrongRoutes() (wrong []string) {
+	want := w.refusals()
+	state, err := routes.Read(context.Background(), w.Reader(), slices.Collect(maps.Keys(want))...)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -104,12 +91,12 @@ func (w *witness) wrongRoutes() (wrong []string) {
 		}
 		held[place.Prefix] = routes.Route{Kind: kind, Rank: rank}
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(want), comparePrefixes) {
+	for _, p := range slices.SortedFunc(maps.Keys(want), routes.ComparePrefixes) {
 		if got := held[p]; got != want[p] && state.Beneath[p] == "" {
 			wrong = append(wrong, fmt.Sprintf("route %s is %q, want %q", p, got, want[p]))
 		}
 	}
-	for _, p := range slices.SortedFunc(maps.Keys(held), comparePrefixes) {
+	for _, p := range slices.SortedFunc(maps.Keys(held), routes.ComparePrefixes) {
 		if _, wanted := want[p]; !wanted {
 			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which nobody wants", p))
 		}
@@ -117,43 +104,37 @@ func (w *witness) wrongRoutes() (wrong []string) {
 	return wrong
 }
 
-// wrongStatuses compares what introspection shows with who exists.
-func (w *witness) wrongStatuses() (wrong []string) {
-	answer, err := w.sys.Ask(context.Background(), PathIntrospect, &StatusQuery{})
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var shown []string
-	for _, s := range answer.(*StatusPage).Services {
-		shown = append(shown, s.GetKey())
-		for _, r := range s.GetRenders() {
-			if r.GetState() != messages.RenderState_RENDER_IN_SYNC {
-				wrong = append(wrong, fmt.Sprintf("%s is shown as %v: %s", s.GetKey(), r.GetState(), r.GetError()))
-			}
-		}
-		if len(s.GetRenders()) != len(Renderers()) {
-			wrong = append(wrong, s.GetKey()+" is shown without one of its renderers")
-		}
-	}
-	if want := w.cluster.existing(); !slices.Equal(shown, want) {
+// wrongStatuses compares what introspection shows with the services that exist.
+func (w *World) wrongStatuses() (wrong []string) {
+	statuses := w.Statuses()
+	shown, want := slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(w.Source.Services()))
+	if !slices.Equal(shown, want) {
 		wrong = append(wrong, fmt.Sprintf("shown are %q, want %q", shown, want))
+	}
+	for _, key := range shown {
+		if reason := NotInSync(statuses[key]); reason != "" {
+			wrong = append(wrong, key+" is shown as: "+reason)
+		}
 	}
 	return wrong
 }
 
 // wrongActors finds actors that are left over, missing, or not able to work.
-func (w *witness) wrongActors() (wrong []string) {
+func (w *World) wrongActors() (wrong []string) {
 	want := []string{
-		RootName, PathDataplane, PathAudit, PathInterfaces, PathLink, PathRenderer(nat), PathRenderer(refusing), PathHealer, PathIntrospect, PathJournal,
-		"agent/dataplane/upkeep", PathSessions, PathExternal,
-		"agent/world", PathNodes, PathRegistry, PathServices, PathWatch,
+		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces, address.Audit,
+		address.Supervisor(address.Sessions), address.Sessions, address.World, address.Registry, address.Nodes, address.Services, address.Watch,
+		address.External,
 	}
-	for _, key := range w.cluster.existing() {
-		want = append(want, PathService(key))
+	for _, name := range actors.Renderers() {
+		want = append(want, address.Renderer(name))
+	}
+	for key := range w.Source.Services() {
+		want = append(want, address.Service(key))
 	}
 	slices.Sort(want)
 	var alive []string
-	for _, a := range w.sys.Snapshot() {
+	for _, a := range w.System.Snapshot() {
 		alive = append(alive, a.Path)
 		if a.Suspended || a.Held || a.State == runtime.StateStarting {
 			wrong = append(wrong, fmt.Sprintf("%s is %s", a.Path, a.State))

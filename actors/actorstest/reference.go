@@ -1,0 +1,105 @@
+package actorstest
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/routes"
+)
+
+// views resolves every service by itself.
+func (w *World) views() []*messages.ServiceView {
+	snapshot := w.Source.Snapshot()
+	node := snapshot.GetNode().GetSelf()
+	addresses := slices.Clone(node.GetAddresses())
+	if !slices.Contains(addresses, UplinkAddress) {
+		addresses = append(addresses, UplinkAddress)
+	}
+	var views []*messages.ServiceView
+	for _, in := range snapshot.GetServices() {
+		if in.GetService() != nil {
+			views = append(views, service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, w.Serving))
+		}
+	}
+	return views
+}
+
+// refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of which something is refused or, else,
+// dropped, and external addresses of which something is refused and nothing dropped. Nothing for addresses of nodes, and what may be the
+// address of a host gives way to it.
+func (w *World) refusals() map[netip.Prefix]routes.Route {
+	want := map[netip.Prefix]routes.Route{}
+	for _, network := range w.Serving.ServiceCIDRs {
+		want[network] = routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+	}
+	type wishes struct{ reject, drop, external bool }
+	all := map[string]wishes{}
+	for _, view := range w.views() {
+		for _, f := range view.GetFrontends() {
+			if f.GetScope() != messages.Scope_SCOPE_CLUSTER && f.GetScope() != messages.Scope_SCOPE_EXTERNAL {
+				continue
+			}
+			wish := all[f.GetAddress()]
+			wish.reject = wish.reject || f.GetAction() == messages.Action_ACTION_REJECT
+			wish.drop = wish.drop || f.GetAction() == messages.Action_ACTION_DROP
+			wish.external = f.GetScope() == messages.Scope_SCOPE_EXTERNAL // in these clusters an address is either
+			all[f.GetAddress()] = wish
+		}
+	}
+	hosts := []string{UplinkAddress}
+	for _, node := range w.Source.Snapshot().GetNode().GetNodes() {
+		hosts = append(hosts, node.GetAddresses()...)
+	}
+	uplink := netip.MustParsePrefix(UplinkAddress + "/24")
+	for text, wish := range all {
+		addr := netip.MustParseAddr(text)
+		route := routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+		switch {
+		case slices.Contains(hosts, text), !wish.reject && !wish.drop, wish.external && wish.drop:
+			continue
+		case !wish.reject:
+			route.Kind = routes.Drop
+		case wish.external && uplink.Contains(addr):
+			route.Rank = routes.Yielding
+		}
+		want[netip.PrefixFrom(addr, 32)] = route
+	}
+	return want
+}
+
+// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
+// that was created first, then to the smaller key, and none where another client of VPP has one. The rules are about the frontends that no other client owns.
+func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
+	type owner struct {
+		created int64
+		key     string
+	}
+	owners, rows := map[frontend.Key]owner{}, map[frontend.Key]nat44.Row{}
+	rules := map[string][]acl.Rule{}
+	config := w.Deps.NAT44
+	config.Guarded = true
+	for _, view := range w.views() {
+		rules[view.GetKey()] = acl.Plan(view, acl.Config{}).Rules
+		for _, row := range nat44.Plan(view, config).Rows {
+			mine, other := owner{view.GetCreated(), view.GetKey()}, owners[row.Key]
+			taken := other.key != "" && (other.created < mine.created || other.created == mine.created && other.key < mine.key)
+			if !taken && !w.Foreign[row.Key] {
+				owners[row.Key], rows[row.Key] = mine, row
+			}
+		}
+	}
+	var counting []acl.Rule
+	for key, own := range rules {
+		for _, rule := range own {
+			if owner, owned := owners[rule.Key()]; !w.Foreign[rule.Key()] && (!owned || owner.key == key) {
+				counting = append(counting, rule)
+			}
+		}
+	}
+	return rows, counting
+}
