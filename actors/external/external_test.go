@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/binapi/nat44_ed"
+
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/command"
@@ -101,7 +103,7 @@ func TestExternalCommandsChangeAllOrNothing(t *testing.T) {
 			w.occupy("203.0.113.2:80")
 			w.Run(2 * time.Minute) // the next drift check
 		}, mapped("203.0.113.2:80/TCP", "10.1.1.5:80"), `is in use by VPP: load-balancing mapping "theirs"`},
-		"VPP refuses":        {func(w *world, _ *sources) { w.Stream.Refuse = 1 }, mapped("203.0.113.2", "10.1.1.5"), "203.0.113.2: add static mapping 203.0.113.2 -> 10.1.1.5"},
+		"VPP refuses":        {func(w *world, _ *sources) { w.Stream.Refuse = 1000 }, mapped("203.0.113.2", "10.1.1.5"), "203.0.113.2: add static mapping 203.0.113.2 -> 10.1.1.5"},
 		"it cannot be saved": {func(_ *world, s *sources) { s.broken = errBroken }, mapped("203.0.113.2:80/TCP", "10.1.1.5:80"), "save ops: broken"},
 		"VPP is not there":   {func(w *world, _ *sources) { w.Stream.Disconnect("gone") }, mapped("203.0.113.2:80/TCP", "10.1.1.5:80"), "not done in time: bring ops into VPP"},
 	} {
@@ -294,6 +296,9 @@ func TestExternalLeftoversWait(t *testing.T) {
 	s := probe.New(t)
 	stream := s.VPP()
 	merged, config := layers.Merge([]*layers.Layer{layer}), nat44.Config{Node: "n1", Pads: true}
+	if _, err := stream.VPP.Exec(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true}); err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range merged.Rows(config)["file"] {
 		for _, request := range nat44.Messages(nat44.Op{Verb: nat44.AddRow, Key: row.Key, Row: &row}) {
 			if _, err := stream.VPP.Exec(request); err != nil {
