@@ -1,7 +1,6 @@
-package external
+package external_test
 
 import (
-	"context"
 	"errors"
 	"net/netip"
 	"slices"
@@ -9,39 +8,54 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/command"
+	"github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/status"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/external"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// withSNAT plays in a house with dynamic SNAT; its peer is reached by the default route until an overlay is built.
-func withSNAT(t *testing.T, s *pantry, enabled bool, play func(h *house)) {
+// withSNAT plays with dynamic SNAT; the peer is reached by the default route until an overlay is built.
+func withSNAT(t *testing.T, s *sources, enabled bool, play func(w *world)) {
 	t.Helper()
-	inHouse(t, 1, func(h *house, _ *runtime.Options) {
-		h.deps.External, s.updates = s, make(chan ExternalUpdate, 100)
-		h.deps.SNAT = external.SNAT{Enabled: enabled, OverlayPorts: []string{"4789/UDP"}}
-		if _, err := h.wire.vpp.AddInterface("host0", []netip.Prefix{netip.MustParsePrefix("169.254.0.1/30")}, true); err != nil {
+	withExternal(t, s, func(w *world) {
+		w.peer("10.1.2.0/24")
+		if _, err := w.VPP.AddInterface("host0", []netip.Prefix{netip.MustParsePrefix("169.254.0.1/30")}, true); err != nil {
 			t.Fatal(err)
 		}
-	}, play)
+		play(w)
+	}, func(d *actors.Deps) {
+		d.SNAT = layers.SNAT{Enabled: enabled, OverlayPorts: []string{"4789/UDP"}}
+		d.Timing.Rediscover = 5 * time.Second
+	})
+}
+
+// peer gives the other node a network of pods.
+func (w *world) peer(network string) {
+	node := actorstest.Peer("192.168.16.2")
+	node.PodCidrs = []string{network}
+	w.Source.Change(func(s *kube.Store) { s.SetNode(node, nil) })
 }
 
 // overlay reaches the pods of the peer through a tunnel.
-func (h *house) overlay() {
-	h.Helper()
-	_, err := h.wire.vpp.AddInterface("vxlan_tunnel0", []netip.Prefix{netip.MustParsePrefix("10.200.0.1/24")}, true)
+func (w *world) overlay() {
+	w.Helper()
+	_, err := w.VPP.AddInterface("vxlan_tunnel0", []netip.Prefix{netip.MustParsePrefix("10.200.0.1/24")}, true)
 	peer := simulator.Route{Prefix: netip.MustParsePrefix("10.1.2.0/24"), Interface: "vxlan_tunnel0", NextHop: netip.MustParseAddr("10.200.0.2")}
-	if err = errors.Join(err, h.wire.vpp.AddRoute(peer)); err != nil {
-		h.Fatal(err)
+	if err = errors.Join(err, w.VPP.AddRoute(peer)); err != nil {
+		w.Fatal(err)
 	}
 }
 
 // passes sends a packet and says how it left, as "interface source > destination".
-func (h *house) passes(in, src, dst string, proto uint8, flags simulator.TCPFlags) string {
-	h.Helper()
-	v := h.wire.vpp.Send(simulator.Packet{In: in, Src: netip.MustParseAddrPort(src), Dst: netip.MustParseAddrPort(dst), Proto: proto, Flags: flags})
+func (w *world) passes(in, src, dst string, proto uint8, flags simulator.TCPFlags) string {
+	w.Helper()
+	v := w.VPP.Send(simulator.Packet{In: in, Src: netip.MustParseAddrPort(src), Dst: netip.MustParseAddrPort(dst), Proto: proto, Flags: flags})
 	if v.Action != simulator.Delivered {
 		return v.Action.String()
 	}
@@ -49,8 +63,8 @@ func (h *house) passes(in, src, dst string, proto uint8, flags simulator.TCPFlag
 }
 
 // translation are packets of a node: through a service from outside and from a pod, of the overlay, of and to the node, and out of pods.
-func (h *house) translation(port string, snat bool) {
-	h.Helper()
+func (w *world) translation(port string, snat bool) {
+	w.Helper()
 	tcp, udp, answer := simulator.ProtoTCP, simulator.ProtoUDP, simulator.SYN|simulator.ACK
 	leaves := "10.1.1.5:" + port
 	if snat {
@@ -74,37 +88,33 @@ func (h *house) translation(port string, snat bool) {
 		{"uplink0", "198.51.100.9:2" + port, "192.168.16.1:22", tcp, 0, "local"},
 		{"pod5", "10.1.1.5:3" + port, "192.168.16.1:22", tcp, 0, "local"},
 	} {
-		if got := h.passes(p.in, p.src, p.dst, p.proto, p.flags); got != p.want {
-			h.Errorf("%s: %s > %s left as %s, want %s", p.in, p.src, p.dst, got, p.want)
+		if got := w.passes(p.in, p.src, p.dst, p.proto, p.flags); got != p.want {
+			w.Errorf("%s: %s > %s left as %s, want %s", p.in, p.src, p.dst, got, p.want)
 		}
 	}
 }
 
 // snatHeld says what VPP holds of SNAT.
-func (h *house) snatHeld() string {
-	h.Helper()
-	state, err := nat44.Read(context.Background(), h.vpp)
-	if err != nil {
-		h.Fatal(err)
-	}
+func (w *world) snatHeld() string {
+	w.Helper()
+	state := w.read()
 	var texts []string
 	for _, a := range state.Pool {
 		texts = append(texts, a.String())
 	}
-	if state.Output[h.wire.vpp.Interfaces()["uplink0"]] {
+	if state.Output[w.VPP.Interfaces()["uplink0"]] {
 		texts = append(texts, "output")
 	}
-	return strings.Join(append(texts, h.outsideRows()), " ")
+	return strings.Join(append(texts, w.rows()), " ")
 }
 
 // snatWarning is what readiness says beside "ready" about external configuration.
-func (h *house) snatWarning() string {
-	report := h.deps.Readiness.Load()
-	at := slices.IndexFunc(report.Parts, func(p Part) bool { return p.Name == "external" })
-	if at < 0 || !report.Ready {
-		return "not ready: " + report.Reasons()
+func (w *world) snatWarning() string {
+	part, ready := w.part()
+	if !ready {
+		return "not ready: " + w.Readiness.Load().Reasons()
 	}
-	return report.Parts[at].Reason
+	return part.Reason
 }
 
 const (
@@ -113,130 +123,119 @@ const (
 	snatRefusal    = "snat: refused: packets to pods of other nodes leave through uplink0 without an overlay, and would be translated: 10.1.2.0/24 of n2"
 )
 
-// TestSNAT: pods leave with the address of the node and get their answers, and nothing else is translated; whoever dies, nothing is written;
-// an overlay that goes takes it away, with a reason, and one that comes brings it.
+// TestSNAT: pods leave with the address of the node and get their answers, and nothing else is translated; failures of actors cost no write; an overlay that goes takes it away, with a reason, and one that comes brings it.
 func TestSNAT(t *testing.T) {
-	s := newPantry("file")
-	s.first = append(s.first, says("file"))
-	withSNAT(t, s, true, func(h *house) {
-		h.serve("web", "10.96.0.1", "10.1.1.2")
-		h.settle(time.Minute)
-		h.expect("refused", snatRefusal, h.snatWarning)
-		h.expect("nothing in VPP", "", h.snatHeld)
-		h.translation("4000", false)
-		h.quiet()
-		h.recorded("refused, nothing is translated")
-		layers := func() string {
-			answer, err := h.sys.Ask(context.Background(), PathExternal, &ExternalQuery{})
-			if err != nil {
-				h.Fatal(err)
-			}
+	s := newSources("file")
+	s.say(update("file"))
+	withSNAT(t, s, true, func(w *world) {
+		w.Source.Serve("web", "10.96.0.1", "10.1.1.2")
+		w.Settled()
+		w.expect("refused", snatRefusal, w.snatWarning)
+		w.expect("nothing in VPP", "", w.snatHeld)
+		w.translation("4000", false)
+		w.quiet()
+		w.recorded("refused, nothing is translated")
+		listed := func() string {
 			var texts []string
-			for _, l := range answer.(*ExternalPage).Layers {
+			for _, l := range actorstest.Ask[*external.Page](w.World, address.External, &external.Query{}).Layers {
 				texts = append(texts, l.Source+" "+l.Problem)
 			}
 			return strings.Join(texts, ", ")
 		}
-		h.expect("it is listed", "snat "+strings.TrimPrefix(snatRefusal, "snat: "), layers)
+		w.expect("it is listed", "snat "+strings.TrimPrefix(snatRefusal, "snat: "), listed)
 
-		h.overlay()
-		h.expect("enabled", snatOn, h.snatHeld)
-		h.settle(time.Minute)
-		h.nothingRefused()
-		h.expect("no warning", "", h.snatWarning)
-		h.expect("it is listed", "snat ", layers)
-		h.recorded("pods leave with an address of the node")
-		h.translation("5000", true)
-		h.quiet()
-		for _, path := range []string{PathExternal, PathInterfaces, PathRenderer(nat), PathExternal} {
-			writes, _ := h.wire.counts()
-			if err := h.sys.Kill(path); err != nil {
+		w.overlay()
+		w.expect("enabled", snatOn, w.snatHeld)
+		w.Settled()
+		w.nothingRefused()
+		w.expect("no warning", "", w.snatWarning)
+		w.expect("it is listed", "snat ", listed)
+		w.recorded("pods leave with an address of the node")
+		w.translation("5000", true)
+		w.quiet()
+		for _, path := range []string{address.External, address.Interfaces, address.Renderer("nat44"), address.External} {
+			writes := w.Writes()
+			if err := w.System.Kill(path); err != nil {
 				t.Fatal(err)
 			}
-			h.run(10 * time.Second)
-			if after, _ := h.wire.counts(); after != writes {
-				t.Errorf("the death of %s cost %d writes", path, after-writes)
+			w.Run(10 * time.Second)
+			if after := w.Writes(); after != writes {
+				t.Errorf("a failure of %s cost %d writes", path, after-writes)
 			}
 		}
-		if err := h.command("snat", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")); !errors.Is(err, errReserved) {
+		if err := w.command("snat", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")); !errors.Is(err, command.ErrState) {
 			t.Errorf("its layer was changed: %v", err)
 		}
 
-		h.cluster.change(func() { h.cluster.peer = peerNode("192.168.16.2"); h.cluster.peer.PodCidrs = []string{"10.1.9.0/24"} })
-		h.expect("a peer without an overlay", strings.Replace(snatRefusal, "10.1.2.0", "10.1.9.0", 1), h.snatWarning)
-		h.expect("nothing in VPP", "", h.snatHeld)
-		h.settle(time.Minute)
-		h.nothingRefused()
-		h.translation("6000", false)
-		if s.kept["snat"] != nil {
-			t.Errorf("still kept: %s", s.kept["snat"])
+		w.peer("10.1.9.0/24")
+		w.expect("a peer without an overlay", strings.Replace(snatRefusal, "10.1.2.0", "10.1.9.0", 1), w.snatWarning)
+		w.expect("nothing in VPP", "", w.snatHeld)
+		w.Settled()
+		w.nothingRefused()
+		w.translation("6000", false)
+		if s.saved["snat"] != nil {
+			t.Errorf("still saved: %s", s.saved["snat"])
 		}
 	})
 }
 
 // TestSNATBeneathLayers: other layers come first, and SNAT comes up again when they go; a restart of VPP brings all of it back.
 func TestSNATBeneathLayers(t *testing.T) {
-	withSNAT(t, newPantry(), true, func(h *house) {
-		h.overlay()
-		h.expect("enabled", snatOn, h.snatHeld)
-		if err := h.command("ops", `"priority": 0, "staticMappings": [{"external": "203.0.113.2", "to": ["192.168.16.1"]}], "interfaces": [{"name": "uplink0", "role": "nat"}]`); err != nil {
+	withSNAT(t, newSources(), true, func(w *world) {
+		w.overlay()
+		w.expect("enabled", snatOn, w.snatHeld)
+		if err := w.command("ops", `"priority": 0, "staticMappings": [{"external": "203.0.113.2", "to": ["192.168.16.1"]}], "interfaces": [{"name": "uplink0", "role": "nat"}]`); err != nil {
 			t.Fatal(err)
 		}
-		h.expect("above it", `10.1.1.254 snat in-sync
+		w.expect("above it", `10.1.1.254 snat in-sync
 192.168.16.1 snat refused ops
 192.168.16.1:4789/UDP snat in-sync
 203.0.113.2 ops in-sync
 address 192.168.16.1 snat in-sync
 interface uplink0 ops in-sync
-interface uplink0 snat shadowed ops`, h.entries)
-		if err := h.command("ops", ""); err != nil {
+interface uplink0 snat shadowed ops`, w.entries)
+		if err := w.command("ops", ""); err != nil {
 			t.Fatal(err)
 		}
-		h.expect("up again", snatOn, h.snatHeld)
-		h.settle(time.Minute)
-		h.wire.crash()
-		h.wire.connect()
-		h.expect("a VPP without an overlay", snatRefusal, h.snatWarning)
-		h.overlay()
-		h.expect("in the new VPP", snatOn, h.snatHeld)
-		h.settle(time.Minute)
+		w.expect("up again", snatOn, w.snatHeld)
+		w.Settled()
+		w.crash()
+		w.Stream.Connect()
+		w.expect("a VPP without an overlay", snatRefusal, w.snatWarning)
+		w.overlay()
+		w.expect("in the new VPP", snatOn, w.snatHeld)
+		w.Settled()
 	})
 }
 
 // TestSNATOff: what is off writes nothing, and neither looks for peers nor says anything.
 func TestSNATOff(t *testing.T) {
-	withSNAT(t, newPantry(), false, func(h *house) {
-		h.overlay()
-		h.serve("web", "10.96.0.1", "10.1.1.2")
-		h.settle(time.Minute)
-		h.expect("nothing in VPP", "", h.snatHeld)
-		h.expect("no warning", "", h.snatWarning)
-		h.translation("4000", false)
+	withSNAT(t, newSources(), false, func(w *world) {
+		w.overlay()
+		w.Source.Serve("web", "10.96.0.1", "10.1.1.2")
+		w.Settled()
+		w.expect("nothing in VPP", "", w.snatHeld)
+		w.expect("no warning", "", w.snatWarning)
+		w.translation("4000", false)
 	})
 }
 
 // recorded fails the test unless the journal has an event about SNAT.
-func (h *house) recorded(text string) {
-	h.Helper()
-	answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 500})
-	if err != nil {
-		h.Fatal(err)
-	}
-	if !slices.ContainsFunc(answer.(*EventsPage).Events, func(e *messages.Event) bool { return e.GetObject() == "snat" && e.GetText() == text }) {
-		h.Errorf("the journal lacks %q", text)
+func (w *world) recorded(text string) {
+	w.Helper()
+	events := w.Events(&status.EventsQuery{Limit: 500})
+	if !slices.ContainsFunc(events, func(e *messages.Event) bool { return e.GetObject() == "snat" && e.GetText() == text }) {
+		w.Errorf("the journal lacks %q", text)
 	}
 }
 
 // nothingRefused fails the test if VPP has ever refused an operation on rows or roles: while it is tried again the uplink has no role at all.
-func (h *house) nothingRefused() {
-	h.Helper()
-	answer, err := h.sys.Ask(context.Background(), PathJournal, &EventsQuery{Limit: 500})
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, e := range answer.(*EventsPage).Events {
-		if e.GetActor() == PathRenderer(nat) && e.GetError() != "" {
-			h.Errorf("%s: %s: %s", e.GetKind(), e.GetText(), e.GetError())
+func (w *world) nothingRefused() {
+	w.Helper()
+	events := w.Events(&status.EventsQuery{Limit: 500})
+	for _, e := range events {
+		if e.GetActor() == address.Renderer("nat44") && e.GetError() != "" {
+			w.Errorf("%s: %s: %s", e.GetKind(), e.GetText(), e.GetError())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package external
+package external_test
 
 import (
 	"fmt"
@@ -8,97 +8,98 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/kube"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// TestExternalStorms: layers come, change and go in any order, services take addresses and give them back, actors die and VPP as well. In the end
+// TestExternalStorms: layers come, change and go in any order, services take addresses and give them back, actors fail and VPP as well. In the end
 // VPP holds what a merge of the layers says, but for what services have.
 func TestExternalStorms(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // a test
-			s := newPantry("file", "etcd:")
-			s.first = append(s.first, says("file"), says("etcd:"))
-			withExternal(t, s, func(h *house) {
-				h.settle(time.Minute)
-				layers, served := map[string]string{}, map[string]bool{}
+			s := newSources("file", "etcd:")
+			s.say(update("file"))
+			s.say(update("etcd:"))
+			withExternal(t, s, func(w *world) {
+				w.Settled()
+				documents, served := map[string]string{}, map[string]bool{}
 				for range 25 {
-					h.upset(r, s, layers, served)
+					w.upset(r, s, documents, served)
 				}
-				if !h.wire.state.GetUp() {
-					h.wire.connect()
-				}
-				h.expect("VPP", expected(t, layers, served), h.outsideRows)
-				h.settle(5 * time.Minute)
-				h.quiet()
+				w.Stream.Connect()
+				w.expect("VPP", expected(t, documents, served), w.rows)
+				w.Settled()
+				w.quiet()
 			})
 		})
 	}
 }
 
 // upset does one thing, and enters it into what is wanted if it has happened.
-func (h *house) upset(r *rand.Rand, s *pantry, layers map[string]string, served map[string]bool) {
+func (w *world) upset(r *rand.Rand, s *sources, documents map[string]string, served map[string]bool) {
 	var texts []string
 	for i := range 4 {
 		if r.IntN(2) == 0 {
 			texts = append(texts, fmt.Sprintf(`{"external": "10.96.0.%d:80/TCP", "to": ["10.1.1.%d:80"]}`, i, 2+r.IntN(3)))
 		}
 	}
-	document := fmt.Sprintf(`"priority": %d, "staticMappings": [%s]`, r.IntN(4), strings.Join(texts, ", "))
+	rest := fmt.Sprintf(`"priority": %d, "staticMappings": [%s]`, r.IntN(4), strings.Join(texts, ", "))
 	name := fmt.Sprint("s", r.IntN(4))
 	switch r.IntN(8) {
 	case 0, 1:
-		if h.command("ops", document) == nil {
-			layers["ops"] = document
+		if w.command("ops", rest) == nil {
+			documents["ops"] = rest
 		}
 	case 2:
-		if h.command("ops", "") == nil {
-			delete(layers, "ops")
+		if w.command("ops", "") == nil {
+			delete(documents, "ops")
 		}
 	case 3:
-		s.updates <- says("file", "file", document)
-		layers["file"] = document
+		s.say(update("file", "file", rest))
+		documents["file"] = rest
 	case 4:
-		delete(layers, "etcd:a")
+		delete(documents, "etcd:a")
 		if r.IntN(3) == 0 {
-			s.updates <- says("etcd:")
+			s.say(update("etcd:"))
 			break
 		}
-		s.updates <- says("etcd:", "etcd:a", document)
-		layers["etcd:a"] = document
+		s.say(update("etcd:", "etcd:a", rest))
+		documents["etcd:a"] = rest
 	case 5:
 		if served[name] {
-			h.cluster.change(func() { delete(h.cluster.services, "ns/"+name) })
+			w.Source.Change(func(s *kube.Store) { s.DeleteService("default/" + name) })
 		} else {
-			h.serve(name, "10.96.0."+name[1:], "10.1.1.5")
+			w.Source.Serve(name, "10.96.0."+name[1:], "10.1.1.5")
 		}
 		served[name] = !served[name]
 	case 6:
-		path := []string{PathExternal, PathRenderer(nat), PathRegistry, PathLink}[r.IntN(4)]
-		_ = h.sys.Kill(path) // it may be starting
+		path := []string{address.External, address.Renderer("nat44"), address.Registry, address.Link}[r.IntN(4)]
+		_ = w.System.Kill(path) // it may be starting
 	default:
-		if h.wire.state.GetUp() {
-			h.wire.crash()
+		if w.Stream.Boot() != "" {
+			w.crash()
 		}
-		h.wire.connect()
+		w.Stream.Connect()
 	}
-	h.run(time.Duration(r.IntN(5000)) * time.Millisecond)
+	w.Run(time.Duration(r.IntN(5000)) * time.Millisecond)
 }
 
 // expected are the rows of external configuration that VPP should hold.
 func expected(t *testing.T, documents map[string]string, served map[string]bool) string {
 	t.Helper()
-	var layers []*external.Layer
-	for source, document := range documents {
-		l, err := external.Decode(externally(document), source)
+	var all []*layers.Layer
+	for source, rest := range documents {
+		l, err := layers.Decode(document(rest), source)
 		if err != nil {
 			t.Fatal(err)
 		}
-		layers = append(layers, l)
+		all = append(all, l)
 	}
 	var rows []nat44.Row
-	for _, of := range external.Merge(layers).Rows(nat44.Config{}) {
+	for _, of := range layers.Merge(all).Rows(nat44.Config{}) {
 		rows = append(rows, of...)
 	}
 	slices.SortFunc(rows, func(a, b nat44.Row) int { return a.Key.Compare(b.Key) })

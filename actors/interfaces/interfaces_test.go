@@ -5,92 +5,64 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
+	layers "github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/external"
 )
 
-// withInterfaces plays an interfaces actor that is connected to VPP.
-func withInterfaces(t *testing.T, play func(s *stage)) {
-	t.Helper()
-	perform(t, PathInterfaces, nil, func(s *stage) {
-		s.connected()
-		play(s)
-	})
-}
-
-// connected passes on the state of the wire, as the link would.
-func (s *stage) connected() {
-	s.wire.mu.Lock()
-	state := s.wire.state
-	s.wire.mu.Unlock()
-	s.tell(&messages.LinkState{Up: state.GetUp(), Boot: state.GetBoot(), Session: state.GetSession(), Reason: state.GetReason()})
-}
-
-// set is the last interface set that the renderer was told.
-func (s *stage) set() *messages.InterfaceSet {
-	return latest[*messages.InterfaceSet](s, PathRenderer("nat44"))
-}
-
-// named finds an interface of a set.
-func named(set *messages.InterfaceSet, name string) *messages.Interface {
-	for _, i := range set.GetInterfaces() {
-		if i.GetName() == name {
-			return i
-		}
-	}
-	return nil
-}
-
-func TestInterfacesLooksAtVPPAndTellsEverybody(t *testing.T) {
+func TestInterfacesReadsVPPAndTellsItsReceivers(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
-		for _, path := range []string{PathRenderer("nat44"), PathNodes, PathRegistry, PathIntrospect} {
-			set := latest[*messages.InterfaceSet](s, path)
+		for _, path := range receivers {
+			set := probe.Latest[*messages.InterfaceSet](s.Stage, path)
 			if len(set.GetNodeAddresses()) != 1 || set.GetBoot() != "boot-0" || !named(set, "uplink0").GetFrontend() {
 				t.Errorf("%s was told %v", path, set)
 			}
 		}
-		if h := latest[*messages.Health](s, PathHealer); h.GetOk() || h.GetReason() != podsUnknown {
-			t.Errorf("health %v although nobody has told of the pods", h)
+		if h := s.health(); h.GetOk() || h.GetReason() != podsUnknown {
+			t.Errorf("health %v although the pods are not known", h)
 		}
 		s.tell(&messages.NodeChanged{Input: &messages.NodeInput{}})
-		if h := latest[*messages.Health](s, PathHealer); !h.GetOk() {
+		if h := s.health(); !h.GetOk() || h.GetInterfaces() != s.set().GetGeneration() {
 			t.Errorf("health %v", h)
 		}
 	})
 }
 
-// TestInterfacesLooksAgain: whatever may have changed the set.
-func TestInterfacesLooksAgain(t *testing.T) {
-	pods := &messages.NodeInput{Pods: []*messages.Pod{{Namespace: "default", Name: "p2", Node: testNode, Addresses: []string{"10.1.1.2"}}}}
+// TestInterfacesReadsAgain whenever something may have changed the set.
+func TestInterfacesReadsAgain(t *testing.T) {
 	for name, tc := range map[string]struct {
 		what  func(s *stage)
 		found func(set *messages.InterfaceSet) bool
 	}{
-		"a pod came":       {func(s *stage) { s.tell(&messages.NodeChanged{Input: pods}) }, func(set *messages.InterfaceSet) bool { return len(named(set, "pod2").GetPods()) == 1 }},
+		"a pod came":       {func(s *stage) { s.tell(nodeWith("p2 10.1.1.2")) }, func(set *messages.InterfaceSet) bool { return len(named(set, "pod2").GetPods()) == 1 }},
 		"an endpoint came": {func(s *stage) { s.tell(&messages.LocalEndpoints{Addresses: []string{"10.1.1.3"}}) }, func(set *messages.InterfaceSet) bool { return named(set, "pod3").GetBackend() }},
 		"VPP gave a hint": {func(s *stage) {
-			_ = s.wire.vpp.SetInterface("uplink0", false)
+			_ = s.vpp.VPP.SetInterface("uplink0", false)
 			s.tell(&interfaceHint{})
 		}, func(set *messages.InterfaceSet) bool { return !named(set, "uplink0").GetAdminUp() }},
 		"time passed": {func(s *stage) {
-			_ = s.wire.vpp.AddAddress("uplink0", netip.MustParsePrefix("192.168.17.1/24"))
-			s.run(6 * time.Second)
+			_ = s.vpp.VPP.AddAddress("uplink0", netip.MustParsePrefix("192.168.17.1/24"))
+			s.Run(s.config.Rediscover + time.Second)
 		}, func(set *messages.InterfaceSet) bool { return len(set.GetNodeAddresses()) == 2 }},
 		"VPP is another one": {func(s *stage) {
-			s.wire.crash()
-			s.connected()
-			s.wire.connect()
+			_ = s.vpp.Crash()
+			s.tellLink()
+			s.vpp.Connect()
 			s.connected()
 		}, func(set *messages.InterfaceSet) bool { return set.GetBoot() == "boot-1" }},
 		"the connection is another one": {func(s *stage) {
-			_ = s.wire.vpp.SetInterface("uplink0", false)
-			s.wire.connect()
+			_ = s.vpp.VPP.SetInterface("uplink0", false)
+			s.vpp.Disconnect("lost")
+			s.vpp.Connect()
 			s.connected()
 		}, func(set *messages.InterfaceSet) bool { return !named(set, "uplink0").GetAdminUp() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withInterfaces(t, func(s *stage) {
 				before := s.set()
-				s.forget()
+				s.Forget()
 				tc.what(s)
 				if set := s.set(); set == nil || !tc.found(set) || set.GetGeneration() <= before.GetGeneration() {
 					t.Errorf("told %v", set)
@@ -107,7 +79,7 @@ func TestInterfacesSaysWhenAllIsKnown(t *testing.T) {
 			news any
 			want bool
 		}{
-			{&messages.NodeChanged{Input: &messages.NodeInput{Self: testNodeObject()}}, false},
+			{nodeWith(), false},
 			{&messages.LocalEndpoints{}, true},
 			{&messages.NodeChanged{Input: &messages.NodeInput{}}, true},
 		} {
@@ -119,65 +91,173 @@ func TestInterfacesSaysWhenAllIsKnown(t *testing.T) {
 	})
 }
 
-func TestInterfacesRepeatsWithoutNews(t *testing.T) {
+// TestInterfacesTellsWhatIsAskedFor: without news the set is repeated only when an actor has started, or in a roll call.
+func TestInterfacesTellsWhatIsAskedFor(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		before := s.set()
-		s.forget()
-		s.run(s.deps.Timing.Rediscover + time.Second)
-		if got := s.set(); got.GetGeneration() != before.GetGeneration() || len(s.heard[PathJournal]) != 0 {
-			t.Errorf("repeated %v, written down %v", got, s.heard[PathJournal])
+		s.Forget()
+		s.Run(2 * s.config.Rediscover)
+		if s.set() != nil || len(s.Heard(address.Journal)) != 0 {
+			t.Errorf("without news told %v, recorded %v", s.set(), s.Heard(address.Journal))
 		}
-		s.forget()
-		s.tell(&messages.Resync{Sibling: "registry"})
-		if latest[*messages.InterfaceSet](s, PathRegistry) == nil {
-			t.Error("does not answer who asks")
-		}
-		s.tell(&messages.Resync{Sibling: "link"})
-		if latest[*messages.Resync](s, PathLink) == nil {
-			t.Error("does not ask a new link")
+		for _, question := range []any{&messages.Resync{Sibling: "registry"}, &messages.Resync{Sibling: "link"}, &messages.RollCall{}} {
+			s.Forget()
+			s.Tell(question)
+			for _, path := range receivers {
+				if got := probe.Latest[*messages.InterfaceSet](s.Stage, path); got.GetGeneration() != before.GetGeneration() {
+					t.Errorf("%T: %s was told %v", question, path, got)
+				}
+			}
+			resync, _ := question.(*messages.Resync)
+			if asked := probe.Latest[*messages.Resync](s.Stage, address.Link) != nil; asked != (resync.GetSibling() == "link") {
+				t.Errorf("%v: the link was asked: %t", question, asked)
+			}
 		}
 	})
 }
 
 func TestInterfacesWithoutVPPKeepsWhatItKnows(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
-		s.wire.disconnect()
-		s.connected()
-		s.forget()
-		s.run(s.deps.Timing.Rediscover + time.Second)
+		s.vpp.Disconnect("lost")
+		s.tellLink()
+		s.Forget()
+		s.tell(&messages.RollCall{}, &messages.LocalEndpoints{Addresses: []string{"10.1.1.3"}})
+		s.Run(2 * s.config.Rediscover)
 		if s.set().GetBoot() != "boot-0" {
 			t.Errorf("tells %v", s.set())
 		}
-		if h := latest[*messages.Health](s, PathHealer); h.GetOk() || h.GetReason() != "no connection to VPP" {
+		if h := s.health(); h.GetOk() || h.GetReason() != "no connection to VPP" {
 			t.Errorf("health %v", h)
 		}
 	})
 }
 
-func TestInterfacesIgnoresAnOvertakenLink(t *testing.T) {
+func TestInterfacesIgnoresAnEarlierConnection(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.tell(&messages.NodeChanged{Input: &messages.NodeInput{}})
-		s.wire.connect()
+		s.vpp.Disconnect("lost")
+		s.vpp.Connect()
 		s.connected()
 		s.tell(&messages.LinkState{Session: 1, Reason: "long ago"})
-		if h := latest[*messages.Health](s, PathHealer); !h.GetOk() {
+		if h := s.health(); !h.GetOk() {
 			t.Errorf("health %v", h)
 		}
 	})
 }
 
-// TestRestartedInterfacesTellsAnotherGeneration: the renderer must look at what its predecessor never told.
+// TestInterfacesThatCannotBeRead: the set stays, the node is not ready, and the next discovery comes soon.
+func TestInterfacesThatCannotBeRead(t *testing.T) {
+	withInterfaces(t, func(s *stage) {
+		s.tell(nodeWith(), &messages.LocalEndpoints{})
+		s.Run(settling + time.Second)
+		before := s.set()
+		s.vpp.Disconnect("the link has not noticed yet")
+		s.tell(&interfaceHint{})
+		if h := s.health(); h.GetOk() || h.GetReach() != messages.Reach_REACH_DOWNSTREAM {
+			t.Errorf("health %v", h)
+		}
+		s.Run(mostSettling)
+		s.vpp.Connect()
+		s.Run(2 * s.config.RediscoverSoon)
+		if h := s.health(); !h.GetOk() || s.set().GetGeneration() != before.GetGeneration() {
+			t.Errorf("health %v, set %v", h, s.set())
+		}
+	})
+}
+
+// TestRestartedInterfacesTellsAnotherGeneration: the renderer must take up what its predecessor never told.
 func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		before := s.set()
-		_ = s.wire.vpp.SetInterface("uplink0", false)
-		s.kill()
-		if latest[*messages.Resync](s, PathRegistry).GetSibling() != "interfaces" || latest[*messages.Resync](s, PathLink) == nil {
-			t.Error("did not ask for the local endpoints and the link")
+		_ = s.vpp.VPP.SetInterface("uplink0", false)
+		s.Forget()
+		s.Kill()
+		for _, path := range []string{address.Registry, address.Watch, address.Link} {
+			if got := probe.Latest[*messages.Resync](s.Stage, path); got.GetSibling() != "interfaces" || got.GetIncarnation() != 2 {
+				t.Errorf("%s was asked with %v", path, got)
+			}
 		}
-		s.connected()
+		s.tellLink()
 		if after := s.set(); after.GetGeneration() <= before.GetGeneration() {
 			t.Errorf("generation %x after %x", after.GetGeneration(), before.GetGeneration())
 		}
 	})
+}
+
+// discoveries counts how often VPP lists its interfaces in a time: each discovery does so once.
+func (s *stage) discoveries(d time.Duration) (n int) {
+	s.Helper()
+	before := s.lists()
+	s.Run(d)
+	return s.lists() - before
+}
+
+// TestDiscoveriesFollowChanges: soon after each other after a change, and while a pod has no interface, which is waited for a minute; seldom otherwise.
+func TestDiscoveriesFollowChanges(t *testing.T) {
+	perform(t, func(s *stage) {
+		s.count()
+		s.connected()
+		s.tell(nodeWith("p2 10.1.1.2"), &messages.LocalEndpoints{})
+		if n := s.discoveries(settling); n < 8 || n > 12 {
+			t.Errorf("%d discoveries in the first %s, want one a second", n, settling)
+		}
+		s.Run(s.config.Rediscover)
+		if n := s.discoveries(10 * s.config.Rediscover); n < 9 || n > 11 {
+			t.Errorf("%d discoveries in ten minutes without a change, want one a minute", n)
+		}
+		s.tell(nodeWith("p2 10.1.1.2", "p9 10.1.1.9")) // no interface leads there
+		if n := s.discoveries(mostSettling); n < 55 || n > 62 {
+			t.Errorf("%d discoveries while a pod has no interface, want one a second", n)
+		}
+		s.Run(s.config.Rediscover)
+		if n := s.discoveries(10 * s.config.Rediscover); n < 9 || n > 11 {
+			t.Errorf("%d discoveries in ten minutes for a pod that never gets an interface, want one a minute", n)
+		}
+		s.tell(&interfaceHint{})
+		if n := s.discoveries(settling); n < 8 || n > 12 {
+			t.Errorf("%d discoveries after a hint, want one a second", n)
+		}
+	})
+}
+
+// TestQuietDiscoveriesReadAShare: while nothing changes, a discovery costs VPP a number of requests that does not grow with its interfaces; a hint has
+// everything read.
+func TestQuietDiscoveriesReadAShare(t *testing.T) {
+	perform(t, func(s *stage) {
+		for i := range 200 {
+			if _, err := s.vpp.VPP.AddPod("more"+string(rune('a'+i/20))+string(rune('a'+i%20)), netip.AddrFrom4([4]byte{10, 1, 3, byte(i + 1)})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.count()
+		s.connected()
+		s.tell(nodeWith(), &messages.LocalEndpoints{})
+		s.Run(2 * s.config.Rediscover)
+		before := s.requests()
+		s.Run(s.config.Rediscover)
+		quiet := s.requests() - before
+		before = s.requests()
+		s.tell(&interfaceHint{})
+		if all := s.requests() - before; quiet == 0 || all < 3*quiet {
+			t.Errorf("%d requests without a change, %d after a hint", quiet, all)
+		}
+	})
+}
+
+// TestInterfacesTellsThePlaceOfSNAT: only where SNAT is enabled, and when the set is complete.
+func TestInterfacesTellsThePlaceOfSNAT(t *testing.T) {
+	for _, enabled := range []bool{false, true} {
+		perform(t, func(s *stage) {
+			s.config.SNAT = external.SNAT{Enabled: enabled}
+			s.connected()
+			place := func() *layers.Place { return probe.Latest[*layers.Place](s.Stage, address.External) }
+			if place() != nil {
+				t.Errorf("told before all is known: %v", place())
+			}
+			s.tell(nodeWith(), &messages.LocalEndpoints{})
+			if got := place(); (got != nil) != enabled || enabled && (got.Hairpin.String() != "10.1.1.254" || got.Set.GetGeneration() != s.set().GetGeneration()) {
+				t.Errorf("SNAT %t: told %+v", enabled, got)
+			}
+		})
+	}
 }

@@ -12,15 +12,20 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+	"go.uber.org/goleak"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
-	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// tally is a SessionObserver and, where asked, a SessionStats that reads the table of a simulated VPP past its API.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tally is an Observer, and a Stats that reads the table of a simulated VPP past its API.
 type tally struct {
 	vpp     *simulator.VPP
 	base    uint32
@@ -50,43 +55,50 @@ func (o *tally) Read(context.Context) (sessions.Usage, error) {
 	return sessions.Usage{Enabled: true, Busiest: n, Total: n, Base: o.base}, nil
 }
 
-// keeping plays with a keeper on a VPP whose plugin is enabled with a limit and serves 10.96.0.1:80 with pod3.
-func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage, o *tally)) {
-	t.Helper()
-	perform(t, PathSessions, nil, func(s *stage) {
-		o := &tally{vpp: s.wire.vpp, base: limit}
-		s.deps.SessionObserver, s.deps.SessionStats, s.deps.Sessions = o, o, cfg
-		s.kill() // with its settings
-		s.exec(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: limit})
-		s.exec(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
-		for _, pod := range []string{"pod2", "pod3"} {
-			for _, role := range []nat_types.NatConfigFlags{nat_types.NAT_IS_INSIDE, nat_types.NAT_IS_OUTSIDE} {
-				s.exec(&nat44_ed.Nat44InterfaceAddDelFeature{
-					IsAdd: true, Flags: role, SwIfIndex: interface_types.InterfaceIndex(s.wire.vpp.Interfaces()[pod]),
-				})
-			}
-		}
-		row := &nat44_ed.Nat44AddDelLbStaticMapping{
-			IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, Protocol: simulator.ProtoUDP, Tag: "test",
-			ExternalAddr: [4]byte{10, 96, 0, 1}, ExternalPort: 80,
-		}
-		for port := range uint16(2) {
-			row.Locals = append(row.Locals, nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 3}, Port: 8080 + port, Probability: 7})
-		}
-		s.exec(row)
-		s.online()
-		play(s, o)
-	})
+// stage has the housekeeper in a tree of probes.
+type stage struct {
+	*probe.Stage
+	vpp     *virtual.Stream
+	session uint64 // of the connection
 }
 
-// online tells the keeper that the connection is there.
+// keeping plays with a housekeeper on a VPP whose plugin is enabled with a limit and serves 10.96.0.1:80 with pod3.
+func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage, o *tally)) {
+	t.Helper()
+	s := &stage{Stage: probe.New(t), session: 7}
+	s.vpp = s.VPP()
+	o := &tally{vpp: s.vpp.VPP, base: limit}
+	config := &Config{Settings: cfg, Stats: o, Observer: o, VPP: s.vpp}
+	s.Start(address.Sessions, probe.Actors{address.Sessions: func() runtime.Behaviour { return New(config) }})
+	s.exec(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: limit})
+	s.exec(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})
+	for _, pod := range []string{"pod2", "pod3"} {
+		for _, role := range []nat_types.NatConfigFlags{nat_types.NAT_IS_INSIDE, nat_types.NAT_IS_OUTSIDE} {
+			s.exec(&nat44_ed.Nat44InterfaceAddDelFeature{
+				IsAdd: true, Flags: role, SwIfIndex: interface_types.InterfaceIndex(s.vpp.VPP.Interfaces()[pod]),
+			})
+		}
+	}
+	row := &nat44_ed.Nat44AddDelLbStaticMapping{
+		IsAdd: true, Flags: nat_types.NAT_IS_OUT2IN_ONLY, Protocol: simulator.ProtoUDP, Tag: "test",
+		ExternalAddr: [4]byte{10, 96, 0, 1}, ExternalPort: 80,
+	}
+	for port := range uint16(2) {
+		row.Locals = append(row.Locals, nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 3}, Port: 8080 + port, Probability: 7})
+	}
+	s.exec(row)
+	s.online()
+	play(s, o)
+}
+
+// online tells the housekeeper that the connection is there.
 func (s *stage) online() {
-	s.tell(&messages.LinkState{Up: true, Boot: s.wire.state.GetBoot(), Session: s.wire.state.GetSession()})
+	s.Tell(&messages.LinkState{Up: true, Boot: s.vpp.Boot(), Session: s.session})
 }
 
 func (s *stage) exec(req api.Message) {
 	s.Helper()
-	if _, err := s.wire.vpp.Exec(req); err != nil {
+	if _, err := s.vpp.VPP.Exec(req); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -95,7 +107,7 @@ func (s *stage) exec(req api.Message) {
 func (s *stage) dial(from, n int) (served int) {
 	s.Helper()
 	for i := range n {
-		verdict := s.wire.vpp.Send(simulator.Packet{
+		verdict := s.vpp.VPP.Send(simulator.Packet{
 			In: "pod2", Proto: simulator.ProtoUDP, Src: netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), uint16(1024+from+i)),
 			Dst: netip.MustParseAddrPort("10.96.0.1:80"),
 		})
@@ -106,31 +118,31 @@ func (s *stage) dial(from, n int) (served int) {
 	return served
 }
 
-// told are the texts and errors of the journal.
-func (s *stage) told() string {
+// recorded are the texts and errors of the journal.
+func (s *stage) recorded() string {
 	var lines []string
-	for _, e := range all[*messages.Event](s, PathJournal) {
+	for _, e := range probe.All[*messages.Event](s.Stage, address.Journal) {
 		lines = append(lines, strings.TrimSpace(e.GetText()+" "+e.GetError()))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// TestSessionsOutOfTheTrap: without housekeeping a table full of expired sessions refuses everybody for ever. With it nobody is refused, however
+// TestSessionsOutOfTheTrap: without housekeeping a table full of expired sessions refuses all clients for ever. With it none is refused, however
 // often the table is filled.
 func TestSessionsOutOfTheTrap(t *testing.T) {
 	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
 		for round := range 4 {
 			if n := s.dial(1000*round, 900); n != 900 {
-				t.Fatalf("round %d: %d of 900 connections were served, with %d sessions", round, n, s.wire.vpp.SessionCount())
+				t.Fatalf("round %d: %d of 900 connections were served, with %d sessions", round, n, s.vpp.VPP.SessionCount())
 			}
-			s.run(10 * time.Minute) // all of them expire
-			if n := s.wire.vpp.SessionCount(); n > 600 {
+			s.Run(10 * time.Minute) // all of them expire
+			if n := s.vpp.VPP.SessionCount(); n > 600 {
 				t.Fatalf("round %d: %d sessions are left", round, n)
 			}
 			s.dial(1000*round+900, 1)
 		}
-		if o.deleted < 1000 || o.limit != 1000 || o.errors != 0 || o.alarm || !strings.Contains(s.told(), "expired NAT sessions freed") {
-			t.Errorf("%+v; told:\n%s", o, s.told())
+		if o.deleted < 1000 || o.limit != 1000 || o.errors != 0 || o.alarm || !strings.Contains(s.recorded(), "expired NAT sessions freed") {
+			t.Errorf("%+v; recorded:\n%s", o, s.recorded())
 		}
 	})
 }
@@ -142,43 +154,43 @@ func TestSessionsLimitIsRaised(t *testing.T) {
 		refused := 0
 		for step := range 30 { // 100 more in 2 s
 			refused += 100 - s.dial(100*step, 100)
-			s.run(2 * time.Second)
+			s.Run(2 * time.Second)
 		}
-		if refused > 0 || o.limit <= 1024 || o.alarm || !strings.Contains(s.told(), "NAT session limit 1024 -> ") {
-			t.Errorf("%d refused; %+v; told:\n%s", refused, o, s.told())
+		if refused > 0 || o.limit <= 1024 || o.alarm || !strings.Contains(s.recorded(), "NAT session limit 1024 -> ") {
+			t.Errorf("%d refused; %+v; recorded:\n%s", refused, o, s.recorded())
 		}
 		for step := range 10 {
 			s.dial(3000+100*step, 100)
-			s.run(time.Second)
+			s.Run(time.Second)
 		}
-		h := latest[*messages.Health](s, PathHealer)
+		h := probe.Latest[*messages.Health](s.Stage, address.Healer)
 		if !o.alarm || o.limit != 4096 || !h.GetOk() || !strings.Contains(h.GetReason(), "the limit of 4096 is the highest allowed") {
 			t.Errorf("no alarm: %+v, %v", o, h)
 		}
-		s.run(10 * time.Minute) // everything expires and is freed
-		h = latest[*messages.Health](s, PathHealer)
-		if o.alarm || h.GetReason() != "" || !strings.Contains(s.told(), "alarm is over") || strings.Count(s.told(), "alarm: ") != 1 {
-			t.Errorf("alarm %v, %v, told:\n%s", o.alarm, h, s.told())
+		s.Run(10 * time.Minute) // everything expires and is freed
+		h = probe.Latest[*messages.Health](s.Stage, address.Healer)
+		if o.alarm || h.GetReason() != "" || !strings.Contains(s.recorded(), "alarm is over") || strings.Count(s.recorded(), "alarm: ") != 1 {
+			t.Errorf("alarm %v, %v, recorded:\n%s", o.alarm, h, s.recorded())
 		}
 	})
 }
 
-// TestSessionsKeeperComesUpInTheTrap: a successor, like a new agent, learns limit and sessions from VPP.
-func TestSessionsKeeperComesUpInTheTrap(t *testing.T) {
+// TestHousekeeperComesUpInTheTrap: a successor, like a new agent, learns limit and sessions from VPP.
+func TestHousekeeperComesUpInTheTrap(t *testing.T) {
 	keeping(t, 512, sessions.Config{Max: 512}, func(s *stage, o *tally) {
 		if s.dial(0, 512) != 512 || s.dial(512, 1) != 0 {
 			t.Fatal("the table is not full")
 		}
 		for range 5 {
-			s.kill()
+			s.Kill()
 			s.online()
 		}
-		s.run(10 * time.Minute)
-		if n := s.wire.vpp.SessionCount(); s.dial(600, 100) != 100 || o.deleted == 0 {
+		s.Run(10 * time.Minute)
+		if n := s.vpp.VPP.SessionCount(); s.dial(600, 100) != 100 || o.deleted == 0 {
 			t.Errorf("%d sessions before, %+v", n, o)
 		}
-		if n := len(s.faults); n > 6 {
-			t.Errorf("%d failures: %v", n, s.faults)
+		if n := len(s.Faults); n > 6 {
+			t.Errorf("%d failures: %v", n, s.Faults)
 		}
 	})
 }
@@ -186,21 +198,21 @@ func TestSessionsKeeperComesUpInTheTrap(t *testing.T) {
 // TestSessionsWithoutStatistics: VPP is asked instead, seldom while the table is not full, and the journal says once why.
 func TestSessionsWithoutStatistics(t *testing.T) {
 	keeping(t, 1000, sessions.Config{}, func(s *stage, o *tally) {
-		o.broken = errors.New("nobody listens")
+		o.broken = errors.New("no socket")
 		s.dial(0, 950)
-		s.run(10 * time.Minute)
-		if n := s.wire.vpp.SessionCount(); n > 600 || !o.usage.Costly {
+		s.Run(10 * time.Minute)
+		if n := s.vpp.VPP.SessionCount(); n > 600 || !o.usage.Costly {
 			t.Errorf("%d sessions, %+v", n, o)
 		}
 		asked := o.looks
-		s.run(10 * time.Minute)
+		s.Run(10 * time.Minute)
 		if n := o.looks - asked; n == 0 || n > 75 {
 			t.Errorf("VPP was surveyed %d times in 10 minutes", n)
 		}
 		o.broken = nil
-		s.run(10 * time.Minute)
-		if told := s.told(); strings.Count(told, "by API, at a cost: nobody listens") != 1 || strings.Count(told, "from VPP's statistics") != 1 {
-			t.Errorf("told:\n%s", told)
+		s.Run(10 * time.Minute)
+		if text := s.recorded(); strings.Count(text, "by API, at a cost: no socket") != 1 || strings.Count(text, "from VPP's statistics") != 1 {
+			t.Errorf("recorded:\n%s", text)
 		}
 	})
 }
@@ -209,74 +221,40 @@ func TestSessionsWithoutStatistics(t *testing.T) {
 func TestSessionsAndTheLink(t *testing.T) {
 	keeping(t, 1000, sessions.Config{Max: 4000}, func(s *stage, o *tally) {
 		s.dial(0, 500)
-		s.run(time.Minute)
-		s.wire.disconnect()
-		s.tell(&messages.LinkState{Session: s.wire.state.GetSession()})
+		s.Run(time.Minute)
+		s.vpp.Disconnect("lost")
+		s.Tell(&messages.LinkState{Session: s.session})
 		looks := o.looks
-		s.run(time.Minute)
+		s.Run(time.Minute)
 		if o.looks != looks || o.errors != 0 {
 			t.Errorf("%d looks without a connection, %d errors", o.looks-looks, o.errors)
 		}
-		s.wire.connect()
+		s.vpp.Connect()
+		s.session++
 		s.online()
-		s.run(time.Minute)
-		s.tell(&messages.LinkState{Session: 1}) // overtaken
+		s.Run(time.Minute)
+		s.Tell(&messages.LinkState{Session: 1}) // overtaken
 		looks = o.looks
-		if s.run(time.Minute); o.looks == looks {
-			t.Error("a word of an earlier connection stopped the keeper")
+		if s.Run(time.Minute); o.looks == looks {
+			t.Error("the state of an earlier connection stopped the housekeeping")
 		}
 	})
 }
 
-// TestSessionsThatVPPRefuses: what VPP refuses is counted, told, and tried again with patience.
+// TestSessionsThatVPPRefuses: what VPP refuses is counted, recorded, and retried with back-off.
 func TestSessionsThatVPPRefuses(t *testing.T) {
 	keeping(t, 1000, sessions.Config{Max: 4000}, func(s *stage, o *tally) {
-		tries := 0
-		s.wire.refuse = func(req api.Message) error {
-			tries++
-			return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
-		}
+		const many = 1000
+		s.vpp.Refuse = many
 		s.dial(0, 950)
-		s.run(30 * time.Second)
-		h := latest[*messages.Health](s, PathHealer)
+		s.Run(30 * time.Second)
+		h, tries := probe.Latest[*messages.Health](s.Stage, address.Healer), many-s.vpp.Refuse
 		if tries == 0 || tries > 3 || o.errors != tries || !o.alarm || !strings.Contains(h.GetReason(), "VPP refuses to raise the limit of 1000") {
 			t.Errorf("%d tries, %+v, %v", tries, o, h)
 		}
-		s.wire.refuse = nil
-		if s.run(time.Minute); o.limit <= 1000 || o.alarm {
+		s.vpp.Refuse = 0
+		if s.Run(time.Minute); o.limit <= 1000 || o.alarm {
 			t.Errorf("%+v", o)
 		}
-	})
-}
-
-// TestSessionsOfTheWholeTroupe: services are served while the table fills with what others left, and the keeper's failures cost nobody anything.
-func TestSessionsOfTheWholeTroupe(t *testing.T) {
-	inHouse(t, 1, func(h *house, _ *runtime.Options) {
-		h.deps.NAT44.SessionLimit, h.deps.Sessions.Max = 2000, 2000
-	}, func(h *house) {
-		h.serve("web", "10.96.0.1", "10.1.1.2", "10.1.1.3")
-		h.settle(time.Minute)
-		dial := func(port int) bool {
-			return h.wire.vpp.Send(simulator.Packet{
-				In: "pod4", Proto: simulator.ProtoTCP, Src: netip.AddrPortFrom(netip.MustParseAddr("10.1.1.4"), uint16(port)),
-				Dst: netip.MustParseAddrPort("10.96.0.1:80"),
-			}).Action == simulator.Delivered
-		}
-		for round := range 5 {
-			if _, err := h.wire.vpp.FillSessions(1900); err != nil {
-				t.Fatal(err)
-			}
-			if err := h.sys.Kill(PathSessions); err != nil {
-				t.Fatal(err)
-			}
-			h.run(15 * time.Minute)
-			if n := h.wire.vpp.SessionCount(); n > 1200 || !dial(2000+round) {
-				t.Fatalf("round %d: %d sessions, or a connection is refused", round, n)
-			}
-		}
-		if report := h.deps.Readiness.Load(); !report.Ready {
-			t.Errorf("%+v", report)
-		}
-		h.settle(time.Minute)
 	})
 }
