@@ -4,15 +4,14 @@
 // The planner is pure; only Read and Apply talk to VPP:
 //
 //	Plan       view of one service -> rows, and what NAT44 cannot express
-//	Claims     rows of all services -> one owner for every key
+//	(claims)   rows of all services -> one owner for every key; done by actors/render
 //	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
 //	Messages   one operation -> binary API messages
 //	Read       VPP -> State        (needs a link.Caller)
 //	Apply      operations -> VPP   (needs a link.Caller)
 //
 // Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger. A value is owned by its caller; Rows
-// share the memory of their Locals, so a Locals slice must not be changed after it has been handed out. Claims is the one type with state
-// of its own; it belongs to one goroutine. There is nothing to shut down.
+// share the memory of their Locals, so a Locals slice must not be changed after it has been handed out. There is nothing to shut down.
 //
 // # What a row is
 //

@@ -57,7 +57,7 @@ type Globals struct {
 // Want is the desired state of VPP.
 type Want struct {
 	Globals
-	// Rows by key: the winners of Claims. Rows without a backend count as absent.
+	// Rows by key, each of the service that owns the key. Rows without a backend count as absent.
 	Rows map[frontend.Key]Row
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, except those with the inside role
 	// alone, which get both roles because they can crash VPP.
