@@ -2,8 +2,8 @@ package routes
 
 import "net/netip"
 
-// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
-// A prefix that is not a single address is a service network, which is refused as a whole. It is pure.
+// Resolve returns the route that a prefix should have, and whether it should have one, from the claims of the services: of several the
+// largest Stance counts. A prefix that is not a single address is a service network, which is refused as a whole. It is pure.
 func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
 	if !prefix.IsSingleIP() {
 		return Route{Kind: Reject, Rank: Firm}, len(claims) > 0
@@ -30,8 +30,8 @@ func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
 	return route, true
 }
 
-// Networks returns the claims on networks that are refused as a whole, the service CIDRs. Networks of all addresses (/0) and invalid ones are left out,
-// so that a slip does not cost the node its network.
+// Networks returns the claims on networks that are refused as a whole, the service CIDRs. It leaves out networks of all addresses (/0) and
+// invalid ones, so that a wrong setting does not cut off the node.
 func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
 	claims := make(map[netip.Prefix]Claim, len(networks))
 	for _, p := range networks {
@@ -42,7 +42,7 @@ func Networks(networks []netip.Prefix) map[netip.Prefix]Claim {
 	return claims
 }
 
-// Prefix is the prefix of the address that the claim is about.
+// Prefix is the host prefix of the claimed address.
 func (c Claim) Prefix() netip.Prefix { return host(c.Addr) }
 
 // ComparePrefixes orders prefixes by address, the shorter one first.
