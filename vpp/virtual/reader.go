@@ -10,10 +10,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Reader looks into VPP past the connection: it needs no session, costs no time and is not counted. It is for the checks of a simulation, not for actors.
+// Reader reads VPP without the connection: it needs no session, takes no time and is not counted. It is for the checks of a simulation, not
+// for actors.
 type Reader struct{ stream *Stream }
 
-// Reader returns a look at the present VPP.
+// Reader returns a Reader of the present VPP.
 func (d *Stream) Reader() Reader { return Reader{d} }
 
 // Do satisfies link.Caller. The error of a request that VPP does not answer wraps link.ErrUnknown.

@@ -38,13 +38,13 @@ type Time interface {
 // Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It has
 // the semantics of link.Caller, also about the outcome of requests when a connection ends. It belongs to the goroutine of the simulation.
 type Stream struct {
-	// VPP is at the other end.
+	// VPP is the simulated VPP.
 	VPP *simulator.VPP
-	// Cut lets the connection break after so many requests, in the middle of a batch; 0 = it does not.
+	// Cut breaks the connection after this number of requests, in the middle of a batch; 0 = never.
 	Cut int
-	// Lose lets so many answers to changes get lost; each ends the session.
+	// Lose is the number of answers to changes to lose; each ends the session.
 	Lose int
-	// Refuse lets so many changes be refused with an error.
+	// Refuse is the number of changes to refuse with an error.
 	Refuse int
 	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were routine (link.Routine).
 	Writes, Reads, Checks int
@@ -65,11 +65,11 @@ type Stream struct {
 
 var _ link.Serial = (*Stream)(nil)
 
-// Serial satisfies link.Serial: only a function that may park can wait for VPP.
+// Serial satisfies link.Serial: only the goroutine of the simulation can park until VPP answers.
 func (*Stream) Serial() {}
 
-// New connects to a VPP of its own, which gets its topology with every start. changed, which may be nil, is called after every change of a row that a
-// request of this stream made.
+// New makes a stream to a new simulated VPP, whose topology is created at every start. changed, which may be nil, is called after every
+// change of a row that a request of this stream made.
 func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Stream {
 	d := &Stream{time: time, changed: changed}
 	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
@@ -133,7 +133,7 @@ func (d *Stream) Crash() error {
 // Hang stops VPP; it executes later what is sent meanwhile. The link notices when an answer is overdue.
 func (d *Stream) Hang() { d.hung = true }
 
-// Resume ends that.
+// Resume ends Hang: VPP executes the requests that were sent meanwhile.
 func (d *Stream) Resume() {
 	d.hung = false
 	for _, req := range d.late {
@@ -167,7 +167,7 @@ func fill(results []link.Result, err error) {
 	}
 }
 
-// send puts requests into the stream and waits for their answers.
+// send sends requests in the order of the stream and waits for their answers.
 func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result) {
 	leave := d.enter()
 	defer leave()
@@ -184,7 +184,7 @@ func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result)
 	}
 }
 
-// enter waits for everything that was sent before.
+// enter waits for all earlier requests, as VPP executes one at a time.
 func (d *Stream) enter() (leave func()) {
 	ticket := d.next
 	d.next++
@@ -192,7 +192,7 @@ func (d *Stream) enter() (leave func()) {
 	return func() { d.serving++ }
 }
 
-// answer waits for VPP, which takes its time or hangs until the session is given up.
+// answer waits for one round trip, or, while VPP hangs, until the session ends.
 func (d *Stream) answer(session uint64) {
 	d.time.Sleep(roundTrip, nil)
 	if !d.hung {
@@ -266,7 +266,7 @@ func retvalOf(reply api.Message) int32 {
 func changes(req api.Message) bool {
 	name := req.GetMessageName()
 	if name == "cli_inband" {
-		return false // the guard of the link lets only commands pass that read
+		return false // the link sends only commands that read
 	}
 	return !strings.Contains(name, "show") && !strings.Contains(name, "lookup") && !strings.HasSuffix(name, "_get") && !strings.HasSuffix(name, "_dump")
 }
