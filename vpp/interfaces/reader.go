@@ -18,9 +18,9 @@ const (
 	settling = 3
 )
 
-// Reader discovers the interfaces repeatedly and reads from VPP only what it has to. A quiet round, in which neither the list of interfaces nor the
-// addresses of the input are new, costs a number of requests that does not depend on the size of the node: the lists of interfaces, the addresses of
-// the uplink, the default routes, and a share of everything else in turn. A difference in any of these makes the same round a complete one.
+// Reader discovers the interfaces repeatedly with few reads. A quiet round, in which neither the list of interfaces nor the addresses of
+// the input are new, costs a number of requests that does not depend on the size of the node: the lists of interfaces, the addresses of the
+// uplink, the default routes, and a share of everything else in turn. A difference in any of these makes the same round a complete one.
 //
 // So a change without an event, for example of a route, is noticed after at most (interfaces or addresses)/Share quiet rounds. The zero value is ready
 // to use; a Reader belongs to one goroutine at a time.
@@ -37,7 +37,7 @@ type Reader struct {
 	turn int
 }
 
-// Forget makes the next round a complete one: after an interface event, or a new session with VPP.
+// Forget makes the next round complete. Call it after an interface event, and after a new session with VPP.
 func (r *Reader) Forget() { r.known = false }
 
 // Discover returns the interface set, as the function Discover does. After an error the next round is complete.
@@ -79,7 +79,8 @@ func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error
 	return raw, nil
 }
 
-// readShare completes raw from the last round and reads a share of it again. It reports false, with raw as it was, when VPP has something else.
+// readShare completes raw from the last round and reads a share of it again. It reports false, with raw unchanged, when VPP differs from
+// the last round.
 func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet bool, err error) {
 	r.turn++
 	now := r.interfacesInTurn(raw)
@@ -136,7 +137,7 @@ func (r *Reader) size() int {
 	return defaultShare
 }
 
-// share returns the elements whose turn it is: size of them, starting where the turn before ended.
+// share returns size elements, starting after those of the turn before, so that every element is read in turn.
 func share[T any](elements []T, turn, size int) []T {
 	if len(elements) <= size {
 		return elements
@@ -148,7 +149,7 @@ func share[T any](elements []T, turn, size int) []T {
 	return picked
 }
 
-// sameInterface compares what the lists of interfaces say, which is everything but addresses.
+// sameInterface compares everything that the lists of interfaces contain, which is all except addresses.
 func sameInterface(a, b RawInterface) bool {
 	return a.Index == b.Index && a.Name == b.Name && a.Device == b.Device && a.AdminUp == b.AdminUp && a.LinkUp == b.LinkUp &&
 		a.Lender == b.Lender && a.Unnumbered == b.Unnumbered && a.BVI == b.BVI
