@@ -19,9 +19,9 @@ const (
 	maxDepth = 6
 	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times addresses.
 	maxElsewhere = 4096
-	// noInterface is sw_if_index of a path that leads to an address or table and not to an interface.
+	// noInterface is the sw_if_index of a path that leads to an address or table and not to an interface.
 	noInterface = ^uint32(0)
-	// noTable is table_id of a path that stays in no table, as drop has it.
+	// noTable is the table_id of a path without a table, such as drop.
 	noTable = ^uint32(0)
 )
 
@@ -63,8 +63,8 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.
 	return readElsewhere(ctx, found, raw, missing)
 }
 
-// readElsewhere looks in the other tables for addresses that table 0 does not lead to: some CNIs put pods into a VRF. The longest match
-// over all tables counts, of equal ones that of the smallest table.
+// readElsewhere looks up addresses without a route in table 0 in the other tables, because some CNIs put pods into a VRF. The longest match
+// over all tables is used, of equal ones that of the smallest table.
 func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
 	if len(missing) == 0 {
 		return nil
@@ -210,7 +210,7 @@ func (q question) follow(p *fib_types.FibPath) (question, bool) {
 	return question{}, false
 }
 
-// leads says whether packets leave VPP by a path, in contrast to being dropped, rejected or received by VPP itself.
+// leads reports whether packets leave VPP by a path, instead of being dropped, rejected or received by VPP itself.
 func leads(p *fib_types.FibPath) bool {
 	switch p.Type {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL, fib_types.FIB_API_PATH_TYPE_DROP,
