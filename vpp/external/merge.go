@@ -104,11 +104,12 @@ func Merge(layers []*Layer) *Merged {
 	for i, e := range m.entries {
 		entries[i] = *e
 	}
+	// The sort is stable: entries of the same name stay in the order of their rank.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return &Merged{Entries: entries}
 }
 
-// merger takes layers in the order of their rank.
+// merger takes layers in the order of their rank, so that the first owner of an entry is the final one.
 type merger struct {
 	entries []*Entry
 	sources map[string]bool
@@ -129,7 +130,7 @@ func (m *merger) layer(l *Layer) {
 		}
 		if other := m.inner[at]; other != nil {
 			e.Owner, e.Why = other.Source, text(at)+" is translated by "+other.Name+" of "+other.Source
-			delete(m.owners, e.Name) // a lower layer may have it
+			delete(m.owners, e.Name) // a layer of lower rank may have the name without the conflict
 			continue
 		}
 		m.inner[at] = e
@@ -142,7 +143,8 @@ func (m *merger) layer(l *Layer) {
 	}
 }
 
-// enter reports whether the entry has an owner in its own layer.
+// enter adds an entry and reports whether its own layer owns it. A shadowed entry stays in the list, so that the API can show what hides
+// it.
 func (m *merger) enter(e *Entry) bool {
 	m.entries = append(m.entries, e)
 	if owner := m.owners[e.Name]; owner != "" {

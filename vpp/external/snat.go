@@ -74,13 +74,14 @@ func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Documen
 			doc.IdentityMappings = append(doc.IdentityMappings, a.String()+":"+port)
 		}
 	}
+	// A masqueraded client must keep the NAT loopback address, or answers would not find its session.
 	if hairpin.IsValid() && !slices.Contains(own, hairpin) {
 		doc.IdentityMappings = append(doc.IdentityMappings, hairpin.String())
 	}
 	return doc, nil
 }
 
-// exit is the interface through which pods leave.
+// exit returns the interface through which pods leave. It refuses interfaces with pods, because NAT would translate packets between pods.
 func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	if s.Interface == "" && set.Uplink == nil {
 		return nil, errNoUplink
@@ -103,7 +104,7 @@ func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	}
 }
 
-// addresses are the IPv4 addresses that the node has on an interface, in VPP's order.
+// addresses returns the IPv4 addresses that the node has on an interface, in VPP's order: the first one is the primary address.
 func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 	texts := i.GetAddresses()
 	if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {

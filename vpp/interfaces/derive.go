@@ -18,6 +18,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d.uplink, d.hasUplink = d.findUplink()
 	for _, i := range sorted(raw.Interfaces) {
 		one := d.describe(i)
+		// An interface counts as detached only if nothing else gives it a role.
 		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
 		set.Interfaces = append(set.Interfaces, one)
 	}
@@ -39,8 +40,10 @@ type deriver struct {
 	hasUplink bool
 }
 
-// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it.
+// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it: the CNI reports a pod before VPP has
+// a route to it.
 func (d *deriver) attach(in *Input) {
+	// Without reports of the CNI the routes of VPP decide alone, and the search below can be skipped.
 	if len(in.Attached) == 0 {
 		return
 	}
@@ -61,7 +64,7 @@ func (d *deriver) attach(in *Input) {
 	}
 }
 
-// describe returns the message of one interface.
+// describe returns the message of one interface. An interface that is down gets no role, because no client can enter through it.
 func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	kind := d.kind(i)
 	frontend := i.AdminUp && kind != messages.InterfaceKind_INTERFACE_INTERNAL && d.layer3(i)
@@ -132,6 +135,7 @@ func (d *deriver) findUplink() (uint32, bool) {
 // one link.
 func (d *deriver) nodeAddresses() []string {
 	i := d.find(d.uplink)
+	// An unnumbered uplink sends with the addresses of another interface, often a loopback.
 	if len(i.Addresses) == 0 && i.Unnumbered {
 		if lender := d.find(i.Lender); lender != nil {
 			i = lender

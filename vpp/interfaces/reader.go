@@ -51,18 +51,20 @@ func (r *Reader) Discover(ctx context.Context, c link.Caller, in Input) (*messag
 	return Derive(raw, in), nil
 }
 
-// read makes one round.
+// read makes one round: a quiet one while nothing has changed, otherwise a complete one.
 func (r *Reader) read(ctx context.Context, c link.Caller, in *Input) (Raw, error) {
 	raw, err := readList(ctx, c)
 	if err != nil {
 		return Raw{}, err
 	}
 	addresses := in.addresses()
+	// Another VPP, another list of interfaces or new addresses of pods need a complete round: the last one says nothing about them.
 	if !r.known || r.boot != in.Boot || !slices.EqualFunc(r.raw.Interfaces, raw.Interfaces, sameInterface) || !slices.Equal(r.addresses, addresses) {
 		r.complete = settling
 	}
 	r.addresses = addresses
 	if r.complete == 0 {
+		// A difference in the share means that VPP changed without an event, so everything else may have changed too.
 		quiet, err := r.readShare(ctx, c, &raw)
 		if quiet || err != nil {
 			return raw, err
@@ -87,6 +89,7 @@ func (r *Reader) readShare(ctx context.Context, c link.Caller, raw *Raw) (quiet 
 	if err := readAddresses(ctx, c, now); err != nil {
 		return false, err
 	}
+	// The lookup includes the default routes every time, because they decide which interface is the uplink.
 	part := Raw{Interfaces: raw.Interfaces}
 	if err := readRoutes(ctx, c, &part, share(r.addresses, r.turn, r.size())); err != nil {
 		return false, err

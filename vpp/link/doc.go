@@ -56,7 +56,7 @@
 // frame into an older one (cut off), and the generated code trusts a frame's own count of elements, which only matters with a peer that is
 // not VPP.
 //
-// # Guard
+// # Refused messages
 //
 // Check refuses messages that are well-formed and still crash VPP 25.10 or corrupt its state.
 package link

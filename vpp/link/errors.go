@@ -18,7 +18,7 @@ var (
 	// ErrNotSent means that a request never left this process, because the session ended or the caller stopped waiting before it was sent.
 	ErrNotSent = errors.New("not sent")
 	// ErrRefused means that Check does not let the message reach VPP. It is ErrUnsafe too.
-	ErrRefused = Classified("refused by guard", ErrUnsafe)
+	ErrRefused = Classified("refused before sending", ErrUnsafe)
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered.

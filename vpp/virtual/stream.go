@@ -77,7 +77,8 @@ func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Str
 	return d
 }
 
-// Run reports every change of the connection until ctx ends, as link.Link does.
+// Run reports every change of the connection until ctx ends, as link.Link does. Of several changes in the same instant it reports the last
+// one.
 func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	for told := -1; ; {
 		d.time.Park(func() bool { return ctx.Err() != nil || d.version != told })
@@ -103,7 +104,7 @@ func (d *Stream) Boot() string {
 	return fmt.Sprint("boot-", d.boots)
 }
 
-// Connect begins a session, if there is none and VPP works.
+// Connect begins a session, if there is none and VPP answers. Faults end sessions, and the simulation decides when the link reconnects.
 func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
@@ -113,7 +114,7 @@ func (d *Stream) Connect() {
 	d.version++
 }
 
-// Disconnect ends the session; VPP goes on.
+// Disconnect ends the session; VPP keeps its state, as after a broken connection.
 func (d *Stream) Disconnect(reason string) {
 	if d.up {
 		d.up, d.reason = false, reason
@@ -121,7 +122,7 @@ func (d *Stream) Disconnect(reason string) {
 	}
 }
 
-// Crash kills VPP and starts it again, empty. The connection is lost.
+// Crash ends VPP and starts it again without any state. The session ends, and the next one has another boot identity.
 func (d *Stream) Crash() error {
 	d.Disconnect("injected: VPP crashed")
 	d.hung, d.late = false, nil
@@ -130,7 +131,7 @@ func (d *Stream) Crash() error {
 	return d.VPP.Restart()
 }
 
-// Hang stops VPP; it executes later what is sent meanwhile. The link notices when an answer is overdue.
+// Hang stops VPP, which executes the requests that are sent meanwhile only after Resume. The link detects it when an answer is overdue.
 func (d *Stream) Hang() { d.hung = true }
 
 // Resume ends Hang: VPP executes the requests that were sent meanwhile.
@@ -204,7 +205,7 @@ func (d *Stream) answer(session uint64) {
 	}
 }
 
-// do executes one request.
+// do executes one request with the faults that are due. Cut and Lose act after the execution, so that the caller cannot know the outcome.
 func (d *Stream) do(req api.Message) link.Result {
 	if err := link.Check(req); err != nil {
 		return link.Result{Err: err}
@@ -237,7 +238,7 @@ func (d *Stream) do(req api.Message) link.Result {
 	return link.Result{Reply: reply}
 }
 
-// execute hands a request to VPP.
+// execute passes a request to VPP, counts writes and reports changes of rows.
 func (d *Stream) execute(req api.Message) (api.Message, error) {
 	replies, err := d.VPP.Exec(req)
 	if err == nil && len(replies) != 1 {
