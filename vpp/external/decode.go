@@ -23,8 +23,9 @@ const (
 	maxName      = 63  // VPP's interface names
 )
 
-// Decode reads the JSON form of a document of a source. The error is of type Errors and lists every fault of the document. A document that
-// is empty, or null, is a layer without entries.
+// Decode reads the JSON form of a document of a source. Unknown fields are errors, because a misspelt one would change the configuration
+// silently. The error is of type Errors and lists every fault of the document. A document that is empty, or null, is a layer without
+// entries.
 func Decode(data []byte, source string) (*Layer, error) {
 	if text := bytes.TrimSpace(data); len(text) == 0 || string(text) == "null" {
 		return &Layer{Source: source, Priority: DefaultPriority(source)}, nil
@@ -70,7 +71,7 @@ func typeName(kind string) string {
 	return cmp.Or(words[kind], kind)
 }
 
-// checker turns a document into a layer.
+// checker turns a document into a layer. It goes on after an error, so that the user gets all of them at once.
 type checker struct {
 	layer  *Layer
 	errs   Errors
@@ -80,6 +81,7 @@ type checker struct {
 }
 
 func (c *checker) fail(field, format string, args ...any) {
+	// The errors go into one answer and one log line, so their number is limited.
 	const most = 50
 	if len(c.errs) < most {
 		c.errs = append(c.errs, &FieldError{Object: c.object, Field: field, Message: fmt.Sprintf(format, args...)})

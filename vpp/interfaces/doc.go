@@ -15,9 +15,9 @@
 //
 // # Cost
 //
-// With n interfaces and a addresses to look up, Read sends 3 dumps of lists, 2n dumps of addresses and a+2 route lookups, plus the next hops of recursive
-// routes; each dump is followed by a control_ping. VPP 25.10 has no dump of all addresses. A Reader repeats a discovery with a number of requests that
-// does not depend on n and a while nothing changes.
+// With n interfaces and a addresses to look up, Read sends 3 dumps of lists, 2n dumps of addresses and a+2 route lookups, plus the next
+// hops of recursive routes; each dump is followed by a control_ping. VPP 25.10 has no dump of all addresses. A Reader repeats a discovery
+// with a number of requests that does not depend on n and a while nothing changes.
 //
 // # Use
 //

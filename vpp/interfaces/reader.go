@@ -22,8 +22,8 @@ const (
 // the input are new, costs a number of requests that does not depend on the size of the node: the lists of interfaces, the addresses of the
 // uplink, the default routes, and a share of everything else in turn. A difference in any of these makes the same round a complete one.
 //
-// So a change without an event, for example of a route, is noticed after at most (interfaces or addresses)/Share quiet rounds. The zero value is ready
-// to use; a Reader belongs to one goroutine at a time.
+// A change without an event, for example of a route, is noticed after at most (interfaces or addresses)/Share quiet rounds. The zero value
+// is ready to use; a Reader belongs to one goroutine at a time.
 type Reader struct {
 	// Share is the number of interfaces, and of addresses of the input, that a quiet round reads. Default 4.
 	Share int

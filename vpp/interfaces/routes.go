@@ -85,6 +85,7 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 			questions = append(questions, host(table, a))
 		}
 	}
+	// Addresses beyond the limit stay without an interface in this round rather than block VPP with lookups.
 	questions = questions[:min(len(questions), maxElsewhere)]
 	if err := found.ask(ctx, questions); err != nil {
 		return err
@@ -98,7 +99,7 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 	return nil
 }
 
-// host is the question where packets to an address go.
+// host returns the lookup of the route that packets to an address take.
 func host(table uint32, a netip.Addr) question {
 	return question{table: table, prefix: netip.PrefixFrom(a, a.BitLen())}
 }
@@ -109,7 +110,7 @@ type lookups struct {
 	answers map[question]answer
 }
 
-// ask gets the answers to questions and to those that follow from recursive paths. Each round is one pipelined batch.
+// ask looks up the questions and those that follow from recursive paths. Each round is one pipelined batch.
 func (b *lookups) ask(ctx context.Context, questions []question) error {
 	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
 		fresh := b.unanswered(questions)
@@ -128,7 +129,7 @@ func (b *lookups) ask(ctx context.Context, questions []question) error {
 	return nil
 }
 
-// unanswered drops the questions that have an answer, and duplicates.
+// unanswered drops the questions that have an answer, and duplicates: many pods share the next hops of their routes.
 func (b *lookups) unanswered(questions []question) []question {
 	var fresh []question
 	seen := map[question]bool{}
@@ -141,7 +142,7 @@ func (b *lookups) unanswered(questions []question) []question {
 	return fresh
 }
 
-// round asks questions in one batch. A return value other than 0 means that there is no such route or table.
+// round sends the lookups in one batch. A return value other than 0 means that there is no such route or table.
 func (b *lookups) round(ctx context.Context, questions []question) error {
 	reqs := make([]api.Message, len(questions))
 	for i, q := range questions {
@@ -176,7 +177,7 @@ func newAnswer(r link.Result) answer {
 	}
 }
 
-// target follows the answer to a question to the interfaces.
+// target follows the answer to a question to the interfaces. It sorts them, so that the order of VPP's paths makes no difference.
 func (b *lookups) target(q question) Target {
 	t := Target{Prefix: b.answers[q].prefix}
 	b.collect(q, maxDepth, &t.Interfaces)
@@ -221,7 +222,7 @@ func leads(p *fib_types.FibPath) bool {
 	}
 }
 
-// best returns the paths that VPP uses: those with the smallest preference.
+// best returns the paths that VPP uses: those with the smallest preference. The others are backups without traffic.
 func best(paths []fib_types.FibPath) []fib_types.FibPath {
 	if len(paths) == 0 {
 		return nil

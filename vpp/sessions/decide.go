@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same usage; after
-// the others when Next has passed, with a new one.
+// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same
+// usage; after the others when Next has passed, with a new one.
 type Decision struct {
 	// Survey requests a survey.
 	Survey bool

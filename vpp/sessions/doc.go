@@ -19,6 +19,6 @@
 // once; a dump of the sessions of one user visits every session too. So Decide requests few surveys, Free makes a few dumps at a time, and
 // deletions are limited per slice. The caller must pause between slices, so that the workers forward in between.
 //
-// Functions that talk to VPP take a link.Caller, block until VPP has answered or ctx ends, and may be called from any goroutine. They leave no goroutine
-// behind, except a Reader whose VPP does not answer.
+// Functions that send requests take a link.Caller, block until VPP has answered or ctx ends, and may be called from any goroutine. They
+// leave no goroutine behind, except a Reader whose VPP does not answer.
 package sessions

@@ -175,6 +175,7 @@ func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result)
 	d.answer(session)
 	for i, req := range reqs {
 		if session != d.session || !d.up { // the session ended after they were sent
+			// A hung VPP has the requests in its socket and executes them later, although the caller gets no answer.
 			if d.hung {
 				d.late = append(d.late, reqs[i:]...)
 			}
