@@ -27,6 +27,7 @@ func (s identity) remembered(uid string) uint32 {
 	if s.held != 0 {
 		return s.held
 	}
+	// The remembered ID belonged to another Node object of the same name.
 	if s.lastUID != "" && uid != "" && s.lastUID != uid {
 		return 0
 	}
@@ -67,7 +68,8 @@ func decideClaim(in input) claim {
 	}
 }
 
-// target is the ID that this node should have: the one it holds, otherwise the one in etcd under its name, otherwise the remembered one.
+// target is the ID that this node should have, so that it never changes while pod and tunnel addresses derive from it: the one it holds,
+// otherwise the one in etcd under its name, otherwise the remembered one.
 func (in input) target(remembered uint32) uint32 {
 	if in.self.held != 0 {
 		return in.self.held
@@ -109,6 +111,7 @@ func (in input) claimFree(uid string) claim {
 	case name.err != nil:
 		return pending(0, "the name record of %s cannot be decoded and no other key has its ID; delete %s to let it join as a new node",
 			self, in.keys.layout.name(self))
+	// Without Kubernetes the node may be one that was removed, whose ID collectors would release again.
 	case !in.view.known:
 		return pending(0, "waiting for Kubernetes to report node %s", self)
 	case in.view.without(self):
@@ -126,6 +129,7 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	if in.view.without(in.self.name) {
 		return pending(id, "node %s is not in Kubernetes and its ID %d has been released", in.self.name, id)
 	}
+	// The UID may be unknown while Kubernetes is away; the last known one keeps the record comparable.
 	uid = or(uid, or(in.keys.names[in.self.name].value.GetUid(), in.self.heldUID))
 	op, err := in.keys.take(verbClaim, &messages.NodeRecord{Id: id, Name: in.self.name, Uid: uid})
 	if err != nil {
@@ -140,6 +144,7 @@ func (in input) adopt(id uint32, uid string) claim {
 	k, self := in.keys, in.self
 	idEntry, nameEntry := k.ids[id], k.names[self.name]
 	stored := idEntry.value.GetUid()
+	// An undecodable id record has no UID; the name record of the pair has the same one.
 	if !idEntry.known {
 		stored = nameEntry.value.GetUid()
 	}
@@ -150,6 +155,7 @@ func (in input) adopt(id uint32, uid string) claim {
 	written := idEntry.err == nil && nameEntry.err == nil && proto.Equal(idEntry.value, want) && proto.Equal(nameEntry.value, want)
 	held := claim{state: messages.ClaimState_CLAIM_HELD, id: id, uid: want.GetUid()}
 	if written && self.confirmed {
+		// No other node can take a surplus ID while it has a record.
 		if surplus := slices.DeleteFunc(slices.Clone(k.owners[self.name]), func(x uint32) bool { return x == id }); len(surplus) > 0 {
 			held.op = k.dropIDs(self.name, surplus)
 		}

@@ -205,7 +205,7 @@ func TestClientRefuses(t *testing.T) {
 	}
 }
 
-// TestClientWantsTLS shows that an https endpoint is never spoken to in the clear.
+// TestClientWantsTLS shows that the client never connects to an https endpoint without TLS.
 func TestClientWantsTLS(t *testing.T) {
 	for endpoint, want := range map[string]bool{
 		"https://127.0.0.1:2379": true, "unixs:///run/etcd.sock": true, "http://127.0.0.1:2379": false, "127.0.0.1:2379": false,

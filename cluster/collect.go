@@ -45,10 +45,12 @@ func observe(absent, seen map[string]absence, name string, k *keyspace, v view, 
 		return
 	}
 	mod := k.lastWrite(name)
+	// No key is left to delete, or one that must not be deleted.
 	if mod == 0 || k.doubtful(name) {
 		delete(absent, name)
 		return
 	}
+	// The same last write: the node has been silent since, and its grace period continues.
 	if old, ok := seen[name]; ok && old.mod == mod {
 		absent[name] = old
 		return

@@ -42,7 +42,7 @@ func lockDir(dir string) (*dirLock, error) {
 
 func (l *dirLock) release() error { return l.file.Close() }
 
-// tryLock takes an exclusive flock(2), as bbolt does on its file.
+// tryLock takes an exclusive flock(2), as bbolt does on its file, so that it conflicts with any etcd that has the database open.
 func tryLock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

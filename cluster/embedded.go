@@ -139,7 +139,9 @@ func (e *Embedded) start(ctx context.Context) error {
 	cfg.InitialCluster = embeddedName + "=" + embeddedPeerURL
 	// A new data directory gets a new cluster ID, so that clients can tell an etcd that has lost its data from a restarted one.
 	cfg.InitialClusterToken = fmt.Sprintf("troupe-%d", time.Now().UnixNano())
+	// Without compaction the database of a long-running agent would grow without limit.
 	cfg.AutoCompactionRetention = "1h"
+	// The clients of this etcd use gRPC only.
 	cfg.EnableGRPCGateway = false
 	cfg.UnsafeNoFsync = e.cfg.NoSync
 	cfg.ZapLoggerBuilder = embed.NewZapLoggerBuilder(e.log)
@@ -196,7 +198,7 @@ func (e *Embedded) close() error {
 	return errors.Join(append(errs, stopServer(e.server, e.cfg.CloseTimeout, e.leave))...)
 }
 
-// leave unlocks the directory, after the end of the server.
+// leave unlocks the directory, after the end of the server: another process must not open the database before.
 func (e *Embedded) leave() error {
 	var err error
 	if e.cleanup != "" {
@@ -229,7 +231,8 @@ func startServer(ctx context.Context, cfg *embed.Config, timeout time.Duration) 
 	return nil, errors.Join(err, stopServer(server, timeout, func() error { return nil }))
 }
 
-// stopServer stops the server, then calls then, and waits for both until the timeout.
+// stopServer stops the server, then calls then, and waits for both until the timeout. It runs in a goroutine, because the server's Close
+// cannot be interrupted.
 func stopServer(server *embed.Etcd, timeout time.Duration, then func() error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -44,7 +44,7 @@ type follower struct {
 	cluster atomic.Uint64
 }
 
-// askRelist requests a new list. It does not block.
+// askRelist requests a new list. It does not block; one token is enough, because a list is always complete.
 func (f *follower) askRelist() {
 	select {
 	case f.relist <- struct{}{}:

@@ -119,6 +119,7 @@ func (k *keyspace) apply(changes []change) []string {
 			}
 		}
 	}
+	// An id record that was never decodable has no name.
 	delete(touched, "")
 	return slices.Sorted(maps.Keys(touched))
 }
@@ -194,7 +195,7 @@ func (k *keyspace) idOf(name string) uint32 {
 // uidOf returns the UID under which a node holds its ID.
 func (k *keyspace) uidOf(name string) string { return k.ids[k.idOf(name)].value.GetUid() }
 
-// free returns the n lowest free IDs, ascending. The ID of an undecodable record is not free.
+// free returns the n lowest free IDs, ascending: the lowest keep the IDs dense. The ID of an undecodable record is not free.
 func (k *keyspace) free(n int) []uint32 {
 	found := make([]uint32, 0, n)
 	for id := uint32(1); len(found) < n && id != 0; id++ {

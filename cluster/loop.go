@@ -69,7 +69,7 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 	}
 }
 
-// run runs the loop until ctx ends.
+// run runs the loop until ctx ends. Every wake-up leads to a new decision, whatever its cause: decisions depend on the state only.
 func (l *loop) run(ctx context.Context, inbox <-chan any) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -110,6 +110,7 @@ func (l *loop) takeRequests() {
 	}
 	l.in.view, l.lookAnew = v, true
 	if touched := before.touched(v); len(touched) > 0 {
+		// Only the touched nodes are joined again, because a cluster may have thousands.
 		l.stale = l.roster.refresh(touched, l.in.keys, v) || l.stale
 	}
 }
@@ -150,7 +151,7 @@ func (l *loop) takeList(m listed) {
 	l.probed(nil)
 }
 
-// probed records whether etcd answers.
+// probed records whether etcd answers. It logs changes only, because the prober calls it at every interval.
 func (l *loop) probed(err error) {
 	connected := err == nil
 	if l.in.connected != connected || l.last.GetGeneration() == 0 {
@@ -182,6 +183,7 @@ func (l *loop) takeOutcome(m wrote) {
 		l.failures.reset()
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
+			// Only a write of this process proves that it holds the ID; a record in etcd may be that of an earlier process.
 			l.in.self.confirmed = true
 		}
 		l.log.Info("etcd transaction committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
@@ -237,6 +239,8 @@ func (l *loop) carryOut(d decision) time.Duration {
 	if left := time.Until(l.holdUntil()); left > 0 {
 		return left
 	}
+	// The watch has not delivered our last write in time. The operation is guarded, so trying it does no harm, and a new list ends the
+	// wait.
 	if l.in.keys.revision < l.awaited {
 		l.awaited = 0
 		l.follower.askRelist()
@@ -284,6 +288,7 @@ func (l *loop) emit(d decision) time.Duration {
 		if !l.stale {
 			return longest
 		}
+		// Changes of this node's own claim are never delayed; only those of peers are.
 		if left := emitDistance - time.Since(l.emitted); left > 0 {
 			return left
 		}

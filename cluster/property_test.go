@@ -17,7 +17,7 @@ type actor struct {
 	uid     string // of the Kubernetes object; "" = there is none
 	running bool
 	in      input
-	// held is the ID that this life of the agent has held.
+	// held is the ID that this process of the agent has held.
 	held uint32
 }
 

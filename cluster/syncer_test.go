@@ -75,7 +75,7 @@ func TestClaimAndRestart(t *testing.T) {
 	a.waitFor(t, "the peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
 	a.stop()
 	again := startAgent(t, client, testConfig("n1"))
-	if id := again.waitHeld(t); id != 1 { // Kubernetes need not have spoken
+	if id := again.waitHeld(t); id != 1 { // without a list from Kubernetes
 		t.Errorf("restarted node has ID %d", id)
 	}
 	checkGenerations(t, a.history())

@@ -12,26 +12,26 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is what became of one operation.
+// OpResult is the outcome of one operation.
 type OpResult struct {
-	// Op is the operation, with the indices of the ACLs that were created entered, for State.Record.
+	// Op is the operation with the indices of the ACLs that were created, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
-	// VPP has not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
+	// not answered.
 	Err error
-	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
 	// the next Diff. It can be set without an error.
 	Unknown bool
 	// Messages is the number of messages that were handed to VPP.
 	Messages int
 }
 
-// Apply carries out the operations in their order and returns one result per operation. Neighbours with the same verb go to VPP in one
-// pipelined batch. An operation that fails does not stop those that follow, except those that need an ACL which could not be created.
+// Apply carries out the operations in their order and returns one result per operation. Adjacent operations with the same verb go to VPP in
+// one pipelined batch. An operation that fails does not stop those that follow, except those that need an ACL which could not be created.
 //
-// VPP has no message that changes the input list alone, so the lists of all interfaces are read once more right before the first one is
-// set, and an interface whose lists are not as they were is left alone: nothing that others do at the same time is lost, but for the moment
-// between this read and the write.
+// VPP has no message that changes the input list alone, so Apply reads the lists of all interfaces once more right before it sets the first
+// one, and skips an interface whose lists have changed: a concurrent change by another client is lost only if it falls between this read
+// and the write.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	a := applier{caller: c, results: make([]OpResult, len(ops)), created: map[string]uint32{}}
 	for i, op := range ops {
@@ -48,15 +48,16 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return a.results
 }
 
-// applier carries out operations.
+// applier is the state of one Apply.
 type applier struct {
 	caller  link.Caller
 	results []OpResult
-	// created are the indices of the ACLs made so far, by tag.
+	// created are the indices of the ACLs created so far, by tag: a list refers to an ACL that an earlier operation of the same batch
+	// creates.
 	created map[string]uint32
 }
 
-// batch carries out neighbouring operations of one verb.
+// batch carries out adjacent operations of one verb.
 func (a *applier) batch(ctx context.Context, from, to int) {
 	if a.results[from].Op.Verb == SetLists {
 		a.prepareLists(ctx, a.results[from:to])
@@ -90,7 +91,7 @@ func (a *applier) batch(ctx context.Context, from, to int) {
 	}
 }
 
-// prepareLists enters the indices of new ACLs into the lists, and refuses to set lists that have changed meanwhile.
+// prepareLists enters the indices of new ACLs into the lists, and refuses lists that another client has changed since the State was read.
 func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 	lists, err := readLists(ctx, a.caller)
 	for i := range results {
@@ -108,7 +109,7 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 	}
 }
 
-// resolve enters the indices of ACLs that were created; it returns the tag of one that was not.
+// resolve enters the indices of ACLs that were created; it returns the tag of one that could not be.
 func (a *applier) resolve(op *Op) (missing string) {
 	op.Input = slices.Clone(op.Input)
 	for i := range op.Input {
@@ -125,7 +126,7 @@ func (a *applier) resolve(op *Op) (missing string) {
 	return ""
 }
 
-// book enters the answer to an operation.
+// book classifies the answer to an operation and enters it.
 func (a *applier) book(r *OpResult, answer link.Result) {
 	err := answerOf(answer)
 	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
@@ -153,8 +154,8 @@ func (a *applier) book(r *OpResult, answer link.Result) {
 	r.Op.Index, a.created[r.Op.Tag] = reply.ACLIndex, reply.ACLIndex
 }
 
-// answerOf returns the error of an answer. The reply to acl_add_replace has its return value behind the index, where it may have been
-// overlooked.
+// answerOf returns the error of an answer. The reply to acl_add_replace has its return value after the index, where a caller that expects
+// it first does not see it.
 func answerOf(answer link.Result) error {
 	reply, ok := answer.Reply.(*acl.ACLAddReplaceReply)
 	if answer.Err == nil && ok && reply.Retval != 0 {

@@ -2,8 +2,8 @@ package acl
 
 import "net/netip"
 
-// Complement returns the networks that hold every address of within that is in none of the allowed networks. They are as few as
-// possible, do not overlap and are ordered; nil where nothing is left. Allowed networks of the other family, and invalid ones, allow nothing.
+// Complement returns the networks that hold every address of within that is in none of the allowed networks. It returns as few as possible,
+// without overlap and in order; nil where no address is left. Allowed networks of the other family, and invalid ones, allow nothing.
 func Complement(within netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	if !within.IsValid() {
 		return nil
@@ -17,8 +17,8 @@ func Complement(within netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	return carve(nil, within.Masked(), masked)
 }
 
-// carve appends what is left of a network. A network that no allowed one touches is left as a whole, and is the largest one that is, because
-// its parent was touched: so there is no shorter list.
+// carve appends the part of a network that is not allowed. A network that overlaps no allowed one is appended as a whole. Its parent
+// overlaps one, so it is the largest such network, and no shorter list exists.
 func carve(left []netip.Prefix, network netip.Prefix, allowed []netip.Prefix) []netip.Prefix {
 	var touching []netip.Prefix
 	for _, p := range allowed {
@@ -46,7 +46,7 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 	return netip.PrefixFrom(p.Addr(), bit+1), netip.PrefixFrom(upper, bit+1)
 }
 
-// everybody returns the network of all addresses of the family of addr.
+// everybody returns the network of all addresses of the family of addr: the sources of a rule that allows none.
 func everybody(addr netip.Addr) netip.Prefix {
 	if addr.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)

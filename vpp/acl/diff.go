@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// Want is what VPP should drop, and where.
+// Want is the desired state: what VPP should drop, and on which interfaces.
 type Want struct {
 	// Rules of all services, as Merge returns them.
 	Rules []Rule
-	// Interfaces by sw_if_index: which clients enter there. No rule stands on any other interface.
+	// Interfaces by sw_if_index: which clients enter there. No other interface has rules.
 	Interfaces map[uint32]Class
 }
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: ACLs are
-// made before they are attached and detached before they are deleted; ACLs that are attached are changed in place; the list of an
-// interface changes in one step, never to deny ACLs alone. No packet has a fate on the way that it has neither before nor after, unless the
-// class of its interface changes. With sweep false nothing that is dropped already stops being dropped: rules
-// are added only, what VPP has of them stands on all interfaces of its class, and nothing is detached or deleted, but what is missing
-// or dangerous is put right. Use it until every service has spoken,
-// and before rows are changed; use sweep when they have been. Equal arguments give equal results; a state that is as wanted gives none.
+// created before they are attached and detached before they are deleted; ACLs that are attached are changed in place; the list of an
+// interface changes in one step, never to deny ACLs alone. At every step a packet is treated as before or as after, unless the class of its
+// interface changes. With sweep false nothing that VPP drops stops being dropped: rules are only added, existing ones are attached to all
+// interfaces of their class, and nothing is detached or deleted except what would cut off an interface. Use sweep false until every service
+// has rendered, and before rows are changed; use sweep true after that. Equal arguments give equal results; a state that is as wanted gives
+// none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	d := &differ{have: have, want: want, sweep: sweep, rules: map[string][]Rule{}, used: map[string]bool{}}
 	for _, class := range classes {
@@ -36,7 +36,7 @@ type differ struct {
 	sweep bool
 	// rules of every deny ACL by tag.
 	rules map[string][]Rule
-	// used are the tags of ours that stand in a list when all is done.
+	// used are our tags that are in a list once all operations are done.
 	used map[string]bool
 }
 
@@ -56,7 +56,7 @@ func (d *differ) target(class Class) []Rule {
 	return Minimal(rules)
 }
 
-// contents creates the ACLs that are used and not there, and replaces those that are used and differ.
+// contents creates the ACLs that are used and missing, and replaces those that are used and differ.
 func (d *differ) contents() []Op {
 	var created, replaced []Op
 	for _, tag := range slices.Sorted(maps.Keys(d.used)) {
@@ -72,8 +72,8 @@ func (d *differ) contents() []Op {
 	return append(created, replaced...)
 }
 
-// lists sets the input list of every interface that differs, ordered by index. Interfaces that ours leave altogether come first, so that they
-// do not see rules that are added for the others only.
+// lists sets the input list of every interface that differs, ordered by index. Interfaces that lose all of our ACLs come first, so that
+// rules which are added for the others never apply to them.
 func (d *differ) lists() (left, entered []Op) {
 	indexes := slices.AppendSeq(slices.Collect(maps.Keys(d.want.Interfaces)), maps.Keys(d.have.Lists))
 	slices.Sort(indexes)
@@ -93,8 +93,8 @@ func (d *differ) lists() (left, entered []Op) {
 	return left, entered
 }
 
-// input returns what the input list of an interface should be: our deny ACL, then what others have put there, or our permitting ACL where
-// there is nothing of others.
+// input returns the wanted input list of an interface: our deny ACL, then the ACLs of other owners, or our permitting ACL where there are
+// none.
 func (d *differ) input(index uint32, was Lists) []Ref {
 	others := d.have.others(was.Input)
 	deny := DenyTag(d.want.Interfaces[index])
@@ -114,7 +114,7 @@ func (d *differ) input(index uint32, was Lists) []Ref {
 	return input
 }
 
-// attached returns the tag of the deny ACL of ours that stands on an interface and has rules.
+// attached returns the tag of our deny ACL that is on an interface and has rules.
 func (d *differ) attached(lists Lists) string {
 	for _, index := range lists.Input {
 		if tag, ours := d.have.TagOf(index); ours && len(d.rules[tag]) > 0 {
@@ -124,7 +124,7 @@ func (d *differ) attached(lists Lists) string {
 	return ""
 }
 
-// ref names an ACL of ours and notes that it is used.
+// ref returns a reference to one of our ACLs and marks it as used.
 func (d *differ) ref(tag string) Ref {
 	d.used[tag] = true
 	if acl, found := d.have.ACLs[tag]; found {
@@ -133,7 +133,7 @@ func (d *differ) ref(tag string) Ref {
 	return Ref{Tag: tag, Index: none}
 }
 
-// refs names ACLs of others.
+// refs returns references to ACLs of other owners.
 func refs(list []uint32) []Ref {
 	var named []Ref
 	for _, index := range list {
@@ -142,7 +142,8 @@ func refs(list []uint32) []Ref {
 	return named
 }
 
-// deletions removes the ACLs of ours that are not used. Should somebody have put one into an output list it stays: VPP would not delete it.
+// deletions removes our ACLs that are not used. One that another client has put into an output list stays, because VPP refuses to delete
+// it.
 func (d *differ) deletions() []Op {
 	if !d.sweep {
 		return nil

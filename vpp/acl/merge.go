@@ -8,24 +8,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Merged is what is to be dropped for all services together.
+// Merged are the rules of all services together.
 type Merged struct {
 	// Rules are minimal and fit into the ACLs, for Want.
 	Rules []Rule
-	// Closed are the services, in the order of the plans, for which there is only room to let nobody in.
+	// Closed are the services, in the order of the plans, whose rules do not fit, so that all of their clients are dropped.
 	Closed []string
-	// Unguarded are the services, in the order of the plans, for which there is no room at all: nothing is dropped for them.
+	// Unguarded are the services, in the order of the plans, for which not even that fits: nothing is dropped for them.
 	Unguarded []string
-	// Errors say which services are closed or unguarded for want of room.
+	// Errors report the services that are closed or unguarded.
 	Errors []*messages.ObjectError
 }
 
-// Merge unites the plans of all services that drop anything. Plans come in the order of their importance (the oldest service first): while
-// the ACLs have room for MaxRules a service gets its rules; where they do not fit, those that drop everybody (ServicePlan.Closed); and where
-// even those do not fit, none. Whom that concerns is reported.
+// Merge unites the plans of all services that drop anything. Plans come in the order of their importance (the oldest service first): a
+// service gets its rules as long as MaxRules allows; where they do not fit, those that drop all clients (ServicePlan.Closed); and where
+// even those do not fit, none. Merge reports both.
 //
-// owner says whose row is installed under a frontend that several services, or somebody else in VPP, claim (nat44.Claims.Owner): the rules of
-// the others about it are left out. nil means that nothing is contested.
+// owner returns the service whose row is installed for a frontend that several services, or a foreign mapping in VPP, claim: the rules of
+// the other services for it are left out. nil means that there are no conflicts.
 func Merge(plans []*ServicePlan, owner func(frontend.Key) (service string, claimed bool)) Merged {
 	var merged Merged
 	var all []Rule
@@ -47,9 +47,9 @@ func Merge(plans []*ServicePlan, owner func(frontend.Key) (service string, claim
 	return merged
 }
 
-// Fit finds out for which services there is room, whoever owns their frontends: what a service serves, and so owns, is something else where
-// nothing is dropped for it, so the answer must not depend on it. It returns the plans of those that fit, with nobody let in where there is no
-// room for more, and what Merge says of all. Merge always finds room for what fits.
+// Fit returns the plans that fit into the ACLs, closed where there is no room for more, and the result of Merge for all of them. It ignores
+// which service owns a frontend: a service without its rules serves, and so owns, other frontends, so the answer must not depend on
+// ownership. Merge always has room for what fits.
 func Fit(plans []*ServicePlan) (fitting []*ServicePlan, room Merged) {
 	room = Merge(plans, nil)
 	if len(room.Errors) == 0 {
@@ -67,7 +67,7 @@ func Fit(plans []*ServicePlan) (fitting []*ServicePlan, room Merged) {
 	return fitting, room
 }
 
-// owned returns the rules about frontends that no one else owns.
+// owned returns the rules of frontends that no other service owns.
 func owned(rules []Rule, service string, owner func(frontend.Key) (string, bool)) []Rule {
 	if owner == nil {
 		return rules
@@ -100,7 +100,7 @@ func fits(used map[Class]int, rules []Rule) bool {
 	return true
 }
 
-// report enters that there is no room for the rules of a service.
+// report enters an error for a service whose rules do not fit.
 func (m *Merged) report(plan *ServicePlan, outcome string) {
 	m.Errors = append(m.Errors, &messages.ObjectError{
 		Source: Renderer, Kind: "Service", Object: plan.Service, Field: "spec",

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Verb says what an operation does.
+// Verb is the kind of an operation.
 type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// Create makes the ACL Op.Tag with Op.Rules. Nothing refers to it yet.
+	// Create creates the ACL Op.Tag with Op.Rules. No interface refers to it yet.
 	Create Verb = iota + 1
-	// Replace gives the ACL Op.Index the rules Op.Rules in place: the interfaces that it stands on are never without.
+	// Replace gives the ACL Op.Index the rules Op.Rules in place: its interfaces are never without rules.
 	Replace
 	// SetLists sets the input ACLs of Op.Interface to Op.Input. VPP does it in one step.
 	SetLists
-	// Delete deletes the ACL Op.Index, which stands on no interface any more.
+	// Delete deletes the ACL Op.Index, which is on no interface any more.
 	Delete
 )
 
@@ -33,11 +33,11 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb-%d", uint8(v))
 }
 
-// Ref names an ACL in a list.
+// Ref refers to an ACL in a list.
 type Ref struct {
-	// Tag is set for ACLs of ours.
+	// Tag is set for our ACLs.
 	Tag string
-	// Index is VPP's acl_index; ~0 for one of ours that an operation before this one creates.
+	// Index is VPP's acl_index; ~0 for one that an earlier operation creates.
 	Index uint32
 }
 
@@ -64,20 +64,20 @@ type Op struct {
 	Verb Verb
 	// Tag of the ACL, for Create, Replace and Delete.
 	Tag string
-	// Index of the ACL in VPP. Apply enters it where Create has made one.
+	// Index of the ACL in VPP. For Create, Apply enters it.
 	Index uint32
 	// Rules of a deny ACL; nil for the permitting one. Shared, not to be changed.
 	Rules []Rule
 	// Interface is a sw_if_index.
 	Interface uint32
-	// Was are the lists of the interface as they were when the operation was made. Apply refuses it where they are not so any more.
+	// Was are the lists of the interface that Diff saw. Apply refuses the operation where they have changed.
 	Was Lists
 	// Input is the new input list. The output list stays as it is.
 	Input []Ref
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface, touch what is not ours, or overflow
-// what VPP can hold.
+// Check returns an error that wraps ErrUnsafe where the operation would cut off an interface, modify an ACL of another owner, or exceed a
+// limit of VPP.
 func (op Op) Check() error {
 	why := ""
 	switch op.Verb {
@@ -98,7 +98,7 @@ func (op Op) Check() error {
 	return fmt.Errorf("%s: %w: %s", op.Describe(), ErrUnsafe, why)
 }
 
-// checkRules says what is wrong with the content of an ACL.
+// checkRules returns what is wrong with the content of an ACL; "" = nothing.
 func (op Op) checkRules() string {
 	_, deny := classOfTag(op.Tag)
 	switch {
@@ -119,11 +119,11 @@ func (op Op) checkRules() string {
 	return ""
 }
 
-// mostRules leaves room for rules that wait for their removal beside those that are wanted.
+// mostRules leaves room for rules that are still to be removed beside the wanted ones.
 const mostRules = 2 * MaxRules
 
-// checkInput says what is wrong with a list. The worst is one of deny ACLs alone: VPP drops what no rule matches, so the interface would
-// be cut off.
+// checkInput returns what is wrong with a list; "" = nothing. A list of deny ACLs alone would cut off the interface, because VPP drops what
+// no rule matches.
 func (op Op) checkInput() string {
 	var others []uint32
 	denies, permits := 0, 0
@@ -154,7 +154,7 @@ func (op Op) checkInput() string {
 	return ""
 }
 
-// Describe says in one line what the operation does, for journals and diffs.
+// Describe returns the operation as one line, for journals and diffs.
 func (op Op) Describe() string {
 	switch op.Verb {
 	case Create, Replace:

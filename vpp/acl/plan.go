@@ -8,27 +8,27 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// ServicePlan is what has to be dropped for one service.
+// ServicePlan is the result of Plan: the rules of one service.
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
 	// Rules are minimal (see Minimal), at most MaxServiceRules for every class of interfaces.
 	Rules []Rule
-	// Closed are the same frontends with everybody dropped whom a rule is about: what is installed where there is no room for Rules. It has
-	// one rule or two for every frontend, and equals Rules where sources are not told apart.
+	// Closed are rules for the same frontends that drop all clients of their class. They replace Rules where those do not fit. There are
+	// one or two per frontend, and they equal Rules where no sources are distinguished.
 	Closed []Rule
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
-	// Unrendered are what no rule can say: SCTP, IPv6, source ranges that are too many or unusable.
+	// Unrendered is what no rule can express: SCTP, IPv6, source ranges that are too many or unusable.
 	Unrendered []*messages.ObjectError
-	// Unguarded say what is not so while the rules are not in VPP, because its ACL plugin is not loaded for example: who is let in from outside
-	// the source ranges. What then becomes of packets that should be dropped depends on the rows, and is for their planner to say
-	// (nat44.Config.Guarded).
+	// Unguarded are the approximations that hold while the rules are not in VPP, for example because its ACL plugin is not loaded: clients
+	// from outside the source ranges are served. What then happens to packets that should be dropped depends on the rows, so their planner
+	// reports it (nat44.Config.Guarded).
 	Unguarded []*messages.Approximation
 }
 
-// Plan returns what has to be dropped in front of NAT for one service, as seen from this node: packets to load-balancer addresses from
-// outside their source ranges, and packets to frontends whose action is to drop. It is pure: the same view gives the same plan.
+// Plan returns what VPP has to drop in front of NAT for one service on this node: packets to load-balancer addresses from outside their
+// source ranges, and packets to frontends whose action is to drop. It is pure: the same view gives the same plan.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	p := planner{cfg: cfg, plan: &ServicePlan{Service: view.GetKey()}}
 	for _, f := range view.GetFrontends() {
@@ -44,7 +44,7 @@ type planner struct {
 	cfg           Config
 	plan          *ServicePlan
 	rules, closed []Rule
-	// name is the text of the frontend at hand, told the last one whose fragments were reported.
+	// name is the text of the current frontend, told the last one whose fragments were reported, so that each is reported once.
 	name, told string
 }
 
@@ -75,7 +75,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 	p.reportFragments(rule)
 }
 
-// rule returns the rule that drops every packet of the clients of a frontend; what VPP cannot match is entered as unrendered.
+// rule returns the rule that drops every packet of the clients of a frontend; a frontend that VPP cannot match is entered as unrendered.
 func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	proto := f.GetProtocol()
@@ -95,7 +95,7 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	return Rule{}, false
 }
 
-// sources returns the networks that may send. One that is not a network lets nobody in.
+// sources returns the networks that may send. An invalid one allows no client: it must not widen access.
 func (p *planner) sources(f *messages.Frontend) []netip.Prefix {
 	var sources []netip.Prefix
 	for _, text := range f.GetAllowSources() {
@@ -109,7 +109,8 @@ func (p *planner) sources(f *messages.Frontend) []netip.Prefix {
 	return sources
 }
 
-// bound closes the frontends of a service with too many rules: nobody is let in who may be dropped.
+// bound closes the frontends of a service with too many rules: all clients of their class are dropped, because a part of the rules would
+// admit too many.
 func (p *planner) bound() {
 	for _, class := range classes {
 		if n := len(forInterface(p.plan.Rules, class)); n > MaxServiceRules {
@@ -135,5 +136,5 @@ func classOf(from messages.ClientClass) Class {
 	}
 }
 
-// udp reports whether datagrams of the rule may come in fragments as a rule and not as an exception.
+// udp reports whether fragments are common for the protocol of the rule; TCP avoids them.
 func udp(r Rule) bool { return r.Proto == frontend.UDP }

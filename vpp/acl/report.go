@@ -15,14 +15,14 @@ const (
 	whyUnguarded = "VPP has no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 
-// unguarded enters what is not so without the rules of the frontend at hand.
+// unguarded reports the effect of missing rules of the current frontend.
 func (p *planner) unguarded(wanted string) {
 	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
 		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "clients from everywhere", Why: whyUnguarded,
 	})
 }
 
-// reportFragments enters, once for a frontend, that fragmented datagrams to other ports of the address suffer.
+// reportFragments reports, once per frontend, that fragmented datagrams to other ports of the address are dropped as well.
 func (p *planner) reportFragments(r Rule) {
 	if !udp(r) || p.told == p.name {
 		return
@@ -34,14 +34,14 @@ func (p *planner) reportFragments(r Rule) {
 	})
 }
 
-// unrendered enters that the frontend at hand, or a part of it, is not guarded.
+// unrendered reports that the current frontend, or a part of it, has no rule.
 func (p *planner) unrendered(f *messages.Frontend, field, message string) {
 	p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
 		Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "ports[" + f.GetPortName() + "]." + field, Message: message,
 	})
 }
 
-// frontendText returns "ip:port/PROTO", IPv6 in brackets; whatever the address is.
+// frontendText returns "ip:port/PROTO", IPv6 in brackets; an invalid address is returned as it is.
 func frontendText(f *messages.Frontend) string {
 	if addr, err := netip.ParseAddr(f.GetAddress()); err == nil {
 		return frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(f.GetProtocol())}.String()

@@ -7,15 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Standing says where VPP does not drop exactly what it should, by frontend.
+// Standing is the difference between what VPP drops and what it should drop, by frontend.
 type Standing struct {
-	// Missing are the frontends of which something that should be dropped is not, on some interface. Their rows have to wait.
+	// Missing are the frontends for which VPP does not drop enough on some interface. Their rows have to wait.
 	Missing map[frontend.Key]bool
-	// Surplus are the frontends of which something is dropped that should not be, on some interface.
+	// Surplus are the frontends for which VPP drops too much on some interface.
 	Surplus map[frontend.Key]bool
 }
 
-// Compare tells where VPP stands. Where it is not known what VPP holds (have is nil) everything wanted is missing.
+// Compare returns the frontends whose rules differ. With have nil, the state of VPP is unknown and everything wanted counts as missing.
 func Compare(have *State, want *Want) Standing {
 	s := Standing{Missing: map[frontend.Key]bool{}, Surplus: map[frontend.Key]bool{}}
 	if have == nil {
@@ -49,7 +49,7 @@ func hasClass(interfaces map[uint32]Class, class Class) bool {
 	return false
 }
 
-// stands reports whether the deny ACL of a class is on any interface.
+// stands reports whether the deny ACL of a class is attached to any interface.
 func (s *State) stands(class Class) bool {
 	acl, found := s.ACLs[DenyTag(class)]
 	for _, lists := range s.Lists {
@@ -60,7 +60,7 @@ func (s *State) stands(class Class) bool {
 	return false
 }
 
-// lacks reports whether the deny ACL of a class is not on some interface of that class.
+// lacks reports whether the deny ACL of a class is missing on some interface of that class.
 func (s *State) lacks(class Class, interfaces map[uint32]Class) bool {
 	acl, found := s.ACLs[DenyTag(class)]
 	for index, of := range interfaces {
@@ -71,7 +71,7 @@ func (s *State) lacks(class Class, interfaces map[uint32]Class) bool {
 	return false
 }
 
-// uncovered enters the frontends of those rules that none of the others contains.
+// uncovered enters the frontends of those rules that no rule in by contains.
 func uncovered(rules, by []Rule, into map[frontend.Key]bool) {
 	if slices.Equal(rules, by) {
 		return

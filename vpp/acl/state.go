@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// none is ~0, the index that stands for "make a new one" and "all".
+// none is ~0, which VPP takes as "create" in acl_add_replace and as "all" in dumps.
 const none = ^uint32(0)
 
-// ACL is one access list of ours in VPP.
+// ACL is one access list in VPP with our tag.
 type ACL struct {
 	// Index is VPP's acl_index.
 	Index uint32
@@ -17,16 +17,16 @@ type ACL struct {
 	// Rules of a deny ACL, minimal, their class that of the tag; nil for the permitting one. Immutable once handed out.
 	Rules []Rule
 
-	// odd is set by Read where VPP holds something that we would not have written under this tag. Such an ACL is always replaced.
+	// odd is set by Read where VPP holds something that this package never writes under the tag. Diff always replaces such an ACL.
 	odd bool
 }
 
-// Lists are the ACLs of one interface by index, in the order in which VPP asks them: the first rule that matches decides, and if none
+// Lists are the ACLs of one interface by index, in the order in which VPP matches them: the first rule that matches decides, and if none
 // does the packet is dropped. An interface without ACLs drops nothing. Immutable once handed out.
 type Lists struct {
-	// Input are asked before NAT sees the packet.
+	// Input are matched before NAT sees the packet.
 	Input []uint32
-	// Output are asked when the packet leaves. They are never changed here.
+	// Output are matched when the packet leaves. This package never changes them.
 	Output []uint32
 }
 
@@ -38,13 +38,13 @@ func (l Lists) equal(other Lists) bool {
 // empty reports whether no ACL is on the interface.
 func (l Lists) empty() bool { return len(l.Input)+len(l.Output) == 0 }
 
-// State is what VPP holds, as it was read and, between two reads, as Record keeps it. It belongs to one goroutine.
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
 type State struct {
-	// ACLs of ours by tag. Of several with one tag this is the one with the smallest index.
+	// ACLs are ours, by tag. Of several with the same tag this is the one with the smallest index.
 	ACLs map[string]ACL
-	// Spare are further ACLs of ours by index: doubles, and those of other versions of the agent.
+	// Spare are our further ACLs by index: duplicates, and those of other versions of the agent.
 	Spare map[uint32]ACL
-	// Lists by sw_if_index; interfaces without ACLs are not in it.
+	// Lists by sw_if_index; interfaces without ACLs are absent.
 	Lists map[uint32]Lists
 }
 
@@ -53,12 +53,12 @@ func NewState() *State {
 	return &State{ACLs: map[string]ACL{}, Spare: map[uint32]ACL{}, Lists: map[uint32]Lists{}}
 }
 
-// Clone returns a copy that shares nothing but what is immutable.
+// Clone returns a copy that shares only immutable data.
 func (s *State) Clone() *State {
 	return &State{ACLs: maps.Clone(s.ACLs), Spare: maps.Clone(s.Spare), Lists: maps.Clone(s.Lists)}
 }
 
-// TagOf returns the tag of an ACL of ours by its index, and whether it is ours.
+// TagOf returns the tag of one of our ACLs by its index, and whether it is ours.
 func (s *State) TagOf(index uint32) (string, bool) {
 	for tag, a := range s.ACLs {
 		if a.Index == index {
@@ -69,7 +69,7 @@ func (s *State) TagOf(index uint32) (string, bool) {
 	return spare.Tag, found
 }
 
-// Rules returns the number of rules in VPP, of all ACLs of ours.
+// Rules returns the number of rules in all of our ACLs in VPP.
 func (s *State) Rules() (n int) {
 	for _, a := range s.ACLs {
 		n += len(a.Rules)
@@ -77,7 +77,7 @@ func (s *State) Rules() (n int) {
 	return n
 }
 
-// Attached returns the number of interfaces with an ACL of ours on input.
+// Attached returns the number of interfaces with one of our ACLs on input.
 func (s *State) Attached() (n int) {
 	for _, lists := range s.Lists {
 		if slices.ContainsFunc(lists.Input, func(index uint32) bool { _, ours := s.TagOf(index); return ours }) {
@@ -87,7 +87,7 @@ func (s *State) Attached() (n int) {
 	return n
 }
 
-// others returns what of a list is not ours, in its order.
+// others returns the ACLs of other owners in a list, in its order.
 func (s *State) others(list []uint32) []uint32 {
 	var others []uint32
 	for _, index := range list {
@@ -98,8 +98,8 @@ func (s *State) others(list []uint32) []uint32 {
 	return others
 }
 
-// Record enters an operation that VPP has carried out, as OpResult.Op returns it, so that the next Diff need not read VPP again.
-// Operations with an error, or whose outcome is unknown, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, as OpResult.Op returns it, so that the next Diff needs no new read. Operations with
+// an error, or with an unknown outcome, must not be recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Create, Replace:

@@ -2,21 +2,21 @@ package acl
 
 import "strings"
 
-// Tags of our ACLs in VPP. An ACL with another tag belongs to somebody else and is never touched.
+// Tags of our ACLs in VPP. An ACL with another tag belongs to another owner and is never modified.
 const (
-	// TagPrefix starts the tag of every ACL of ours.
+	// TagPrefix starts the tag of each of our ACLs.
 	TagPrefix = "troupe/"
-	// PermitTag is the tag of the ACL that permits everything. It ends the list of an interface on which there is no ACL of others, because
+	// PermitTag is the tag of the ACL that permits everything. It ends the list of an interface without an ACL of another owner, because
 	// VPP drops what no rule of a list matches.
 	PermitTag = TagPrefix + "permit"
-	// denyPrefix is followed by the class of the interfaces that the ACL is for.
+	// denyPrefix is followed by the class of the interfaces of the ACL.
 	denyPrefix = TagPrefix + "deny/"
 )
 
-// DenyTag returns the tag of the ACL that stands first on interfaces of a class.
+// DenyTag returns the tag of the deny ACL of a class, the first on its interfaces.
 func DenyTag(class Class) string { return denyPrefix + class.String() }
 
-// Ours reports whether an ACL with this tag belongs to an agent of ours.
+// Ours reports whether an ACL with this tag belongs to Troupe.
 func Ours(tag string) bool { return strings.HasPrefix(tag, TagPrefix) }
 
 // classOfTag is the reverse of DenyTag.

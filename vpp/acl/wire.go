@@ -31,7 +31,7 @@ func Message(op Op) api.Message {
 	}
 }
 
-// wireRules returns the content of an ACL of ours.
+// wireRules returns the content of one of our ACLs.
 func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
 	if tag == PermitTag {
 		return permits()
@@ -43,7 +43,7 @@ func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
 	return wired
 }
 
-// permits returns the two rules that permit everything: a rule is for one family. Permitting without reflection makes no sessions.
+// permits returns the two rules that permit everything: a rule is for one family. Permitting without reflection creates no sessions.
 func permits() []acl_types.ACLRule {
 	all := make([]acl_types.ACLRule, 2)
 	for i, addr := range [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
@@ -64,7 +64,7 @@ func wireRule(r Rule) acl_types.ACLRule {
 	}
 }
 
-// ruleOf is the reverse of wireRule; false for what it would not write.
+// ruleOf is the reverse of wireRule; false for what it never writes.
 func ruleOf(class Class, w acl_types.ACLRule) (Rule, bool) {
 	from, ok := prefixOf(w.SrcPrefix)
 	vip, ok2 := prefixOf(w.DstPrefix)
@@ -95,8 +95,8 @@ func prefixOf(w ip_types.Prefix) (netip.Prefix, bool) {
 	return p, p.IsValid()
 }
 
-// aclOf translates an ACL of ours as VPP holds it. Whatever we would not write under its tag makes it odd; what can be understood of its
-// rules is kept.
+// aclOf translates one of our ACLs as VPP holds it. Content that this package never writes under the tag makes it odd; the rules that it
+// can translate are kept, so that Compare still sees what VPP drops.
 func aclOf(d *acl.ACLDetails) ACL {
 	held := ACL{Index: d.ACLIndex, Tag: d.Tag}
 	class, deny := classOfTag(d.Tag)

@@ -45,7 +45,7 @@ func denial(t testing.TB, src, dst string) acl_types.ACLRule {
 	}
 }
 
-// expectACL adds or replaces an ACL and fails the test unless VPP returns the value, which stands behind the index in this reply.
+// expectACL adds or replaces an ACL and fails the test unless VPP returns the value, which follows the index in this reply.
 func (v *rig) expectACL(t testing.TB, want int32, msg *wire.ACLAddReplace) {
 	t.Helper()
 	results, err := v.link.Do(t.Context(), []api.Message{msg})
@@ -286,7 +286,7 @@ var aclCases = []contractCase{
 		permit := v.readACLs(t).ACLs[acl.PermitTag].Index
 		checkLists(t, v, uplink, []uint32{deny, permit}, []uint32{a})
 
-		// They append one: it would never be asked.
+		// Another client appends an ACL: VPP would never match it.
 		v.expect(t, ok, &wire.ACLInterfaceAddDel{IsAdd: true, IsInput: true, SwIfIndex: uplink, ACLIndex: b})
 		check(t, "operations", []string{"set-acl-lists", "delete-acl"}, v.settleACLs(t, want))
 		checkLists(t, v, uplink, []uint32{deny, b}, []uint32{a})

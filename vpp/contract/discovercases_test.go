@@ -11,7 +11,7 @@ import (
 	discovery "github.com/troupe-vpp/troupe/vpp/interfaces"
 )
 
-// summary says in one line per interface what it was found to be for.
+// summary returns one line per interface with its derived purpose.
 func summary(set *messages.InterfaceSet) []string {
 	var all []string
 	for _, i := range set.GetInterfaces() {

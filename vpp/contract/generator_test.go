@@ -107,7 +107,7 @@ func (g *generator) replay(t testing.TB, c *capture, packets []packet) {
 	g.command(t, "packet-generator delete "+name)
 }
 
-// command runs a command of the debug CLI that the guard of the link would refuse.
+// command runs a command of the debug CLI that the link refuses.
 func (g *generator) command(t testing.TB, text string) {
 	t.Helper()
 	if retval := g.raw.retval(t, &vlib.CliInband{Cmd: text}); retval != ok {

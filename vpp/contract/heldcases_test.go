@@ -21,14 +21,14 @@ type flow struct {
 	client netip.AddrPort
 	// backend is where it leads, and seen what the client looks like from there; both invalid until the first packet has arrived.
 	backend, seen netip.AddrPort
-	// session is what VPP says of it, and packets how many it had when it was last looked at.
+	// session is its entry in VPP, and packets their number at the last dump.
 	session sessionID
 	packets uint32
 	// first says that it was opened before the first change.
 	first bool
 }
 
-// sessionID is what tells one session from all others.
+// sessionID identifies a session.
 type sessionID struct {
 	outside, inside, client, masked netip.AddrPort
 	proto                           uint16

@@ -37,11 +37,11 @@ type traffic interface {
 	// port creates an interface, not yet up.
 	port(t testing.TB) interface_types.InterfaceIndex
 	// exchange sends packets into VPP and returns those that left it through any of the interfaces, by their ids, when all are through.
-	// What VPP says itself, by ICMP, is not among them.
+	// ICMP errors of VPP itself are not among them.
 	exchange(t testing.TB, packets []packet) map[uint64]packet
 }
 
-// simulatedTraffic asks the packet oracle of the simulator.
+// simulatedTraffic uses the packet oracle of the simulator.
 type simulatedTraffic struct {
 	v   *rig
 	vpp *simulator.VPP

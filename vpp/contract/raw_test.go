@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/codec"
 )
 
-// Raw is a connection without guard and window, for messages that the agent never sends.
+// Raw is a connection without checks and window, for messages that the agent never sends.
 type Raw struct {
 	client  *socketclient.Client
 	replies chan []byte

@@ -153,7 +153,7 @@ func (v *rig) settle(t testing.TB, want *nat44.Want) []nat44.Op {
 	return ops
 }
 
-// refused fails the test unless the guard of the link keeps the message away from VPP.
+// refused fails the test unless the link refuses the message.
 func (v *rig) refused(t testing.TB, msg api.Message) {
 	t.Helper()
 	results, err := v.link.Do(t.Context(), []api.Message{msg})

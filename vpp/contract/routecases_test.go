@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 )
 
-// lookup asks where an address is.
+// lookup returns the route of an address.
 func lookup(t testing.TB, v *rig, table uint32, exact uint8, text string) *ip.IPRouteLookupReply {
 	t.Helper()
 	prefix, err := ip_types.ParsePrefix(text)

@@ -26,7 +26,7 @@ var (
 	yielding    = routes.Route{Kind: routes.Reject, Rank: routes.Yielding}
 )
 
-// refusals is what one agent knows of its routes.
+// refusals is the state of one agent's routes.
 type refusals struct {
 	*rig
 	have *routes.State

@@ -95,7 +95,7 @@ func (e *egress) enable(pool string) {
 	e.settle(e.T, e.want)
 }
 
-// plain is what goes through a node with SNAT as through one without.
+// plain are the packets that a node with SNAT forwards like one without.
 func (e *egress) plain() {
 	e.Helper()
 	up, pods, host := e.clients, e.backends, e.host
@@ -145,7 +145,7 @@ func (e *egress) plain() {
 	e.unchanged(host, pods, frontend.TCP, syn|ack, "192.0.2.1:6443", "10.1.0.5:40443")
 }
 
-// snatCases are what goes through a node with dynamic SNAT.
+// snatCases are the packets through a node with dynamic SNAT.
 var snatCases = []contractCase{
 	{"snat/packets without it", func(t *testing.T, v *rig) {
 		e := newEgress(t, v)

@@ -15,11 +15,11 @@ type Target interface {
 	StatsSocket() string
 	// Crash ends VPP at once and leaves it down, its socket file included.
 	Crash(t testing.TB)
-	// Restart starts VPP anew after it died; everything it held is gone.
+	// Restart starts VPP again after a crash, without any state.
 	Restart(t testing.TB)
-	// WaitDead waits until VPP has died by itself.
+	// WaitDead waits until VPP has crashed.
 	WaitDead(t testing.TB)
-	// Traffic returns a means to send packets through VPP, until it dies.
+	// Traffic returns a sender of packets through VPP, valid until VPP ends.
 	Traffic(t testing.TB, v *rig) traffic
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// key reads what is mapped: "203.0.113.9:443/TCP", or a whole address.
+// key parses the external side of a mapping: "203.0.113.9:443/TCP", or a whole address.
 func (c *checker) key(field, text string) (frontend.Key, bool) {
 	if !strings.Contains(text, "/") {
 		a, ok := c.address(field, text)
@@ -26,7 +26,7 @@ func (c *checker) key(field, text string) (frontend.Key, bool) {
 	return frontend.Key{}, false
 }
 
-// backend reads where something is mapped to.
+// backend parses the backend of a mapping.
 func (c *checker) backend(field, text string, port bool) (netip.AddrPort, bool) {
 	if !port {
 		a, ok := c.address(field, text)
@@ -46,7 +46,7 @@ func (c *checker) backend(field, text string, port bool) (netip.AddrPort, bool) 
 	return netip.AddrPort{}, false
 }
 
-// address reads an IPv4 address.
+// address parses an IPv4 address.
 func (c *checker) address(field, text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
 	switch {
@@ -60,7 +60,7 @@ func (c *checker) address(field, text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// unusable says why an address can neither be mapped nor be mapped to; "" = it can.
+// unusable returns why an address can be neither side of a mapping; "" = it can.
 func unusable(a netip.Addr) string {
 	switch {
 	case a.IsUnspecified():
@@ -73,7 +73,7 @@ func unusable(a netip.Addr) string {
 	return ""
 }
 
-// padded reports whether a backend is one of the entries that fill up rows.
+// padded reports whether a backend is one of the pads of rows, which must not get packets.
 func padded(to netip.AddrPort) bool {
 	for _, pad := range nat44.Pads() {
 		if netip.AddrPortFrom(pad.Addr, pad.Port) == to {
@@ -83,7 +83,7 @@ func padded(to netip.AddrPort) bool {
 	return false
 }
 
-// text is a key as documents have it.
+// text returns a key in the form of documents.
 func text(k frontend.Key) string {
 	if k.Port == 0 {
 		return k.Addr.String()
@@ -91,8 +91,8 @@ func text(k frontend.Key) string {
 	return k.String()
 }
 
-// inside is what a mapping makes VPP translate on the way out, which nothing else may then: the backend of a whole address, and what identity
-// mappings leave alone.
+// inside returns the source address that a mapping reserves: the backend of a whole address, which VPP translates on the way out, or the
+// address of an identity mapping. Two mappings with the same one conflict.
 func (m *Mapping) inside() (frontend.Key, bool) {
 	switch m.Kind {
 	case nat44.Static:

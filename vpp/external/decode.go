@@ -15,7 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Bounds of one layer.
+// Limits of one layer.
 const (
 	maxPriority  = 1000
 	maxEntries   = 8192
@@ -23,8 +23,9 @@ const (
 	maxName      = 63  // VPP's interface names
 )
 
-// Decode reads the JSON form of a document of a source. The error is of type Errors: everything that is wrong with it. A document that is empty,
-// or null, is a layer without entries.
+// Decode reads the JSON form of a document of a source. Unknown fields are errors, because a misspelt one would change the configuration
+// silently. The error is of type Errors and lists every fault of the document. A document that is empty, or null, is a layer without
+// entries.
 func Decode(data []byte, source string) (*Layer, error) {
 	if text := bytes.TrimSpace(data); len(text) == 0 || string(text) == "null" {
 		return &Layer{Source: source, Priority: DefaultPriority(source)}, nil
@@ -50,7 +51,7 @@ func Decode(data []byte, source string) (*Layer, error) {
 	return c.layer, nil
 }
 
-// formError translates what encoding/json says.
+// formError translates an error of encoding/json into the fields of the document.
 func formError(err error) *FieldError {
 	var wrong *json.UnmarshalTypeError
 	text := strings.TrimPrefix(err.Error(), "json: ")
@@ -64,22 +65,23 @@ func formError(err error) *FieldError {
 	}
 }
 
-// typeName is the word of JSON for a kind of Go.
+// typeName returns the JSON name of a kind of Go.
 func typeName(kind string) string {
 	words := map[string]string{"struct": "an object", "slice": "a list", "string": "a string", "bool": "true or false", "int": "a whole number"}
 	return cmp.Or(words[kind], kind)
 }
 
-// checker turns a document into a layer.
+// checker turns a document into a layer. It goes on after an error, so that the user gets all of them at once.
 type checker struct {
 	layer  *Layer
 	errs   Errors
 	seen   map[frontend.Key]string // mappings by key, with their objects
-	inner  map[frontend.Key]string // what is translated on the way out, see inside
+	inner  map[frontend.Key]string // reserved source addresses with their objects, see inside
 	object string
 }
 
 func (c *checker) fail(field, format string, args ...any) {
+	// The errors go into one answer and one log line, so their number is limited.
 	const most = 50
 	if len(c.errs) < most {
 		c.errs = append(c.errs, &FieldError{Object: c.object, Field: field, Message: fmt.Sprintf(format, args...)})
@@ -160,7 +162,7 @@ func (c *checker) static(m *StaticMapping) {
 	}
 }
 
-// exclusion adds an identity mapping for every address of a network.
+// exclusion adds an identity mapping for every address of a network, because VPP has no identity mapping of a network.
 func (c *checker) exclusion(text string) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -221,7 +223,7 @@ func (c *checker) add(m Mapping) {
 	c.layer.Mappings = append(c.layer.Mappings, m)
 }
 
-// order brings the layer into its order.
+// order sorts the layer, so that equal documents give equal layers.
 func (c *checker) order() {
 	slices.SortFunc(c.layer.Mappings, func(a, b Mapping) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(c.layer.Addresses, netip.Addr.Compare)

@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// APIVersion and Kind are what the head of a document must say.
+// APIVersion and Kind are the required values of these fields of a document.
 const (
 	APIVersion = "troupe.dev/v1alpha1"
 	Kind       = "ExternalConfiguration"
@@ -21,15 +21,15 @@ type Document struct {
 	Kind string `json:"kind"`
 	// Priority of the layer, 0 to 1000; the larger one wins. Unset = that of its kind of source, see DefaultPriority.
 	Priority *int `json:"priority,omitempty"`
-	// StaticMappings lead an address, or a port of it, to backends.
+	// StaticMappings map an address, or a port of it, to backends.
 	StaticMappings []StaticMapping `json:"staticMappings,omitempty"`
-	// IdentityMappings are what NAT leaves alone: "192.168.16.1" or "192.168.16.1:4789/UDP".
+	// IdentityMappings are addresses or ports that NAT does not translate: "192.168.16.1" or "192.168.16.1:4789/UDP".
 	IdentityMappings []string `json:"identityMappings,omitempty"`
-	// NATAddresses are the IPv4 addresses that clients leave with through output interfaces (SNAT pool).
+	// NATAddresses are the IPv4 source addresses of packets that leave through output interfaces (SNAT pool).
 	NATAddresses []string `json:"natAddresses,omitempty"`
-	// Interfaces get a role that differs from what services ask for.
+	// Interfaces get a role that differs from the one that services need.
 	Interfaces []InterfaceRole `json:"interfaces,omitempty"`
-	// SNATExclusions are networks, or addresses, of clients that leave with their own address: an identity mapping for each of them. At most
+	// SNATExclusions are networks, or addresses, of clients that keep their source address: each address gets an identity mapping. At most
 	// 256 addresses each.
 	SNATExclusions []string `json:"snatExclusions,omitempty"`
 }
@@ -38,10 +38,11 @@ type Document struct {
 type StaticMapping struct {
 	// External is "203.0.113.9:443/TCP", "…/UDP", or "203.0.113.9" for the whole address.
 	External string `json:"external"`
-	// To are the backends: "10.1.1.3:8443", as many as 253; of a whole address exactly one, "10.1.1.3", which then also leaves with the
-	// external address.
+	// To are the backends: "10.1.1.3:8443", at most 253; a whole address has exactly one, "10.1.1.3", whose own connections then have the
+	// external address as their source.
 	To []string `json:"to"`
-	// Masquerade replaces the address of every client by the NAT loopback. Otherwise only that of a backend which is its own client is.
+	// Masquerade replaces the address of every client by the NAT loopback. Otherwise only the address of a backend that connects to itself
+	// is replaced.
 	Masquerade bool `json:"masquerade,omitempty"`
 }
 
@@ -53,36 +54,37 @@ type InterfaceRole struct {
 	Role Role `json:"role"`
 }
 
-// Role is what an interface is for in NAT.
+// Role is the role of an interface in NAT.
 type Role string
 
 // The roles.
 const (
-	// RoleNAT is what services give to interfaces with clients or backends: inside and outside.
+	// RoleNAT is inside and outside, the role of interfaces with clients or backends of services.
 	RoleNAT Role = "nat"
-	// RoleOutput is post-routing SNAT: what leaves here leaves with an address of the pool. Services work through it as through RoleNAT.
+	// RoleOutput is post-routing SNAT: packets leave through the interface with an address of the pool. Services work through it as through
+	// RoleNAT.
 	RoleOutput Role = "output"
-	// RoleNone keeps NAT away from an interface. It is refused where a service needs the interface.
+	// RoleNone excludes an interface from NAT. It is refused where a service needs the interface.
 	RoleNone Role = "none"
 )
 
 // Mapping is a valid mapping.
 type Mapping struct {
-	// Key is what is mapped; port and protocol are 0 for a whole address.
+	// Key is the external side; port and protocol are 0 for a whole address.
 	Key frontend.Key
-	// Kind says which kind of mapping of VPP it becomes.
+	// Kind is the kind of mapping in VPP.
 	Kind nat44.Kind
-	// To are the backends, ordered; of an identity mapping there are none.
+	// To are the backends, ordered; an identity mapping has none.
 	To []netip.AddrPort
 	// Masquerade replaces the address of every client.
 	Masquerade bool
-	// Field is where it stands in its document.
+	// Field is its position in the document, for errors.
 	Field string
 }
 
 // Layer is a valid document. It is immutable.
 type Layer struct {
-	// Source names the layer: "file", "etcd:NAME", or the name that was given at the control socket.
+	// Source names the layer: "file", "etcd:NAME", or the name given by the client of the control socket.
 	Source string
 	// Priority decides between layers that have the same entry: the larger one wins, then the smaller source.
 	Priority int

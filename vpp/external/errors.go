@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ErrInvalid is what every error of Decode wraps.
+// ErrInvalid is wrapped by every error of Decode.
 var ErrInvalid = errors.New("invalid external configuration")
 
-// FieldError is one thing that is wrong in a document.
+// FieldError is one fault in a document.
 type FieldError struct {
 	// Object names the entry: "staticMappings[2] 203.0.113.9:443/TCP"; "" = the document.
 	Object string
-	// Field is the field of the object, as it stands in the document; "" = all of it.
+	// Field is the field of the object, as written in the document; "" = the whole object.
 	Field string
-	// Message says what is wrong with it.
+	// Message describes the fault.
 	Message string
 }
 
@@ -31,7 +31,7 @@ func (e *FieldError) Error() string {
 	return text
 }
 
-// Errors is everything that is wrong with one document. It wraps ErrInvalid.
+// Errors are all faults of one document. It wraps ErrInvalid.
 type Errors []*FieldError
 
 // Error returns all of them in one line.

@@ -19,8 +19,8 @@ const (
 	SourceEtcdPrefix = "etcd:"
 )
 
-// DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a key of etcd that is for every node, 250 for one
-// that is for this node, 300 for the control socket. Dynamic SNAT has -1.
+// DefaultPriority is the priority of a layer that does not name one: 100 for the file, 200 for a key of etcd for every node, 250 for one
+// for this node, 300 for the control socket. Dynamic SNAT has -1.
 func DefaultPriority(source string) int {
 	name, etcd := strings.CutPrefix(source, SourceEtcdPrefix)
 	switch {
@@ -43,11 +43,12 @@ type Entry struct {
 	Name string
 	// Source is the layer.
 	Source string
-	// Owner is the layer that has it instead; "" = this one has it.
+	// Owner is the layer that has the entry instead; "" = this one has it.
 	Owner string
-	// Why says why not; "" = this layer has it.
+	// Why is the reason why another layer has it; "" = this layer has it.
 	Why string
-	// Shadowed says that the owner has an entry of the same name, so that this one waits below it; otherwise the two contradict each other.
+	// Shadowed says that the owner has an entry of the same name, so that this one applies when that is removed; otherwise the two entries
+	// conflict.
 	Shadowed bool
 
 	mapping *Mapping
@@ -64,7 +65,7 @@ func (e *Entry) Address() netip.Addr { return e.address }
 // Role is the interface of the entry with its role; its Name is "" for another kind of entry.
 func (e *Entry) Role() InterfaceRole { return e.role }
 
-// Kind says in a word what the entry is.
+// Kind returns the kind of the entry in a word.
 func (e *Entry) Kind() string {
 	switch {
 	case e.role.Name != "":
@@ -84,8 +85,8 @@ type Merged struct {
 	Entries []Entry
 }
 
-// Merge gives every entry one owner: the layer with the largest priority, then with the smallest source. Of entries that contradict each other
-// the one with the higher rank stays and the other one is refused. The order of the layers does not matter; nil layers and layers of the same
+// Merge gives every entry one owner: the layer with the largest priority, then with the smallest source. Of conflicting entries the one
+// with the higher rank stays and the other one is refused. The order of the layers does not matter; nil layers and layers of the same
 // source as an earlier one are left out.
 func Merge(layers []*Layer) *Merged {
 	ranked := slices.DeleteFunc(slices.Clone(layers), func(l *Layer) bool { return l == nil })
@@ -103,11 +104,12 @@ func Merge(layers []*Layer) *Merged {
 	for i, e := range m.entries {
 		entries[i] = *e
 	}
+	// The sort is stable: entries of the same name stay in the order of their rank.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return &Merged{Entries: entries}
 }
 
-// merger takes layers in the order of their rank.
+// merger takes layers in the order of their rank, so that the first owner of an entry is the final one.
 type merger struct {
 	entries []*Entry
 	sources map[string]bool
@@ -128,7 +130,7 @@ func (m *merger) layer(l *Layer) {
 		}
 		if other := m.inner[at]; other != nil {
 			e.Owner, e.Why = other.Source, text(at)+" is translated by "+other.Name+" of "+other.Source
-			delete(m.owners, e.Name) // a lower layer may have it
+			delete(m.owners, e.Name) // a layer of lower rank may have the name without the conflict
 			continue
 		}
 		m.inner[at] = e
@@ -141,7 +143,8 @@ func (m *merger) layer(l *Layer) {
 	}
 }
 
-// enter reports whether the entry has an owner in its own layer.
+// enter adds an entry and reports whether its own layer owns it. A shadowed entry stays in the list, so that the API can show what hides
+// it.
 func (m *merger) enter(e *Entry) bool {
 	m.entries = append(m.entries, e)
 	if owner := m.owners[e.Name]; owner != "" {

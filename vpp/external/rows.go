@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// Rows returns the mappings that VPP should hold, by source, in the order of their keys. The same mapping is the same row whatever layer has
-// it, so that it survives when its layer goes and the next one has it as well.
+// Rows returns the mappings that VPP should hold, by source, in the order of their keys. Equal mappings of different layers are the same
+// row, so that VPP is not changed when a layer is removed and the next one has the mapping as well.
 func (m *Merged) Rows(cfg nat44.Config) map[string][]nat44.Row {
 	rows := map[string][]nat44.Row{}
 	m.Wanted(func(e *Entry) {
@@ -57,7 +57,7 @@ func (m *Merged) Addresses() []netip.Addr {
 	return out
 }
 
-// Roles are the interfaces that should have another role than services ask for, by name.
+// Roles are the interfaces that should have another role than the one for services, by name.
 func (m *Merged) Roles() map[string]Role {
 	out := map[string]Role{}
 	m.Wanted(func(e *Entry) {

@@ -10,18 +10,18 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// SourceSNAT is the layer of dynamic SNAT. It lies beneath all others.
+// SourceSNAT is the layer of dynamic SNAT. It ranks below all others.
 const SourceSNAT = "snat"
 
-// SNAT are the settings of dynamic SNAT: what pods send out of the cluster leaves the node with its address.
+// SNAT are the settings of dynamic SNAT: packets of pods leave the cluster with the address of the node.
 type SNAT struct {
 	// Enabled turns SNAT on.
 	Enabled bool
 	// Interface in VPP through which pods leave; "" = the uplink.
 	Interface string
-	// Address that they leave with, one of the interface; invalid = its first IPv4 address.
+	// Address is their source address, one of the interface; invalid = its first IPv4 address.
 	Address netip.Addr
-	// OverlayPorts are those at which the nodes tunnel to each other, "4789/UDP".
+	// OverlayPorts are the ports of tunnels between the nodes, "4789/UDP".
 	OverlayPorts []string
 }
 
@@ -31,14 +31,14 @@ var (
 	errNoAddress = errors.New("has no IPv4 address")
 )
 
-// Document is the layer of SNAT on a node, nil = no entries. hairpin is the twice-NAT address; invalid = there is none. An error says why there
-// cannot be SNAT, and SNAT stays off then: the uplink is shared with pods that talk to pods of other nodes without an overlay, whose
-// addresses would be replaced as well, or something is missing.
+// Document returns the layer of SNAT on a node, nil = no entries. hairpin is the twice-NAT address; invalid = none. It returns an error,
+// and SNAT stays off, where pods reach pods of other nodes through the same interface without an overlay, because their addresses would be
+// replaced as well, or where an interface or address is missing.
 //
-// NAT behind an output interface translates everything that leaves there, so what is not a pod's is exempted: the node's own addresses, which
-// are those of tunnels, too (outgoing packets of tunnels have any source port), the ports of the overlay, and clients that have been
-// masqueraded already. VPP does not look for node ports at an address that is exempted unless it is in the pool as well, for clients other than
-// those from outside: so the address that pods leave with is one of the node's, and node ports at its others are not for pods.
+// NAT at an output interface translates all packets that leave there, so identity mappings exempt the addresses that no pod has: the node's
+// own addresses, which tunnels use too (their packets have any source port), the ports of the overlay, and clients that are masqueraded
+// already. For clients on the node VPP matches node ports at an exempted address only if it is in the pool as well: so the source address
+// of pods is one of the node's, and pods cannot reach node ports at its other addresses.
 func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Document, error) {
 	if !s.Enabled {
 		return nil, nil //nolint:nilnil // No document and no error: SNAT is off.
@@ -74,13 +74,14 @@ func (s SNAT) Document(set *messages.InterfaceSet, hairpin netip.Addr) (*Documen
 			doc.IdentityMappings = append(doc.IdentityMappings, a.String()+":"+port)
 		}
 	}
+	// A masqueraded client must keep the NAT loopback address, or answers would not find its session.
 	if hairpin.IsValid() && !slices.Contains(own, hairpin) {
 		doc.IdentityMappings = append(doc.IdentityMappings, hairpin.String())
 	}
 	return doc, nil
 }
 
-// exit is the interface through which pods leave.
+// exit returns the interface through which pods leave. It refuses interfaces with pods, because NAT would translate packets between pods.
 func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	if s.Interface == "" && set.Uplink == nil {
 		return nil, errNoUplink
@@ -103,11 +104,11 @@ func (s SNAT) exit(set *messages.InterfaceSet) (*messages.Interface, error) {
 	}
 }
 
-// addresses are the IPv4 addresses that the node has on an interface, in VPP's order.
+// addresses returns the IPv4 addresses that the node has on an interface, in VPP's order: the first one is the primary address.
 func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 	texts := i.GetAddresses()
 	if set.Uplink != nil && set.GetUplink() == i.GetSwIfIndex() {
-		texts = set.GetNodeAddresses() // those that it borrows, too
+		texts = set.GetNodeAddresses() // includes borrowed addresses (unnumbered)
 	}
 	var own []netip.Addr
 	for _, text := range texts {
@@ -118,7 +119,7 @@ func addresses(set *messages.InterfaceSet, i *messages.Interface) []netip.Addr {
 	return own
 }
 
-// separate says why traffic between pods of different nodes would be translated; nil = it takes another way.
+// separate returns why traffic between pods of different nodes would be translated; nil = it takes another route.
 func separate(set *messages.InterfaceSet, name string) error {
 	var bare []string
 	for _, p := range set.GetPeers() {

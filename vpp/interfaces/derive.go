@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Derive turns what VPP says and what Kubernetes says into the complete interface set. It is pure: it neither changes nor keeps its
+// Derive computes the complete interface set from the state of VPP and that of Kubernetes. It is pure: it neither changes nor keeps its
 // arguments, and the order of interfaces, pods and endpoints does not matter. The generation is left to the caller.
 func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d := deriver{raw: &raw, pods: podsByInterface(&raw, &in), endpoints: behindAny(&raw, in.LocalEndpoints), nodes: behindAny(&raw, in.NodeAddresses)}
@@ -18,6 +18,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	d.uplink, d.hasUplink = d.findUplink()
 	for _, i := range sorted(raw.Interfaces) {
 		one := d.describe(i)
+		// An interface counts as detached only if nothing else gives it a role.
 		one.Detached = in.Detached[i.Name] && !one.GetFrontend() && !one.GetBackend()
 		set.Interfaces = append(set.Interfaces, one)
 	}
@@ -28,7 +29,7 @@ func Derive(raw Raw, in Input) *messages.InterfaceSet {
 	return set
 }
 
-// deriver holds what the description of each interface depends on.
+// deriver holds the inputs for the description of each interface.
 type deriver struct {
 	raw *Raw
 	// pods, endpoints and nodes are keyed by sw_if_index: what leads to pods, local endpoints and addresses of this node.
@@ -39,8 +40,10 @@ type deriver struct {
 	hasUplink bool
 }
 
-// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it.
+// attach adds the pods that the CNI has reported behind an interface, and so the endpoints behind it: the CNI reports a pod before VPP has
+// a route to it.
 func (d *deriver) attach(in *Input) {
+	// Without reports of the CNI the routes of VPP decide alone, and the search below can be skipped.
 	if len(in.Attached) == 0 {
 		return
 	}
@@ -61,7 +64,7 @@ func (d *deriver) attach(in *Input) {
 	}
 }
 
-// describe makes the message of one interface.
+// describe returns the message of one interface. An interface that is down gets no role, because no client can enter through it.
 func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	kind := d.kind(i)
 	frontend := i.AdminUp && kind != messages.InterfaceKind_INTERFACE_INTERNAL && d.layer3(i)
@@ -79,7 +82,7 @@ func (d *deriver) describe(i *RawInterface) *messages.Interface {
 	}
 }
 
-// local says whether only pods and processes of this node are behind an interface. An interface of unknown purpose is not local: its
+// local reports whether only pods and processes of this node are behind an interface. An interface of unknown purpose is not local: its
 // clients are treated as remote, which allows less.
 func (d *deriver) local(i *RawInterface, kind messages.InterfaceKind) bool {
 	switch {
@@ -109,7 +112,7 @@ func (d *deriver) kind(i *RawInterface) messages.InterfaceKind {
 	}
 }
 
-// layer3 says whether packets can be routed from an interface: bridged ones have neither addresses nor routes.
+// layer3 reports whether packets can be routed from an interface: bridged ones have neither addresses nor routes.
 func (d *deriver) layer3(i *RawInterface) bool {
 	return len(i.Addresses) > 0 || i.Unnumbered || i.BVI || len(d.pods[i.Index]) > 0 || d.endpoints[i.Index] ||
 		d.hasUplink && i.Index == d.uplink
@@ -132,6 +135,7 @@ func (d *deriver) findUplink() (uint32, bool) {
 // one link.
 func (d *deriver) nodeAddresses() []string {
 	i := d.find(d.uplink)
+	// An unnumbered uplink sends with the addresses of another interface, often a loopback.
 	if len(i.Addresses) == 0 && i.Unnumbered {
 		if lender := d.find(i.Lender); lender != nil {
 			i = lender
@@ -150,7 +154,7 @@ func (d *deriver) find(index uint32) *RawInterface {
 	return nil
 }
 
-// podsByInterface says which pods are behind which interface, each list ordered and without duplicates; nil lists for the others.
+// podsByInterface returns the pods behind each interface, every list ordered and without duplicates.
 func podsByInterface(raw *Raw, in *Input) map[uint32][]string {
 	pods := map[uint32][]string{}
 	for _, pod := range in.Pods {
@@ -168,7 +172,7 @@ func podsByInterface(raw *Raw, in *Input) map[uint32][]string {
 	return pods
 }
 
-// behindAny says which interfaces lead to one of the addresses.
+// behindAny returns the interfaces that lead to one of the addresses.
 func behindAny(raw *Raw, addresses []string) map[uint32]bool {
 	found := map[uint32]bool{}
 	for _, index := range behind(raw, addresses) {
@@ -193,7 +197,7 @@ func behind(raw *Raw, addresses []string) []uint32 {
 	return all
 }
 
-// sorted returns the interfaces by index. VPP lists each once; should one come twice, the first counts.
+// sorted returns the interfaces by index. VPP lists each once; of a duplicate, the first is used.
 func sorted(interfaces []RawInterface) []*RawInterface {
 	all := make([]*RawInterface, len(interfaces))
 	for k := range interfaces {
@@ -233,12 +237,13 @@ func isTunnel(device string) bool {
 	return false
 }
 
-// isTap recognises interfaces to the kernel of this machine. Their device type is that of virtio network cards as well, so the name decides.
+// isTap recognises interfaces to the kernel of this machine. Virtio network cards have the same device type, so the name decides.
 func isTap(i *RawInterface) bool {
 	return i.Device == "virtio" && (strings.HasPrefix(i.Name, "tap") || strings.HasPrefix(i.Name, "tun"))
 }
 
-// linkLocal recognises the subnets that CNIs use between VPP and the host: a link-local address is not valid beyond its link.
+// linkLocal recognises the subnets that CNIs use between VPP and the host: with link-local addresses only, no other machine can be behind
+// the interface.
 func linkLocal(i *RawInterface) bool {
 	four := slices.DeleteFunc(slices.Clone(i.Addresses), func(p netip.Prefix) bool { return !p.Addr().Is4() })
 	return len(four) > 0 && !slices.ContainsFunc(four, func(p netip.Prefix) bool { return !p.Addr().IsLinkLocalUnicast() })

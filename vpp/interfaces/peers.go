@@ -39,7 +39,7 @@ func Peers(self string, nodes map[string]*messages.Node) []Peer {
 	return all
 }
 
-// probe is the address whose route stands for the network: that of its first host.
+// probe returns the address whose route represents the network: that of its first host.
 func (p Peer) probe() netip.Addr {
 	if a := p.Network.Addr(); p.Network.Bits() >= a.BitLen()-1 {
 		return a
@@ -47,7 +47,8 @@ func (p Peer) probe() netip.Addr {
 	return p.Network.Addr().Next()
 }
 
-// peers says where packets to the pods of other nodes go. A default route counts as well: packets do go there.
+// peers returns the interfaces through which packets to the pods of other nodes leave. A default route counts, because VPP uses it for
+// them.
 func (d *deriver) peers(peers []Peer) []*messages.PeerNetwork {
 	var all []*messages.PeerNetwork
 	for _, p := range peers {

@@ -7,9 +7,9 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Input is what Kubernetes says about this node, as far as it matters for its interfaces. It is only read.
+// Input is the state of this node in Kubernetes that its interfaces depend on. It is only read.
 type Input struct {
-	// Pods of this node. Pods of the host's network have no interface of their own and are skipped.
+	// Pods of this node. Pods in the host network have no interface of their own and are skipped.
 	Pods []*messages.Pod
 	// LocalEndpoints are the addresses of the endpoints that run on this node, in canonical text form. Anything that is not an
 	// address is skipped.
@@ -29,11 +29,11 @@ type Input struct {
 	Boot string
 }
 
-// Raw is what VPP says about its interfaces. The order of Interfaces does not matter, the order of addresses within one does: the
-// first one is its primary address.
+// Raw is the state of VPP's interfaces. The order of Interfaces has no meaning, the order of addresses within one has: the first one is its
+// primary address.
 type Raw struct {
 	Interfaces []RawInterface
-	// Targets says where packets to an address go, for every address that was looked up.
+	// Targets are the routes of all addresses that were looked up.
 	Targets map[netip.Addr]Target
 	// Default4 and Default6 are the default routes of table 0; the zero Target where there is none.
 	Default4, Default6 Target
@@ -41,7 +41,7 @@ type Raw struct {
 
 // RawInterface is one interface of VPP (sw_interface_details, ip_address_details, ip_unnumbered_details, bridge_domain_details).
 type RawInterface struct {
-	// Index is sw_if_index; VPP uses numbers of deleted interfaces again.
+	// Index is sw_if_index; VPP reuses the numbers of deleted interfaces.
 	Index uint32
 	// Name is interface_name, Device interface_dev_type, for example "virtio", "Loopback" or "VXLAN".
 	Name, Device string
@@ -65,7 +65,7 @@ type Target struct {
 	Interfaces []uint32
 }
 
-// leads says whether the target is specific to its address: a default route covers every address.
+// leads reports whether the target is specific to its address: a default route covers every address.
 func (t Target) leads() bool {
 	return t.Prefix.IsValid() && t.Prefix.Bits() > 0 && len(t.Interfaces) > 0
 }

@@ -60,7 +60,7 @@ func complete(t tester, vpp link.Caller, in Input) *messages.InterfaceSet {
 	return set
 }
 
-// requests returns what the next round asks VPP, without the control_ping of each dump.
+// requests returns the requests of the next round, without the control_ping of each dump.
 func (v *fakeVPP) requests(round func()) (dumps, lookups int) {
 	v.dumps, v.lookups = 0, 0
 	round()

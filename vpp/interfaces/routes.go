@@ -19,9 +19,9 @@ const (
 	maxDepth = 6
 	// maxElsewhere bounds the lookups in other tables than 0, which grow with tables times addresses.
 	maxElsewhere = 4096
-	// noInterface is sw_if_index of a path that leads to an address or table and not to an interface.
+	// noInterface is the sw_if_index of a path that leads to an address or table and not to an interface.
 	noInterface = ^uint32(0)
-	// noTable is table_id of a path that stays in no table, as drop has it.
+	// noTable is the table_id of a path without a table, such as drop.
 	noTable = ^uint32(0)
 )
 
@@ -63,8 +63,8 @@ func readRoutes(ctx context.Context, c link.Caller, raw *Raw, addresses []netip.
 	return readElsewhere(ctx, found, raw, missing)
 }
 
-// readElsewhere looks in the other tables for addresses that table 0 does not lead to: some CNIs put pods into a VRF. The longest match
-// over all tables counts, of equal ones that of the smallest table.
+// readElsewhere looks up addresses without a route in table 0 in the other tables, because some CNIs put pods into a VRF. The longest match
+// over all tables is used, of equal ones that of the smallest table.
 func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []netip.Addr) error {
 	if len(missing) == 0 {
 		return nil
@@ -85,6 +85,7 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 			questions = append(questions, host(table, a))
 		}
 	}
+	// Addresses beyond the limit stay without an interface in this round rather than block VPP with lookups.
 	questions = questions[:min(len(questions), maxElsewhere)]
 	if err := found.ask(ctx, questions); err != nil {
 		return err
@@ -98,7 +99,7 @@ func readElsewhere(ctx context.Context, found *lookups, raw *Raw, missing []neti
 	return nil
 }
 
-// host is the question where packets to an address go.
+// host returns the lookup of the route that packets to an address take.
 func host(table uint32, a netip.Addr) question {
 	return question{table: table, prefix: netip.PrefixFrom(a, a.BitLen())}
 }
@@ -109,7 +110,7 @@ type lookups struct {
 	answers map[question]answer
 }
 
-// ask gets the answers to questions and to those that follow from recursive paths. Each round is one pipelined batch.
+// ask looks up the questions and those that follow from recursive paths. Each round is one pipelined batch.
 func (b *lookups) ask(ctx context.Context, questions []question) error {
 	for depth := 0; depth <= maxDepth && len(questions) > 0; depth++ {
 		fresh := b.unanswered(questions)
@@ -128,7 +129,7 @@ func (b *lookups) ask(ctx context.Context, questions []question) error {
 	return nil
 }
 
-// unanswered drops the questions that have an answer, and duplicates.
+// unanswered drops the questions that have an answer, and duplicates: many pods share the next hops of their routes.
 func (b *lookups) unanswered(questions []question) []question {
 	var fresh []question
 	seen := map[question]bool{}
@@ -141,7 +142,7 @@ func (b *lookups) unanswered(questions []question) []question {
 	return fresh
 }
 
-// round asks questions in one batch. A return value other than 0 means that there is no such route or table.
+// round sends the lookups in one batch. A return value other than 0 means that there is no such route or table.
 func (b *lookups) round(ctx context.Context, questions []question) error {
 	reqs := make([]api.Message, len(questions))
 	for i, q := range questions {
@@ -176,7 +177,7 @@ func newAnswer(r link.Result) answer {
 	}
 }
 
-// target follows the answer to a question to the interfaces.
+// target follows the answer to a question to the interfaces. It sorts them, so that the order of VPP's paths makes no difference.
 func (b *lookups) target(q question) Target {
 	t := Target{Prefix: b.answers[q].prefix}
 	b.collect(q, maxDepth, &t.Interfaces)
@@ -210,7 +211,7 @@ func (q question) follow(p *fib_types.FibPath) (question, bool) {
 	return question{}, false
 }
 
-// leads says whether packets leave VPP by a path, in contrast to being dropped, rejected or received by VPP itself.
+// leads reports whether packets leave VPP by a path, instead of being dropped, rejected or received by VPP itself.
 func leads(p *fib_types.FibPath) bool {
 	switch p.Type {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL, fib_types.FIB_API_PATH_TYPE_DROP,
@@ -221,7 +222,7 @@ func leads(p *fib_types.FibPath) bool {
 	}
 }
 
-// best returns the paths that VPP uses: those with the smallest preference.
+// best returns the paths that VPP uses: those with the smallest preference. The others are backups without traffic.
 func best(paths []fib_types.FibPath) []fib_types.FibPath {
 	if len(paths) == 0 {
 		return nil

@@ -2,8 +2,8 @@ package link
 
 import "go.fd.io/govpp/api"
 
-// call is one Do, or one page of a Dump, as the session sees it. Its fields are guarded by session.mu, except where noted; after
-// gone is set the session does not touch it any more and everything belongs to the caller.
+// call is the state of one Do, or of one page of a Dump, in the session. session.mu guards its fields, except where noted; once gone is
+// set, the session does not use it any more and everything belongs to the caller.
 type call struct {
 	// results has one entry per request. An entry starts as errUnsent, becomes errUnanswered right before the request is handed to
 	// the transport, and its final value when the reply comes.
@@ -23,7 +23,8 @@ type call struct {
 	overflow bool
 }
 
-// newCall makes a call of n requests; the caller holds one count of left until it has submitted everything.
+// newCall makes a call of n requests; the caller holds one count of left until it has submitted all of them, so that done is not closed
+// early.
 func newCall(n int) *call {
 	c := &call{results: make([]Result, n), left: 1, done: make(chan struct{})}
 	for i := range c.results {
@@ -32,7 +33,7 @@ func newCall(n int) *call {
 	return c
 }
 
-// settle takes n counts off left and wakes the caller when none remains.
+// settle subtracts n from left and wakes the caller at 0.
 func (c *call) settle(n int) {
 	c.left -= n
 	if c.left == 0 {
@@ -48,7 +49,7 @@ type item struct {
 	ends  bool
 }
 
-// job is a run of requests of one call. The sender takes jobs whole, so their size is what other callers wait for at most.
+// job is a run of requests of one call. The sender takes whole jobs, so their size bounds the wait of other callers.
 type job struct {
 	call  *call
 	items []item

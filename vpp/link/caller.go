@@ -29,7 +29,7 @@ type Serial interface {
 	Serial()
 }
 
-// Result is what became of one request.
+// Result is the outcome of one request.
 type Result struct {
 	// Reply is the decoded reply, freshly allocated, or nil when there is none. It is set for a *RetvalError too.
 	Reply api.Message

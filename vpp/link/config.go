@@ -6,21 +6,21 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// Config says how to reach VPP and which timeouts to use. The zero value of every field means its default.
+// Config holds the address of VPP, the limits and the timeouts. The zero value of every field means its default.
 type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
 	Socket string
 	// Adapter makes the transport of one session; it is called once per connection attempt and its value never used again. Default:
 	// GoVPP's socket client on Socket. Its Connect must end by itself; its callback may come from one goroutine only.
 	Adapter func() adapter.VppAPI
-	// Stamp identifies the VPP that listens at present, as far as this can be seen from outside; it becomes a part of the boot
-	// identity. Default: identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
+	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a part of the boot identity. Default:
+	// identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
 	Stamp func() (string, error)
 
 	// Window is the largest number of requests in flight. Default 128.
 	Window int
-	// WindowBytes is the largest number of bytes in flight; one larger message travels alone. It keeps the requests that VPP has not
-	// yet taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 32768.
+	// WindowBytes is the largest number of bytes in flight; a larger message is sent alone. It keeps the requests that VPP has not yet
+	// taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 32768.
 	WindowBytes int
 	// MaxDumpDetails is the largest number of details that one dump may have. Default 4194304.
 	MaxDumpDetails int
@@ -29,12 +29,12 @@ type Config struct {
 
 	// ConnectTimeout bounds one connection attempt, handshake included. Default 3 s.
 	ConnectTimeout time.Duration
-	// ReplyTimeout is how long VPP may leave the oldest request without an answer before the session is given up. VPP stands still
-	// for seconds when it scans large session tables. Default 5 s.
+	// ReplyTimeout is the time after which an unanswered request ends the session. VPP does not answer for seconds while it scans large
+	// session tables. Default 5 s.
 	ReplyTimeout time.Duration
-	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP is a sign of life. Default 500 ms.
+	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP shows that it is alive. Default 500 ms.
 	ProbeInterval time.Duration
-	// PollInterval is how often a missing socket file is looked for. Default 100 ms.
+	// PollInterval is the interval of checks for a missing socket file. Default 100 ms.
 	PollInterval time.Duration
 	// BackoffMin and BackoffMax bound the pause after a failed attempt, which doubles each time; every pause is shortened by a
 	// random part of up to a half. Defaults 50 ms and 2 s.

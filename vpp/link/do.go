@@ -25,7 +25,8 @@ func (s *session) Do(ctx context.Context, reqs []api.Message) ([]Result, error) 
 	return s.finish(ctx, c, reqs)
 }
 
-// submitAll checks, encodes and submits the requests of a call, a job at a time, until all are submitted or it is pointless.
+// submitAll checks, encodes and submits the requests of a call, a job at a time, until all are submitted, the session is over or the caller
+// has stopped waiting.
 func (s *session) submitAll(ctx context.Context, c *call, reqs []api.Message) {
 	items := make([]item, 0, min(len(reqs), jobSize))
 	for i, req := range reqs {
@@ -48,7 +49,7 @@ func (s *session) submitAll(ctx context.Context, c *call, reqs []api.Message) {
 	}
 }
 
-// encode checks a single request and puts it into its form on the wire.
+// encode checks a single request and encodes it.
 func (s *session) encode(req api.Message, index int) (item, error) {
 	it, err := s.prepareItem(req, index)
 	if err == nil && it.route.kind != kindReply {
@@ -76,7 +77,7 @@ func (s *session) prepareItem(req api.Message, index int) (item, error) {
 	return item{route: r, data: data, index: index}, nil
 }
 
-// submit hands a job to the sender; false means that the session is over or the caller has no time left.
+// submit hands a job to the sender; false means that the session is over or ctx is done.
 func (s *session) submit(ctx context.Context, j job) bool {
 	s.mu.Lock()
 	j.call.left += len(j.items)
@@ -90,7 +91,7 @@ func (s *session) submit(ctx context.Context, j job) bool {
 	return false
 }
 
-// wait gives up the caller's own count and waits until everything is answered, ctx is done or the session is over.
+// wait releases the caller's own count and waits until all requests are answered, ctx is done or the session is over.
 func (s *session) wait(ctx context.Context, c *call) {
 	s.mu.Lock()
 	c.settle(1)
@@ -102,7 +103,7 @@ func (s *session) wait(ctx context.Context, c *call) {
 	}
 }
 
-// finish takes the call away from the session and completes the results of those requests that have none.
+// finish detaches the call from the session and completes the results of those requests that have none.
 func (s *session) finish(ctx context.Context, c *call, reqs []api.Message) ([]Result, error) {
 	s.mu.Lock()
 	c.gone = true

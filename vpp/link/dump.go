@@ -57,7 +57,7 @@ const (
 	retvalAgain        = -165
 )
 
-// pages follows a cursor. The end is retval 0 and nothing else: with an empty set VPP's cursor is uninitialised memory.
+// pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised memory.
 func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
 	var all []api.Message
 	seen := map[uint32]bool{cursorOf(req): true}
@@ -77,7 +77,7 @@ func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, er
 		case code == 0:
 			return all, nil
 		case code == retvalInvalidValue && first && len(all) == 0:
-			// VPP's macro for pools answers so when the pool is empty (REPLY_AND_DETAILS_MACRO in api_helper_macros.h).
+			// VPP's macro for pools returns this when the pool is empty (REPLY_AND_DETAILS_MACRO in api_helper_macros.h).
 			return nil, nil
 		case code != retvalAgain:
 			return nil, err

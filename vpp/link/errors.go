@@ -7,24 +7,23 @@ import (
 	"go.fd.io/govpp/api"
 )
 
-// Errors of this package, to be tested with errors.Is. Those that a Result carries say what is known about the request:
-// ErrNotSent, ErrRefused and ErrUnsupported mean that VPP has not seen it, ErrUnknown means that it may have been executed.
+// Errors of this package, for errors.Is. Those in a Result distinguish whether VPP got the request: ErrNotSent, ErrRefused and
+// ErrUnsupported mean that VPP has not seen it, ErrUnknown means that it may have been executed.
 var (
 	// ErrDown means that there is no connection to VPP, so nothing was sent.
 	ErrDown = errors.New("no connection to VPP")
-	// ErrUnknown means that a request was handed to VPP and that its reply did not come: the session ended, the reply could not be
-	// decoded or the caller stopped waiting. Whether VPP executed the request is not known; read back before writing again.
+	// ErrUnknown means that a request was sent to VPP and its reply did not arrive: the session ended, the reply could not be decoded or
+	// the caller stopped waiting. Whether VPP executed the request is not known; read back before writing again.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNotSent means that a request never left this process, because the session ended or the caller stopped waiting before its
-	// turn came.
+	// ErrNotSent means that a request never left this process, because the session ended or the caller stopped waiting before it was sent.
 	ErrNotSent = errors.New("not sent")
-	// ErrRefused means that the guard (Check) does not let the message reach VPP. It is ErrUnsafe too.
-	ErrRefused = Classified("refused by guard", ErrUnsafe)
+	// ErrRefused means that Check does not let the message reach VPP. It is ErrUnsafe too.
+	ErrRefused = Classified("refused before sending", ErrUnsafe)
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
 	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered.
 	ErrTooLarge = errors.New("dump too large")
-	// ErrProtocol means that VPP answered something that the API does not allow. The session is closed when it happens.
+	// ErrProtocol means that VPP sent an answer that the API does not allow. The session is closed when it happens.
 	ErrProtocol = errors.New("protocol violation")
 	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout. The session is closed when it happens.
 	ErrTimeout = errors.New("no answer in time")
@@ -32,9 +31,8 @@ var (
 	ErrRunning = errors.New("link is already running")
 )
 
-// Classes of errors. A class tells a caller how to recover without knowing the details: the errors of the renderers wrap at most one class (see
-// Classified), so that the caller needs none of their names. An error of no class concerns the one request and
-// is worth another attempt later.
+// Classes of errors. A class tells a caller how to recover without knowing the details: the errors of the renderers wrap at most one class
+// (see Classified), so that the caller needs none of their names. An error of no class concerns one request only and can be retried later.
 var (
 	// ErrStale means that VPP holds something else than the caller expects of the object of the request: read that object again before the
 	// next attempt.
@@ -64,8 +62,8 @@ func (e *classified) Error() string { return e.text }
 // Unwrap returns the class.
 func (e *classified) Unwrap() error { return e.class }
 
-// RetvalError is a reply with a return value that says "failed" (vnet/error.h): VPP has seen the request and did not do it, or did
-// it in part where the message is documented so.
+// RetvalError is a reply whose return value means failure (vnet/error.h): VPP got the request and did not execute it, or only in part where
+// the documentation of the message says so.
 type RetvalError struct {
 	// Message is the name of the request, for example "nat44_add_del_lb_static_mapping".
 	Message string

@@ -30,7 +30,7 @@ func TestClassifiedErrors(t *testing.T) {
 	}
 }
 
-// TestGuardIsUnsafe: what the guard refuses is not to be retried.
+// TestGuardIsUnsafe: a message that Check refuses is not retried.
 func TestGuardIsUnsafe(t *testing.T) {
 	err := Check(&nat44_ed.Nat44AddDelLbStaticMapping{IsAdd: true})
 	if !errors.Is(err, ErrRefused) || !errors.Is(err, ErrUnsafe) {
@@ -38,7 +38,7 @@ func TestGuardIsUnsafe(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheLinkHaveNoClass: a lost connection says nothing about objects of VPP.
+// TestErrorsOfTheLinkHaveNoClass: a lost connection does not concern objects of VPP.
 func TestErrorsOfTheLinkHaveNoClass(t *testing.T) {
 	for _, err := range []error{ErrDown, ErrUnknown, ErrNotSent, ErrUnsupported, ErrTooLarge, ErrProtocol, ErrTimeout, &RetvalError{Message: "m", Retval: -1}} {
 		for _, class := range []error{ErrStale, ErrDisabled, ErrUnsafe} {

@@ -265,7 +265,7 @@ func (c *fakeConn) Connect() error {
 	return nil
 }
 
-// end is what a peer sees of a closed connection.
+// end is a closed connection as the peer sees it.
 func (c *fakeConn) end() { c.once.Do(func() { close(c.closed) }) }
 
 // Disconnect ends the connection from the client's side.

@@ -4,7 +4,7 @@ import "time"
 
 // pending is a request that was handed to the transport and whose answer is not complete.
 type pending struct {
-	// call waits for the answer; nil for a probe, whose answer only matters as a sign of life.
+	// call waits for the answer; nil for a probe, whose answer only shows that VPP is alive.
 	call *call
 	// index of the request in the call.
 	index int
@@ -17,9 +17,9 @@ type pending struct {
 	done bool
 }
 
-// fifo is the table context -> pending request of one session. Contexts are given out one after the other, so the table is a ring
-// and the place of a context is its distance from the oldest one. The length counts completed entries behind an incomplete one too:
-// VPP answers in order, so anything else would let a lost reply grow the table.
+// fifo is the table context -> pending request of one session. Contexts are consecutive numbers, so the table is a ring and the place of a
+// context is its distance from the oldest one. The length counts completed entries behind an incomplete one too: VPP answers in order, so
+// anything else would let a lost reply grow the table.
 type fifo struct {
 	ring  []pending
 	head  int
@@ -53,7 +53,7 @@ func (f *fifo) oldest() *pending {
 	return f.get(f.base)
 }
 
-// pop drops the completed entries at the front and says whether there were any.
+// pop drops the completed entries at the front and reports whether there were any.
 func (f *fifo) pop() bool {
 	popped := false
 	for f.n > 0 && f.ring[f.head].done {

@@ -14,7 +14,7 @@ import (
 
 // Limits of NAT44-ED in VPP 25.10.
 const (
-	// minLocals: fewer are answered with -7, which is harmless, but a mapping that would need them is a mistake of the planner.
+	// minLocals: VPP answers fewer with -7, which is harmless, but such a mapping is a fault of the planner.
 	minLocals = 2
 	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that ends with the heap.
 	maxLocals = 255
@@ -31,9 +31,9 @@ const (
 // Check refuses messages that crash VPP or corrupt its state although they are well-formed. The error
 // wraps ErrRefused and names the message and the field. Every message of Do and Dump passes it.
 //
-// It sees one message at a time, so what depends on the state of VPP is left to the owner of that state: vpp/nat44 never removes the
-// last local with a weight from a mapping (the sum would be 0), never lets the weights of a mapping grow past 255 by adding locals one
-// by one, and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
+// It sees one message at a time, so checks that need the state of VPP belong to the owner of that state: vpp/nat44 never removes the last
+// local with a weight from a mapping (the sum would be 0), never lets the weights of a mapping grow past 255 by adding locals one by one,
+// and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
 func Check(msg api.Message) error {
 	var why string
 	switch m := msg.(type) {
@@ -66,7 +66,7 @@ func Check(msg api.Message) error {
 	return fmt.Errorf("%w: %s: %s", ErrRefused, msg.GetMessageName(), why)
 }
 
-// first returns the first reason there is.
+// first returns the first reason that is not empty.
 func first(reasons ...string) string {
 	for _, why := range reasons {
 		if why != "" {
@@ -76,7 +76,7 @@ func first(reasons ...string) string {
 	return ""
 }
 
-// checkMapping guards an LB mapping. The handler reads the locals before it looks at is_add, so their number counts for a removal too.
+// checkMapping checks an LB mapping. The handler reads the locals before it looks at is_add, so their number counts for a removal too.
 func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	if n := len(m.Locals); n > maxLocals || m.IsAdd && n < minLocals {
 		return fmt.Sprintf("locals: %d, must be %d to %d", n, minLocals, maxLocals)
@@ -97,7 +97,7 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	return checkTag(m.Tag)
 }
 
-// checkLocal guards one backend of a mapping: VPP creates the table of any vrf_id.
+// checkLocal checks one backend of a mapping: VPP creates the table of any vrf_id.
 func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 	if l.VrfID == none {
 		return "vrf_id is ~0, which VPP would create as a table"
@@ -105,7 +105,7 @@ func checkLocal(l *nat44_ed.Nat44LbAddrPort) string {
 	return ""
 }
 
-// checkSession guards the deletion of a session: sessions and mappings have their keys in one hash, and a flow to 0.0.0.0:0 is the key of a
+// checkSession checks the deletion of a session: sessions and mappings have their keys in one hash, and a flow to 0.0.0.0:0 is the key of a
 // mapping, whose value VPP then takes for the index of a session. VPP would delete an unrelated session.
 func checkSession(m *nat44_ed.Nat44DelSession) string {
 	if m.ExtHostAddress == [4]byte{} && m.ExtHostPort == 0 {
@@ -114,7 +114,7 @@ func checkSession(m *nat44_ed.Nat44DelSession) string {
 	return ""
 }
 
-// checkBinding guards a reference to an interface that is usually absent.
+// checkBinding checks an optional reference to an interface.
 func checkBinding(field string, index interface_types.InterfaceIndex) string {
 	if index == 0 {
 		return field + " is 0, the interface local0; ~0 means none"
@@ -122,7 +122,7 @@ func checkBinding(field string, index interface_types.InterfaceIndex) string {
 	return ""
 }
 
-// checkTag guards a tag.
+// checkTag checks the length of a tag.
 func checkTag(tag string) string {
 	if len(tag) > maxTag {
 		return fmt.Sprintf("tag has %d bytes, must have at most %d", len(tag), maxTag)
@@ -130,7 +130,7 @@ func checkTag(tag string) string {
 	return ""
 }
 
-// checkTranslation guards a CNAT translation: without paths VPP allocates 2^32 elements and aborts.
+// checkTranslation checks a CNAT translation: without paths VPP allocates 2^32 elements and aborts.
 func checkTranslation(t *cnat.CnatTranslation) string {
 	if len(t.Paths) == 0 {
 		return "paths: none, must be at least 1"
@@ -146,8 +146,8 @@ func checkTranslation(t *cnat.CnatTranslation) string {
 	return ""
 }
 
-// checkCommand guards the debug CLI: only what reads may be sent. Everything else is refused, not only what is known to destroy ("clear
-// nat44 ed sessions" and "set nat44 session limit" make every mapping stop working), because VPP takes any unambiguous
+// checkCommand checks a command of the debug CLI: only commands that read are sent. All others are refused, not only those known to be
+// destructive ("clear nat44 ed sessions" and "set nat44 session limit" make every mapping stop working), because VPP takes any unambiguous
 // abbreviation of a command, so that no list of forbidden ones is complete.
 func checkCommand(cmd string) string {
 	words := strings.Fields(cmd)

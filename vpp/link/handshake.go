@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// identity is what a session knows about its VPP.
+// identity identifies the VPP of a session.
 type identity struct {
 	// boot changes with every start of VPP.
 	boot string
@@ -21,8 +21,8 @@ type identity struct {
 	version string
 }
 
-// open connects a new session and asks VPP for its identity. This takes at most Config.ConnectTimeout; a transport whose
-// Connect takes longer is abandoned.
+// open connects a new session and reads the identity of VPP. This takes at most Config.ConnectTimeout; a transport whose Connect takes
+// longer is abandoned.
 func (l *Link) open(ctx context.Context) (*session, identity, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrTimeout)
 	defer cancel()
@@ -67,8 +67,8 @@ func connect(ctx context.Context, s *session) error {
 	}
 }
 
-// handshake makes the session usable and asks VPP for its process id and version, which is also the proof that it answers. The field
-// boot of the result holds the process id only.
+// handshake makes the session usable and reads the process id and the version of VPP, which also proves that it answers. The field boot of
+// the result holds the process id only.
 func (s *session) handshake(ctx context.Context) (identity, error) {
 	if err := s.prepare(); err != nil {
 		return identity{}, err
@@ -95,7 +95,7 @@ func (s *session) handshake(ctx context.Context) (identity, error) {
 	return id, nil
 }
 
-// subscribe asks for interface events. They are only hints, so a VPP that refuses is used without them.
+// subscribe subscribes to interface events. They are only hints, so the session works without them if VPP refuses.
 func (s *session) subscribe(ctx context.Context) {
 	event := &interfaces.SwInterfaceEvent{}
 	id, err := s.lookup(event)
@@ -112,14 +112,14 @@ func (s *session) subscribe(ctx context.Context) {
 	if err == nil {
 		err = results[0].Err
 	}
-	// INVALID_REGISTRATION is VPP's way to say that this client has subscribed already.
+	// VPP returns INVALID_REGISTRATION when this client has subscribed already.
 	if err != nil && !errors.Is(err, api.INVALID_REGISTRATION) {
 		s.log.Warn("cannot subscribe to interface events, polling only", "err", err)
 	}
 }
 
-// boot puts the identity of VPP together from what it says and what can be seen of it. A stamp that changed while connecting means
-// that VPP was started in between, so that the session might be with either.
+// boot combines the identity that VPP reports with the stamp of its socket. A stamp that changed while connecting means that VPP restarted
+// in between, so that the session may be with either process.
 func (l *Link) boot(says, before string) (string, error) {
 	after, err := l.cfg.Stamp()
 	if err != nil {

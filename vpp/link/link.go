@@ -17,8 +17,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Link is the connection of this process to one VPP. Run keeps it; Do and Dump use it from any goroutine, before, during and after
-// Run: without a session they return ErrDown at once.
+// Link is the connection of this process to one VPP. Run maintains it; Do and Dump use it from any goroutine, before, during and after Run:
+// without a session they return ErrDown at once.
 type Link struct {
 	cfg      Config
 	log      *slog.Logger
@@ -67,10 +67,10 @@ func (l *Link) Dump(ctx context.Context, req api.Message, each func(api.Message)
 	return fmt.Errorf("dump %s: %w", name(req), ErrDown)
 }
 
-// Run keeps the connection: it connects, reports, watches, and connects again for ever. on is called from Run's goroutine with
-// every change of the state, the first time at once; the message belongs to the receiver. When on reports a session that is up, Do and
-// Dump use it; when on reports that it is down, they have stopped using it and every call on it has been released or is about to
-// be. Run returns nil after ctx is done, within Config.CloseTimeout.
+// Run maintains the connection: it connects, reports, watches, and reconnects without limit. on is called from Run's goroutine with every
+// change of the state, the first time at once; the message belongs to the receiver. When on reports a session that is up, Do and Dump use
+// it; when on reports that it is down, they have stopped using it and every call on it has been released or is about to be. Run returns nil
+// after ctx is done, within Config.CloseTimeout.
 func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -98,7 +98,7 @@ type runner struct {
 	reason string
 }
 
-// once makes one attempt and stays with its session to the end. It returns how long to wait before the next attempt.
+// once makes one attempt and serves its session to the end. It returns how long to wait before the next attempt.
 func (r *runner) once(ctx context.Context) time.Duration {
 	s, id, err := r.link.open(ctx)
 	switch {

@@ -35,7 +35,7 @@ func (s *session) accept(m match, data []byte) {
 	s.deliver(m.context, m.in, msg, len(data))
 }
 
-// match is what a frame turned out to be.
+// match is the classification of a frame.
 type match struct {
 	// in and context identify it; in is nil when there is nothing to deliver.
 	in      *incoming

@@ -47,8 +47,8 @@ func newRegistry() *registry {
 	return r
 }
 
-// shapeOf says what answers the request: a message <name>_reply, or for <name>_dump the details <name>_details, or for <name>_get
-// with a cursor both. ok is false for messages that are no requests.
+// shapeOf returns how VPP answers the request: with a message <name>_reply, or for <name>_dump the details <name>_details, or for
+// <name>_get with a cursor both. ok is false for messages that are no requests.
 func (r *registry) shapeOf(req api.Message) (s shape, ok bool) {
 	if req.GetMessageType() != api.RequestMessage {
 		return s, false
@@ -66,7 +66,7 @@ func (r *registry) shapeOf(req api.Message) (s shape, ok bool) {
 	return s, s.reply != nil
 }
 
-// family is the directory of the binding package of a message, as api.RegisterMessage files it.
+// family is the directory of the binding package of a message, under which api.RegisterMessage registers it.
 func family(msg api.Message) string {
 	pkg := reflect.TypeOf(msg).Elem().PkgPath()
 	if i := strings.LastIndexByte(pkg, '/'); i >= 0 {
@@ -75,7 +75,7 @@ func family(msg api.Message) string {
 	return "."
 }
 
-// hasCursor says whether the message has a field for paging.
+// hasCursor reports whether the message has a field for paging.
 func hasCursor(msg api.Message) bool {
 	field, ok := reflect.TypeOf(msg).Elem().FieldByName("Cursor")
 	return ok && field.Type.Kind() == reflect.Uint32

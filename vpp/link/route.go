@@ -93,7 +93,7 @@ func (s *session) route(req api.Message) (*route, error) {
 	return made, nil
 }
 
-// known makes a message known that VPP may send, once: two requests may have the same answer. s.mu is held.
+// known registers a message that VPP may send, once: two requests may have the same answer. s.mu is held.
 func (s *session) known(in *incoming) *incoming {
 	if in == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// TestStatusFindsTheReturnValue wherever it stands in a reply.
+// TestStatusFindsTheReturnValue at any position in a reply.
 func TestStatusFindsTheReturnValue(t *testing.T) {
 	for _, c := range []struct {
 		reply api.Message

@@ -110,7 +110,7 @@ func (s *session) enter(p pending) uint32 {
 	return s.queue.push(p)
 }
 
-// sendProbe sends a control_ping beside the window: a full window is when a sign of life is wanted most.
+// sendProbe sends a control_ping regardless of the window, because a full window may mean that VPP hangs.
 func (s *session) sendProbe() {
 	s.mu.Lock()
 	if s.cause != nil {

@@ -40,7 +40,7 @@ type session struct {
 	queue    fifo
 	// starved says that the sender waits for space.
 	starved bool
-	// heard is when the last frame came; moved is when the oldest request last changed or received a detail.
+	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail.
 	heard, moved time.Time
 	// strays counts frames that belong to no request.
 	strays uint64
@@ -71,7 +71,7 @@ func (s *session) fail(cause error) {
 	}
 }
 
-// reason returns why the session ended, nil while it lives.
+// reason returns why the session ended, nil while it is open.
 func (s *session) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *session) close(cause error) {
 	}
 }
 
-// disconnect closes a transport and turns a panic of it into an error: GoVPP's client closes a channel twice when it is
-// disconnected twice.
+// disconnect closes a transport and converts a panic of it into an error: GoVPP's client closes a channel twice when it is disconnected
+// twice.
 func disconnect(api adapter.VppAPI) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -177,7 +177,7 @@ func TestSocketLife(t *testing.T) {
 	server.close()
 	await(t, states, "down", isDown)
 	await(t, states, "refused: the file stays after a crash", func(s *messages.LinkState) bool { return strings.Contains(s.GetReason(), "refused") })
-	// The same process id, as in a container: only the new socket file tells.
+	// The same process id, as in a container: only the socket file differs.
 	listen(t, vpp, path)
 	second := await(t, states, "up again", isUp)
 	if second.GetBoot() == first.GetBoot() || second.GetSession() != 2 || !strings.HasPrefix(second.GetBoot(), "pid100@") {

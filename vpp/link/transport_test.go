@@ -18,7 +18,7 @@ func TestGarbageFrames(t *testing.T) {
 		name string
 		// bad makes the answer to a request bad.
 		bad func(vpp *fakeVPP, frames [][]byte) [][]byte
-		// ends says that the session cannot go on.
+		// ends says that the session ends.
 		ends bool
 	}{
 		{"only a number", short(2), true},
@@ -68,7 +68,7 @@ type stubborn struct {
 	connect, disconnect chan struct{}
 }
 
-// Connect hangs where told to.
+// Connect hangs while the channel connect is open.
 func (s *stubborn) Connect() error {
 	if s.connect != nil {
 		<-s.connect
@@ -76,7 +76,7 @@ func (s *stubborn) Connect() error {
 	return s.fakeConn.Connect()
 }
 
-// Disconnect hangs where told to.
+// Disconnect hangs while the channel disconnect is open.
 func (s *stubborn) Disconnect() error {
 	if s.disconnect != nil {
 		<-s.disconnect

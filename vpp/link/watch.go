@@ -38,7 +38,7 @@ func (s *session) watch(ctx context.Context, hint func()) {
 func (s *session) check(now time.Time, late time.Duration) time.Time {
 	s.mu.Lock()
 	if late > s.cfg.ProbeInterval/2 {
-		// This process was suspended, so replies may wait in the socket: the reader gets the time that was lost.
+		// This process was suspended, so replies may wait in the socket: the timeouts are extended by that time.
 		s.moved, s.heard = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late))
 	}
 	next := now.Add(s.cfg.ProbeInterval)

@@ -11,24 +11,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is what became of one operation.
+// OpResult is the outcome of one operation.
 type OpResult struct {
 	// Op is the operation.
 	Op Op
-	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
-	// VPP has not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
+	// not answered.
 	Err error
-	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
 	// the next Diff. It can be set without an error.
 	Unknown bool
 	// Messages is the number of messages that were handed to VPP.
 	Messages int
 }
 
-// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that
-// fails does not stop those that follow: they concern other rows, or are what Diff would ask for again. But where one operation of a row
-// is refused before anything is sent, the others of this row are not sent either, because half of a change could cost the row its
-// last backend. Before rows are deleted, VPP is asked what else it has at their addresses (Op.Release); nothing is sent where it does not answer.
+// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that fails
+// does not stop those that follow: they concern other rows, or are what Diff would ask for again. Where Apply refuses one operation of a
+// row before sending anything, it does not send the others of this row either, because half of a change could cost the row its last
+// backend. Before it deletes rows, Apply reads what else VPP has at their addresses (Op.Release); it sends nothing when that read fails.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	precheck(ops, results)
@@ -37,7 +37,8 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if err != nil {
 		for i := range results {
 			if results[i].Err == nil {
-				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err)) // that VPP's answer is not known is no matter, it was only a question
+				// %v: the failed read changed nothing, so its own class must not make the outcome unknown.
+				results[i].add(ops[i], fmt.Errorf("%w: %v", link.ErrNotSent, err))
 			}
 		}
 		return results
@@ -58,6 +59,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	if len(msgs) == 0 {
 		return results
 	}
+	// One batch keeps the round trips independent of the number of rows, and the order of the operations.
 	answers, err := c.Do(ctx, msgs)
 	if err != nil {
 		answers = make([]link.Result, len(msgs))
@@ -71,7 +73,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
-// precheck fills in the operation of every result and the error of those that must not be sent.
+// precheck fills in the operation of every result and the error of each one that must not be sent.
 func precheck(ops []Op, results []OpResult) {
 	refused := map[frontend.Key]bool{}
 	for i, op := range ops {
@@ -111,11 +113,11 @@ func (r *OpResult) add(step Op, err error) {
 	}
 	found, unknown := classify(step, err)
 	if _, answered := link.Retval(err); answered && step.Verb == Withdraw && r.Op.Verb == DelRow && found != nil {
-		// The row goes nevertheless. A read finds what is left, which is then withdrawn by itself.
+		// The row is deleted nevertheless. The next read finds the address, and Diff withdraws it by itself.
 		r.Unknown = true
 		return
 	}
-	// A part of the operation is done and another one is not.
+	// VPP has carried out a part of the operation and not another one, so that what it holds has to be read.
 	partial := r.Messages > 0 && found != nil && !errors.Is(err, link.ErrUnknown) && len(Messages(r.Op)) > 1
 	r.Unknown = r.Unknown || unknown || partial
 	if r.Err == nil {

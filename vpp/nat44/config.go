@@ -8,31 +8,31 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Config is what the planner has to know about the node. The zero value plans for an unnamed node without twice-NAT address and
-// without pads; an agent sets at least TwiceNAT and Pads.
+// Config holds the settings of the planner. The zero value plans for an unnamed node without twice-NAT address and without pads; an agent
+// sets at least TwiceNAT and Pads.
 type Config struct {
-	// Node is the name of the node. Where a service has more backends than fit into a row, nodes of different names choose different
-	// ones.
+	// Node is the name of the node. It seeds the choice of backends where a service has more than fit into a row, so that nodes choose
+	// different ones.
 	Node string
-	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed to this node and used by nobody
-	// else, by default the last address of the node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of
-	// ports"); the plan says so.
+	// TwiceNAT is the address that replaces the address of clients, the NAT loopback: IPv4, routed to this node and not used by any other
+	// host, by default the last address of the node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of ports");
+	// the plan says so.
 	TwiceNAT netip.Addr
-	// Pads adds two entries of weight 0 to every row. Right for VPP with no or one worker; with more workers a weight of 0 can be
-	// chosen, or divides by zero.
+	// Pads adds two entries of weight 0 to every row. It is safe for VPP with no or one worker; with more workers VPP may choose an entry
+	// of weight 0, or divide by zero.
 	Pads bool
 	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of new flows per second x the longest
-	// relevant timeout x 1.5, for example 262144. It is allocated when the plugin is enabled. 0 leaves it to VPP: 64512.
+	// relevant timeout x 1.5, for example 262144. VPP allocates the sessions when the plugin is enabled. 0 means VPP's default, 64512.
 	SessionLimit uint32
 	// Timeouts of sessions; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
-	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not accept: clients from outside its source ranges,
-	// and those of a class whose action is to drop. Then a row may serve the others as if it were for them alone.
+	// Guarded says that access lists in front of NAT (vpp/acl) drop what a frontend does not accept: clients from outside its source
+	// ranges, and those of a class whose action is to drop. Then a row serves the remaining clients as if they were the only ones.
 	Guarded bool
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
-	// says about frontends without one.
+	// reports for frontends without one.
 	Unreachable bool
-	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that they are no errors here.
+	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not report them as errors.
 	IPv6Elsewhere bool
 }
 
@@ -67,7 +67,7 @@ func lastAddress(self *messages.Node) netip.Addr {
 	return netip.Addr{}
 }
 
-// Globals returns the part of the configuration that is not about single services.
+// Globals returns the settings of the plugin as a whole.
 func (c Config) Globals() Globals {
 	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT}
 }
@@ -77,7 +77,7 @@ func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }
 
 // Timeouts are the lifetimes of idle NAT sessions in seconds (nat_set_timeouts).
 type Timeouts struct {
-	// UDP is the lifetime of a UDP session. VPP's own default is 300; DNS traffic makes that many sessions.
+	// UDP is the lifetime of a UDP session. VPP's default of 300 keeps one session per DNS query for five minutes.
 	UDP uint32
 	// TCPEstablished is the lifetime of a TCP session after a SYN and an ACK in both directions.
 	TCPEstablished uint32
@@ -87,7 +87,8 @@ type Timeouts struct {
 	ICMP uint32
 }
 
-// DefaultTimeouts returns VPP's defaults, but one minute for UDP: the session table does not drain by itself.
+// DefaultTimeouts returns VPP's defaults except for UDP, which is one minute: VPP frees an expired session only when a packet needs its
+// place, so short flows would fill the table.
 func DefaultTimeouts() Timeouts {
 	return Timeouts{UDP: 60, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step:
-// plugin, forwarding, timeouts, twice-NAT address and interface roles, then rows, then what is not needed any more. Rows of ours that
-// nobody wants are deleted only when sweep is true, that is when every service has spoken. Keys that others occupy are left to them.
-// Equal arguments give equal results; a state that is as wanted gives none.
+// Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: plugin,
+// forwarding, timeouts, twice-NAT address and interface roles, then rows, then what is not needed any more. Unwanted rows with our tag are
+// deleted only when sweep is true, that is when every service has rendered. Keys that another owner occupies are left alone. Equal
+// arguments give equal results; a state that is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
 	ops := prepare(have, want)
 	ops = append(ops, diffRows(have, want, sweep)...)
@@ -25,13 +25,14 @@ func DiffGlobals(have *State, want *Want) []Op {
 	return append(prepare(have, want), retire(have, want)...)
 }
 
-// prepare returns what has to be in VPP before the first row.
+// prepare returns the operations that come before the first row.
 func prepare(have *State, want *Want) []Op {
 	var ops []Op
 	timeouts := have.Timeouts
 	forwarding := have.Forwarding
 	if !have.Enabled {
 		ops = append(ops, Op{Verb: Enable, Sessions: want.SessionLimit})
+		// Enabling the plugin resets both in VPP, whatever was read before.
 		forwarding, timeouts = false, vppTimeouts()
 	}
 	if !forwarding {
@@ -51,7 +52,8 @@ func prepare(have *State, want *Want) []Op {
 	return slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
 }
 
-// outputs makes interfaces output interfaces of NAT, or ends that. What is one cannot have another role and the other way round.
+// outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an output interface and the reverse, so roles
+// are taken away first.
 func outputs(have *State, want *Want) (ops []Op) {
 	for _, index := range slices.Sorted(maps.Keys(want.Outputs)) {
 		switch wanted := want.Outputs[index]; {
@@ -67,7 +69,8 @@ func outputs(have *State, want *Want) (ops []Op) {
 	return ops
 }
 
-// dangerous takes the roles from unwanted interfaces that have the inside role alone: before the first row with affinity, not after it.
+// dangerous takes the roles from unwanted interfaces that have the inside role alone. It runs before the rows, because this role together
+// with a row that has affinity crashes VPP at the first packet.
 func dangerous(have *State, want *Want) []Op {
 	return delRoles(have, want, func(roles Roles) bool { return roles == Inside })
 }
@@ -89,7 +92,7 @@ func addRoles(have *State, want *Want) []Op {
 	return roleOps(AddRoles, missing)
 }
 
-// retire returns what can go when the rows are as wanted.
+// retire returns the removals that are safe once the rows are as wanted.
 func retire(have *State, want *Want) []Op {
 	ops := delRoles(have, want, func(roles Roles) bool { return roles != Inside })
 	var gone []netip.Addr
@@ -106,7 +109,7 @@ func retire(have *State, want *Want) []Op {
 	return append(ops, leftBehind(have)...)
 }
 
-// delRoles takes the roles from unwanted interfaces whose roles are of the given kind.
+// delRoles takes the roles from unwanted interfaces whose roles match kind.
 func delRoles(have *State, want *Want, kind func(Roles) bool) []Op {
 	unwanted := map[uint32]Roles{}
 	for index, wanted := range want.Interfaces {
@@ -117,7 +120,7 @@ func delRoles(have *State, want *Want, kind func(Roles) bool) []Op {
 	return roleOps(DelRoles, unwanted)
 }
 
-// roleOps returns one operation per interface, ordered by index.
+// roleOps returns one operation per interface, ordered by index so that equal states give equal operations.
 func roleOps(verb Verb, roles map[uint32]Roles) []Op {
 	var ops []Op
 	for _, index := range slices.Sorted(maps.Keys(roles)) {
@@ -155,7 +158,7 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 	return ops
 }
 
-// foreign reports whether somebody else holds the key.
+// foreign reports whether a mapping without our tag holds the key.
 func foreign(have *State, key frontend.Key) bool {
 	_, occupied := have.Foreign[key]
 	return occupied

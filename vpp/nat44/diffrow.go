@@ -1,12 +1,12 @@
 package nat44
 
-// DiffRow returns what turns one row into the other: nil means that VPP does not hold it, or should not. Both have the same key.
+// DiffRow returns what turns one row into the other: nil means that VPP does not hold the row, or should not. Both have the same key.
 //
-// Where only backends differ they are added and deleted one by one, new ones first as long as they fit. Everything else cannot be
-// changed in VPP (flags, affinity, tag, weights), so the row is deleted and added in two operations that follow each other
-// directly: its connections end. A row therefore keeps its weights and its tag where they still will do, see Row.Beside. At every step
-// between, the row keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP survives. A wanted row
-// without backends is one that should not be there.
+// Where only backends differ they are added and deleted one by one, new ones first as long as they fit. VPP cannot change anything else in
+// place (flags, affinity, tag, weights), so the row is deleted and added in two operations that follow each other directly, which ends its
+// connections. A row therefore keeps its weights and its tag where they are good enough, see Row.Beside. At every step between, the row
+// keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP survives. A wanted row without backends
+// counts as nil.
 func DiffRow(have, want *Row) []Op {
 	if want != nil && len(want.Locals) == 0 {
 		want = nil
@@ -41,17 +41,17 @@ func changeLocals(have, want *Row) ([]Op, bool) {
 	case !ok:
 		return nil, false
 	case want.Affinity > 0 && len(deleted) > 0:
-		// VPP would go on to send the clients of a deleted local to it.
+		// VPP keeps the affinity entries of a deleted local and goes on to send its clients there.
 		return nil, false
 	case !want.Pads && (len(have.Locals) < MinEntries || len(want.Locals) < MinEntries):
-		// A lone backend without pads is entered twice.
+		// A lone backend without pads has two entries in VPP, and neither can be added or deleted by itself.
 		return nil, false
 	}
 	return interleave(have, added, deleted)
 }
 
-// compareLocals returns the locals that are only in want and only in have; false where the weight of a common one differs. Both are
-// ordered.
+// compareLocals returns the locals that are only in want and only in have; false where the weight of a common one differs, because VPP
+// cannot change a weight in place. Both lists are ordered.
 func compareLocals(have, want []Local) (added, deleted []Local, ok bool) {
 	for len(have) > 0 && len(want) > 0 {
 		switch order := compareEndpoint(have[0], want[0]); {

@@ -6,24 +6,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Errors of this package, to be tested with errors.Is. Those of Apply say what the return value of VPP means for the operation.
+// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the operation.
 var (
-	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two entries, a weight sum that is not
-	// 1..255. It is a fault of the caller; nothing was sent.
+	// ErrUnsafe means that an operation was not sent because it could harm VPP: fewer than two entries, a weight sum that is not 1..255.
+	// The caller is at fault; nothing was sent.
 	ErrUnsafe = link.Classified("unsafe operation", link.ErrUnsafe)
 	// ErrSkipped means that an operation was not sent because another one of the same row was refused; half of a change could leave
 	// the row without a backend.
 	ErrSkipped = link.Classified("skipped with its row", link.ErrSkipped)
-	// ErrExists means that VPP holds something under this key already (-81). It may be what was wanted, it may belong to somebody
-	// else: read back.
+	// ErrExists means that VPP holds something under this key already (-81). It may be the wanted mapping or that of another owner: read
+	// back.
 	ErrExists = link.Classified("exists already", link.ErrStale)
 	// ErrVanished means that the row to be changed is not in VPP (-6): read back.
 	ErrVanished = link.Classified("row is not there", link.ErrStale)
-	// ErrDisabled means that the NAT44 plugin is not enabled (-126): VPP was started anew, or somebody disabled it.
+	// ErrDisabled means that the NAT44 plugin is not enabled (-126): VPP has restarted, or an operator disabled it.
 	ErrDisabled = link.Classified("nat44 plugin is not enabled", link.ErrDisabled)
-	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the row is not what it was thought to be.
+	// ErrTooFew means that VPP refused to take a local from a row with two entries (-1): the row differs from the State.
 	ErrTooFew = link.Classified("row would have fewer than two entries", link.ErrStale)
-	// ErrForeign means that the key belongs to a mapping of another kind, which is not ours (-7).
+	// ErrForeign means that the key belongs to a mapping of another kind, which has another owner (-7).
 	ErrForeign = errors.New("held by a mapping of another kind")
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = errors.New("no such interface")
@@ -44,17 +44,17 @@ const (
 	retAlreadyEnabled = -170
 )
 
-// cause is what the table of meanings is keyed by.
+// cause is the key of the table in meaningOf: the same return value means different things for different operations.
 type cause struct {
 	verb   Verb
 	retval int32
 }
 
-// meaning says what a return value means for an operation.
+// meaning is what a return value means for an operation.
 type meaning struct {
 	// err is the sentinel; nil where the goal of the operation is reached nevertheless.
 	err error
-	// unknown is set where VPP does not hold what it was thought to hold.
+	// unknown is set where the answer contradicts the State.
 	unknown bool
 }
 

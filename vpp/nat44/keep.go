@@ -1,8 +1,7 @@
 package nat44
 
-// Beside returns the row as it should be beside what VPP holds under its key: with the weights and the tag that are there already, where they
-// are as good as the planned ones. Neither can be changed in VPP without ending the connections of the row. A row of another service is none
-// to keep to.
+// Beside returns the row with the weights and the tag that VPP already holds under its key, where they are as good as the planned ones: VPP
+// can change neither without ending the connections of the row. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
 	if held == nil || held.odd || held.Kind != r.Kind || r.Kind != Balanced || !r.SameService(held) || !r.uniform() {
 		return r
@@ -22,7 +21,7 @@ func (r Row) Beside(held *Row) Row {
 	return r
 }
 
-// SameService reports whether the row that VPP holds was made for the service of this one, by an agent of this version or of an earlier one.
+// SameService reports whether both rows belong to the same service; held may come from an agent of an earlier version.
 func (r *Row) SameService(held *Row) bool {
 	if held.Tag == r.Tag {
 		return true
@@ -32,7 +31,7 @@ func (r *Row) SameService(held *Row) bool {
 	return known && (theirs.Hash == ours.Hash || theirs.Hash == r.FormerHash)
 }
 
-// uniform reports whether the row has backends and all of them have the same weight, so that it has a weight class.
+// uniform reports whether the row has backends and all of them have the same weight. Only such a row has a weight class.
 func (r *Row) uniform() bool {
 	for _, l := range r.Locals {
 		if l.Weight != r.Locals[0].Weight {

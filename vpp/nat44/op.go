@@ -7,12 +7,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Verb says what an operation does.
+// Verb is the kind of an operation.
 type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// Enable switches the plugin on: Op.Sessions. VPP forgets forwarding and timeouts with it.
+	// Enable enables the plugin with Op.Sessions. VPP resets forwarding and timeouts with it.
 	Enable Verb = iota + 1
 	// Forwarding lets traffic without a mapping pass.
 	Forwarding
@@ -40,7 +40,7 @@ const (
 	// AddOutput makes Op.Interface an output interface of NAT, which can have no other role; DelOutput ends that.
 	AddOutput
 	DelOutput
-	// Withdraw makes VPP forget that Op.Addr is an address of its own, which NAT44 has left behind.
+	// Withdraw removes the FIB entry that NAT44 has left behind for Op.Addr.
 	Withdraw
 )
 
@@ -61,7 +61,7 @@ func (v Verb) String() string {
 	return fmt.Sprintf("verb-%d", uint8(v))
 }
 
-// Load is what a row holds in sum. VPP works with 2..255 entries and weights of 1..255 in sum; other values make it hang or crash.
+// Load is the size of a row in VPP. VPP works with 2..255 entries and weights of 1..255 in sum; other values make it hang or crash.
 type Load struct {
 	// Entries is the number of entries, pads included.
 	Entries int
@@ -69,7 +69,7 @@ type Load struct {
 	Weight int
 }
 
-// safe reports whether VPP survives a row of this load.
+// safe reports whether VPP works with a row of this load.
 func (l Load) safe() bool {
 	return l.Entries >= MinEntries && l.Entries <= MaxEntries && l.Weight >= 1 && l.Weight <= MaxWeight
 }
@@ -100,13 +100,14 @@ type Op struct {
 	Row *Row
 	// Local is what AddLocal and DelLocal are about.
 	Local Local
-	// After is what the row holds when AddLocal or DelLocal is done. Apply refuses an operation that would leave a dangerous row.
+	// After is the load of the row once AddLocal or DelLocal is done. Apply refuses an operation that would leave a dangerous row.
 	After Load
 	// Interface is a sw_if_index.
 	Interface uint32
 	// Roles to be given or taken.
 	Roles Roles
-	// Release says of DelRow that nobody else needs its address to be one of VPP: Apply withdraws it as well where NAT44 may have made it one.
+	// Release says of DelRow that no other mapping needs its address in the FIB: Apply withdraws the address as well where NAT44 may have
+	// entered it.
 	Release bool
 	// Addr is an address of a pool, or the one that Withdraw is about.
 	Addr netip.Addr
@@ -118,16 +119,16 @@ type Op struct {
 	Timeouts Timeouts
 }
 
-// OnRow reports whether the operation is about a row, so that Key is set.
+// OnRow reports whether the operation changes a row, so that Key is set.
 func (op Op) OnRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
 
-// walks reports whether the operation has NAT44 go through all mappings and make their addresses VPP's own.
+// walks reports whether the operation makes NAT44 walk all mappings and enter their addresses into the FIB as VPP's own.
 func (op Op) walks() bool {
 	return op.Verb == AddOutput || op.Verb == AddRoles && op.Roles&Outside != 0
 }
 
-// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang or crash VPP, or wake sleeping
-// dangers: fewer than two entries, more than 255, a weight sum that is not 1..255.
+// Check returns an error that wraps ErrUnsafe where the operation would leave a row that can hang or crash VPP, at once or at a later
+// packet: fewer than two entries, more than 255, a weight sum that is not 1..255.
 func (op Op) Check() error {
 	after := op.After
 	switch op.Verb {
@@ -149,7 +150,7 @@ func (op Op) Check() error {
 	return nil
 }
 
-// Describe says in one line what the operation does, for journals and diffs.
+// Describe returns the operation as one line, for journals and diffs.
 func (op Op) Describe() string {
 	switch op.Verb {
 	case Enable:

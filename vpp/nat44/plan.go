@@ -9,23 +9,23 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// ServicePlan is what this renderer makes of one service.
+// ServicePlan is the result of Plan for one service.
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Rows to be installed, in the order of the frontends. Pads are not among the backends.
+	// Rows to install, in the order of the frontends. Pads are not among the backends.
 	Rows []Row
-	// Approximations are the places where a row is not exactly what Kubernetes asks for, and where there is none.
+	// Approximations are the places where a row, or a missing one, is not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
-	// Unrendered are the frontends and backends that NAT44 has no means for: SCTP, IPv6, unusable values.
+	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
-	// Rejects and Drops are the keys without a row whose clients should be refused or ignored. NAT44 has no answer of its own: their
-	// packets follow the routes of VPP.
+	// Rejects and Drops are the keys without a row whose packets are to be rejected or dropped. NAT44 does neither: these packets follow
+	// the routes of VPP.
 	Rejects, Drops []frontend.Key
 }
 
-// Plan returns the rows of one service, as seen from this node. It is pure: the same view and configuration give the same plan. The
-// view must be as kube/service makes it, ordered by address, port, protocol and client class.
+// Plan returns the rows of one service on this node. It is pure: the same view and configuration give the same plan. The view must come
+// from kube/service, which orders frontends by address, port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	p := planner{cfg: cfg, view: view, plan: &ServicePlan{Service: view.GetKey()}}
 	frontends := view.GetFrontends()
@@ -50,9 +50,9 @@ type planner struct {
 	cfg  Config
 	view *messages.ServiceView
 	plan *ServicePlan
-	// name is the text of the frontend at hand.
+	// name is the text of the current frontend.
 	name string
-	// chosen are the backends of the last list that was looked at.
+	// chosen caches the choice for the last list of backends, because the frontends of a service mostly share one list.
 	chosen choice
 }
 
@@ -77,8 +77,8 @@ func (p *planner) frontend(rules []*messages.Frontend) {
 	}
 }
 
-// open returns the rules that are left for the row to follow: packets that an access list drops never get so far. Where it drops all of them
-// one is left, to say what becomes of the address.
+// open returns the rules that the row has to follow: packets that an access list drops never reach NAT. Where the list drops all of them
+// one rule remains, so that the plan reports the address.
 func (p *planner) open(rules []*messages.Frontend) []*messages.Frontend {
 	if !p.cfg.Guarded {
 		return rules
@@ -95,8 +95,8 @@ func (p *planner) open(rules []*messages.Frontend) []*messages.Frontend {
 	return left
 }
 
-// deciding returns the rule that the only row can follow: the one for clients outside, because the one for clients of this node would
-// show them endpoints that they must not reach.
+// deciding returns the rule that the row follows, since NAT44 has one row for all clients: the rule for clients outside, because that for
+// clients of this node would expose endpoints that remote clients must not reach.
 func deciding(rules []*messages.Frontend) *messages.Frontend {
 	for _, rule := range rules {
 		if rule.GetFrom() != messages.ClientClass_FROM_LOCAL {
@@ -106,7 +106,7 @@ func deciding(rules []*messages.Frontend) *messages.Frontend {
 	return rules[0]
 }
 
-// key translates address, port and protocol of a frontend; what NAT44 cannot do is entered as unrendered.
+// key translates address, port and protocol of a frontend, and reports as unrendered what NAT44 cannot do.
 func (p *planner) key(f *messages.Frontend) (frontend.Key, bool) {
 	addr, err := netip.ParseAddr(f.GetAddress())
 	proto := f.GetProtocol()
@@ -153,8 +153,8 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 }
 
 // masquerade reports whether the source of every client has to be replaced. It depends on the rule alone: if it depended on where the
-// endpoints are, the first one elsewhere and the last one would replace the row and end its connections. Where only clients outside the
-// cluster have to be masqueraded (a cluster IP), nobody is: pods must keep their addresses, and hardly anybody outside uses cluster IPs.
+// endpoints are, the first remote endpoint and the last one would each replace the row and end its connections. Where only clients outside
+// the cluster have to be masqueraded (a cluster IP), no client is: pods must keep their addresses, and few clients outside use cluster IPs.
 func masquerade(rule *messages.Frontend) bool {
 	from := rule.GetMasqueradeFrom()
 	return slices.Contains(from, "pod") && slices.Contains(from, "remote")

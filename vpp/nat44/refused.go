@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Why what Kubernetes asks for is not exactly what an unreachable route does. Every one is about a whole address.
+// Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all ports of an address.
 const (
 	refusedByRoute = "reject: host unreachable"
 
@@ -16,7 +16,7 @@ const (
 	whyOneRoute    = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
 
-// refused enters a frontend whose clients should be refused or ignored and that has no row.
+// refused enters a frontend without a row, whose packets are to be rejected or dropped.
 func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	if reject {
@@ -33,16 +33,16 @@ func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 		p.approximate("reject: connection refused", refusedByRoute, whyOutside)
 	case reject:
 		p.approximate("reject: connection refused", noRow, whyReject)
-	case p.cfg.Guarded: // an access list drops it before anything else sees it, exactly as asked
+	case p.cfg.Guarded: // an access list drops the packet before NAT, exactly as requested
 	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
 		p.approximate("drop", refusedByRoute, whyOneRoute)
-	case routed && scope == messages.Scope_SCOPE_CLUSTER: // dropped by a route, exactly as asked
+	case routed && scope == messages.Scope_SCOPE_CLUSTER: // a route drops the packet, exactly as requested
 	default:
 		p.approximate("drop", noRow, whyDrop)
 	}
 }
 
-// refusing reports whether the service wants clients of another port of a cluster IP to be refused.
+// refusing reports whether the service rejects packets to another port of a cluster IP.
 func (p *planner) refusing(address string) bool {
 	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
 		return f.GetAddress() == address && f.GetAction() == messages.Action_ACTION_REJECT && f.GetScope() == messages.Scope_SCOPE_CLUSTER

@@ -16,18 +16,18 @@ import (
 
 // Names of sources of VPP's FIB.
 const (
-	// natSource is NAT44's: what it makes an address of VPP.
+	// natSource is the source of the addresses that NAT44 enters as VPP's own.
 	natSource = "nat-low"
-	// interfaceSource is that of addresses of interfaces, which are VPP's own whatever NAT44 says.
+	// interfaceSource is the source of interface addresses, which are VPP's own with or without NAT44.
 	interfaceSource = "interface"
 )
 
 // hostBits is the length of the prefix of one IPv4 address.
 const hostBits = 32
 
-// Release marks those deletions of rows in a batch with which an address of VPP may be left behind that nobody needs (Op.Release). Not those of
-// fresh rows, nor of rows that are added again. Somebody else's mapping, or an address of the SNAT pool, may have to be answered for when a
-// router asks who has it; other rows of ours need not.
+// Release sets Op.Release on those deletions of rows in a batch that may leave an unused FIB entry of NAT44 behind. Fresh rows have none,
+// and rows that are added again still need theirs. An address that a foreign mapping or the SNAT pool uses is kept, because VPP may have to
+// answer ARP requests for it; other rows with our tag do not need that.
 func Release(have *State, batch []Op) {
 	var needed map[netip.Addr]bool
 	walked := slices.ContainsFunc(batch, Op.walks)
@@ -48,7 +48,7 @@ func Release(have *State, batch []Op) {
 	}
 }
 
-// leftBehind returns what takes back the addresses that NAT44 has made VPP's own and that nothing in it has any more.
+// leftBehind returns the withdrawals of FIB entries of NAT44 that no mapping and no pool uses any more.
 func leftBehind(have *State) (ops []Op) {
 	if len(have.Received) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func leftBehind(have *State) (ops []Op) {
 	return ops
 }
 
-// othersAt are the addresses of mappings of others and of the SNAT pool.
+// othersAt returns the addresses of foreign mappings and of the SNAT pool.
 func (s *State) othersAt() map[netip.Addr]bool {
 	at := make(map[netip.Addr]bool, len(s.Foreign)+len(s.Pool))
 	for key := range s.Foreign {
@@ -78,15 +78,16 @@ func (s *State) othersAt() map[netip.Addr]bool {
 	return at
 }
 
-// left is what VPP has at addresses besides rows.
+// left is what the FIB holds for the addresses of rows that are to be deleted.
 type left struct {
 	// nat is the id of NAT44's source; 0 = there is none.
 	nat uint8
-	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides what it says.
+	// held are the addresses that NAT44 has made VPP's own, or may have: a better route hides the entry.
 	held map[netip.Addr]bool
 }
 
-// steps are what an operation consists of: an address is withdrawn before the last thing goes that tells of it.
+// steps splits an operation into messages to send. An address is withdrawn before its row is deleted, because the row is the only record of
+// it should the agent stop in between.
 func (l left) steps(op Op) []Op {
 	switch {
 	case op.Verb == Withdraw:
@@ -97,8 +98,9 @@ func (l left) steps(op Op) []Op {
 	return []Op{op}
 }
 
-// readLeft asks VPP what it has at the addresses of the rows that are to be deleted, and for the source of NAT44 where it is needed. A VPP that
-// cannot tell has nothing. What an interface that becomes an outside one brings about in the same batch is foreseen.
+// readLeft reads the FIB entries of the addresses of rows that are to be deleted, and the id of NAT44's source where it is needed. A VPP
+// without these messages counts as one without entries. Entries that a new outside interface in the same batch causes are taken into
+// account.
 func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, error) {
 	found := left{held: map[netip.Addr]bool{}}
 	var addrs []netip.Addr
@@ -135,7 +137,7 @@ func readLeft(ctx context.Context, c link.Caller, results []OpResult) (left, err
 	return found, nil
 }
 
-// readWinners returns the source whose route for exactly one address VPP uses; addresses without a route of their own are not in it.
+// readWinners returns the source whose route for exactly one address VPP uses; it omits addresses without a route of their own.
 func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[netip.Addr]uint8, error) {
 	slices.SortFunc(addrs, netip.Addr.Compare)
 	addrs = slices.Compact(addrs)
@@ -160,7 +162,7 @@ func readWinners(ctx context.Context, c link.Caller, addrs []netip.Addr) (map[ne
 	return winners, nil
 }
 
-// readSources returns the names of the sources of VPP's FIB by their ids; none for a VPP that does not tell.
+// readSources returns the names of the sources of VPP's FIB by their ids; the map is empty for a VPP without the message.
 func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 	all, err := forwarding.Sources(ctx, c)
 	if err != nil && !errors.Is(err, link.ErrUnsupported) {
@@ -173,8 +175,8 @@ func readSources(ctx context.Context, c link.Caller) (map[uint8]string, error) {
 	return names, nil
 }
 
-// readReceived reads the addresses that NAT44 has made VPP's own. It comes before what they may be for: what is new meanwhile is not taken for
-// something that was left behind.
+// readReceived reads the addresses that NAT44 has made VPP's own. It runs before the dumps of mappings: a mapping that is added meanwhile
+// is then in the dump, and its address is not taken for one left behind.
 func readReceived(ctx context.Context, c link.Caller, state *State) error {
 	names, err := readSources(ctx, c)
 	if err != nil {
@@ -196,7 +198,8 @@ func readReceived(ctx context.Context, c link.Caller, state *State) error {
 	return nil
 }
 
-// withdrawal returns the message that takes back what NAT44 says about an address. Without a source it would be the route of an operator.
+// withdrawal returns the message that removes NAT44's FIB entry of an address. Without a source there is none: source 0 would delete the
+// route of an operator.
 func withdrawal(op Op) []api.Message {
 	if op.Source == 0 {
 		return nil

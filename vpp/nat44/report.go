@@ -9,8 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Reasons why a row is not exactly what Kubernetes asks for. That no row looks at source ranges is not among them: package acl tells where
-// nobody else does.
+// Reasons why a row is not exactly what Kubernetes asks for. Source ranges are not among them: package acl reports those that no access
+// list enforces.
 const (
 	noRow = "no row: the packet follows the routes of VPP"
 
@@ -23,24 +23,24 @@ const (
 	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
 )
 
-// whySubset is a reason too.
+// whySubset is the reason for a subset of the endpoints.
 var whySubset = fmt.Sprintf("a row has room for %d backends", MaxBackends)
 
-// approximate enters that the frontend at hand is not rendered exactly.
+// approximate reports that the current frontend is not rendered exactly.
 func (p *planner) approximate(wanted, rendered, why string) {
 	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
 		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: rendered, Why: why,
 	})
 }
 
-// unrendered enters that the frontend at hand, or a part of it, has no row.
+// unrendered reports that the current frontend, or a part of it, has no row.
 func (p *planner) unrendered(f *messages.Frontend, field, message string) {
 	p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
 		Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "ports[" + f.GetPortName() + "]." + field, Message: message,
 	})
 }
 
-// reportOthers enters the rules that had to give way to the deciding one, unless they say the same.
+// reportOthers reports the rules that the row does not follow, unless they have the same effect as the deciding one.
 func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Frontend) {
 	for _, rule := range rules {
 		if rule != decided && !sameAnswer(rule, decided) {
@@ -49,7 +49,7 @@ func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Fro
 	}
 }
 
-// reportTwiceNAT enters what may go wrong with a row that replaces every source.
+// reportTwiceNAT reports the limits of a row that replaces every source.
 func (p *planner) reportTwiceNAT(backends int, weight uint8) {
 	if !p.cfg.TwiceNAT.IsValid() {
 		p.approximate("the source of every client replaced", "connections dropped", whyNoAddress)
@@ -59,7 +59,7 @@ func (p *planner) reportTwiceNAT(backends int, weight uint8) {
 	}
 }
 
-// sameAnswer reports whether two rules treat a packet alike but for its source address.
+// sameAnswer reports whether two rules do the same with a packet apart from its source address.
 func sameAnswer(a, b *messages.Frontend) bool {
 	if a.GetAction() != b.GetAction() || len(a.GetBackends()) != len(b.GetBackends()) {
 		return false
@@ -72,7 +72,7 @@ func sameAnswer(a, b *messages.Frontend) bool {
 	return true
 }
 
-// answerText says what a rule does with a packet.
+// answerText returns what a rule does with a packet.
 func answerText(rule *messages.Frontend) string {
 	switch rule.GetAction() {
 	case messages.Action_ACTION_REJECT:
@@ -96,7 +96,7 @@ func fromText(from messages.ClientClass) string {
 	}
 }
 
-// frontendText returns "ip:port/PROTO", IPv6 in brackets; whatever the address is.
+// frontendText returns "ip:port/PROTO", IPv6 in brackets; an invalid address is returned as it is.
 func frontendText(f *messages.Frontend) string {
 	host := f.GetAddress()
 	if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() {

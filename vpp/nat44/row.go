@@ -19,7 +19,7 @@ const (
 	TwiceNAT = Flags(nat_types.NAT_IS_TWICE_NAT)
 	// SelfTwiceNAT replaces the source address where the chosen backend is the client itself.
 	SelfTwiceNAT = Flags(nat_types.NAT_IS_SELF_TWICE_NAT)
-	// Out2InOnly stands on every row of ours: the mapping is for connections to the VIP only, not for those that the backend opens.
+	// Out2InOnly is set on every row with our tag: the mapping is for connections to the VIP only, not for those that the backend opens.
 	Out2InOnly = Flags(nat_types.NAT_IS_OUT2IN_ONLY)
 
 	knownFlags = TwiceNAT | SelfTwiceNAT | Out2InOnly
@@ -85,17 +85,17 @@ func (k Kind) String() string {
 // Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
 	frontend.Key
-	// Kind of mapping. Of one that is not Balanced nothing can be changed in place, and it has neither flags, nor affinity, nor pads.
+	// Kind of mapping. VPP can change nothing in place in one that is not Balanced, and it has neither flags, nor affinity, nor pads.
 	Kind Kind
 	// Flags are always Out2InOnly and one of SelfTwiceNAT and TwiceNAT in a planned row.
 	Flags Flags
-	// Affinity is the time in seconds for which a client stays with its backend; 0 = none. VPP counts it from the end of the client's
-	// last session and does not return it in a dump: Read takes it from the tag.
+	// Affinity is the time in seconds for which VPP sends a client to the same backend; 0 = none. VPP counts it from the end of the
+	// client's last session and does not return it in a dump: Read takes it from the tag.
 	Affinity uint32
-	// Tag marks the row as ours, see Tag.
+	// Tag marks the row as one of Troupe, see Tag.
 	Tag string
-	// FormerHash is the hash that the tag of the row has where an agent of the first versions made it; "" = the same as now. Only planned
-	// rows have one, and it makes no difference to VPP.
+	// FormerHash is the hash in the tag of this row if an agent of the first versions added it; "" = the same as now. Only planned rows
+	// have one, and VPP does not hold it.
 	FormerHash string
 	// Pads says that the row has the two entries of weight 0 that Pads returns, besides Locals.
 	Pads bool
@@ -107,7 +107,7 @@ type Row struct {
 	odd bool
 }
 
-// Equal reports whether VPP would treat both rows alike. Odd rows equal nothing.
+// Equal reports whether VPP treats both rows alike. Odd rows equal no row.
 func (r Row) Equal(other Row) bool {
 	return r.sameShape(&other) && slices.Equal(r.Locals, other.Locals)
 }
@@ -124,8 +124,8 @@ func (r Row) clone() Row {
 	return r
 }
 
-// Pads returns the two entries of weight 0 that fill up a row: with them VPP never has fewer than two entries to choose from, so that
-// every real backend can come and go by itself. The addresses are reserved for documentation (RFC 5737) and never get a packet.
+// Pads returns the two entries of weight 0 that fill up a row: with them VPP never has fewer than two entries to choose from, so that every
+// real backend can be added and deleted by itself. The addresses are reserved for documentation (RFC 5737) and never get a packet.
 func Pads() [2]Local {
 	return [2]Local{
 		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Port: padPort},
@@ -149,8 +149,8 @@ func padIndex(l Local) int {
 	return -1
 }
 
-// Entries returns what VPP has to hold for the row, in the order in which it is sent: the backends and the pads; without pads a lone
-// backend twice, because VPP wants two entries.
+// Entries returns the entries of the row in VPP, in the order in which they are sent: the backends and the pads; without pads a lone
+// backend twice, because VPP requires two entries.
 func (r Row) Entries() []Local {
 	if !r.Pads && len(r.Locals) != 1 {
 		return r.Locals

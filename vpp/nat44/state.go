@@ -14,11 +14,12 @@ import (
 type Roles uint8
 
 const (
-	// Outside makes the interface look for mappings. Alone it makes a session for every foreign flow.
+	// Outside makes NAT44 match packets from the interface against mappings. Alone it creates a session for every flow without a mapping.
 	Outside = Roles(nat_types.NAT_IS_OUTSIDE)
-	// Inside makes the interface translate answers. Alone it breaks load balancing for its clients, and with affinity crashes VPP.
+	// Inside makes NAT44 translate answers from the interface. Alone it breaks load balancing for its clients, and with affinity it crashes
+	// VPP.
 	Inside = Roles(nat_types.NAT_IS_INSIDE)
-	// Both roles are what every interface gets that clients or backends are behind.
+	// Both roles are set on every interface that leads to clients or backends.
 	Both = Inside | Outside
 )
 
@@ -36,39 +37,39 @@ func (r Roles) String() string {
 	}
 }
 
-// Globals is what VPP should be set to besides rows and interface roles. Forwarding is not in it: it is always on, so that traffic
-// without a mapping passes.
+// Globals are the wanted settings of the plugin besides rows and interface roles. Forwarding is not among them: it is always on, so that
+// traffic without a mapping passes.
 type Globals struct {
-	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is given when the plugin is enabled and never changed here
-	// afterwards: the limit of a running VPP belongs to the housekeeping of sessions, see vpp/sessions.
+	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is set when the plugin is enabled and never changed here
+	// afterwards: vpp/sessions owns the limit of a running VPP.
 	SessionLimit uint32
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
-	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that are known to be ours from earlier and have to go.
+	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
-	// Retired are twice-NAT addresses that are known to be ours from earlier and have to go. Others in the pool are left alone,
-	// because VPP does not say whose they are.
+	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the pool are left alone, because VPP does
+	// not store the owner of an address.
 	Retired []netip.Addr
 }
 
-// Want is what VPP should hold.
+// Want is the desired state of VPP.
 type Want struct {
 	Globals
-	// Rows by key: the winners of Claims. Rows without a backend count as absent.
+	// Rows by key, each of the service that owns the key. Rows without a backend count as absent.
 	Rows map[frontend.Key]Row
-	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, but for those with the inside
-	// role alone, which are completed because they endanger VPP.
+	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, except those with the inside role
+	// alone, which get both roles because they can crash VPP.
 	Interfaces map[uint32]bool
-	// Outputs by sw_if_index: true = output interface of NAT, without another role whatever Interfaces says; false = one of ours that has to
-	// stop being one. Others are left alone.
+	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of Interfaces; false = an output interface that the
+	// agent added and has to delete. Others are left alone.
 	Outputs map[uint32]bool
 }
 
-// State is what VPP holds, as it was read and, between two reads, as Record keeps it. It belongs to one goroutine.
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
 type State struct {
-	// Enabled says whether the plugin is on; if not, everything else is empty.
+	// Enabled says whether the plugin is enabled; if not, everything else is empty.
 	Enabled bool
 	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
@@ -78,19 +79,19 @@ type State struct {
 	Timeouts Timeouts
 	// TwiceNAT is the twice-NAT pool and Pool the SNAT pool, in VPP's order.
 	TwiceNAT, Pool []netip.Addr
-	// Roles by sw_if_index; interfaces without a role are not in it.
+	// Roles by sw_if_index; interfaces without a role are absent.
 	Roles map[uint32]Roles
 	// Output holds the interfaces that are output interfaces of NAT; they can have no role.
 	Output map[uint32]bool
-	// Rows are ours, by key.
+	// Rows are the mappings with our tag, by key.
 	Rows map[frontend.Key]Row
-	// Foreign are the keys that mappings of others occupy, with a description: LB, static and identity mappings without our tag.
+	// Foreign are the keys that LB, static and identity mappings without our tag occupy, with a description.
 	Foreign map[frontend.Key]string
-	// Received are the addresses that NAT44 has made VPP's own, as they were read: those whose route in the default table is NAT44's. What
-	// is made so later is not in it, nor what lies beneath a better route. See doc.go.
+	// Received are the addresses that NAT44 has made VPP's own, as Read found them: those whose route in the default table is NAT44's.
+	// Addresses that NAT44 enters later are absent, and so are those hidden by a better route. See doc.go.
 	Received map[netip.Addr]bool
-	// Fresh are the rows that were added since an interface became an outside one, as far as Record knows: NAT44 has not made VPP's own what
-	// is not in Received for them. See Inherit.
+	// Fresh are the rows that Record has added since an interface last became an outside one: unless Received has their address, NAT44 has
+	// not entered it into the FIB. See Inherit.
 	Fresh map[frontend.Key]bool
 }
 
@@ -112,8 +113,8 @@ func (s *State) Clone() *State {
 	return &c
 }
 
-// Inherit takes over from the state before, which must be of the same start of VPP, what a read cannot tell: which rows are fresh. Without it
-// VPP is asked for the address of a row that is deleted, and forgets what it may not have. A nil State is ignored.
+// Inherit copies from the state before, which must be of the same start of VPP, what a read does not return: which rows are fresh. Without
+// it Apply reads and withdraws addresses that NAT44 never entered. A nil State is ignored.
 func (s *State) Inherit(before *State) {
 	if before == nil {
 		return
@@ -125,15 +126,16 @@ func (s *State) Inherit(before *State) {
 	}
 }
 
-// Suspect enters an operation that VPP has not carried out, or only in part.
+// Suspect enters an operation that failed or was carried out in part. If it makes NAT44 walk the mappings, any address may be in the FIB,
+// so no row counts as fresh any more.
 func (s *State) Suspect(op Op) {
 	if op.walks() {
 		clear(s.Fresh)
 	}
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
-// outcome is unknown, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, so that the next Diff needs no new read. Operations with an error, or with an
+// unknown outcome, must not be recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Enable:
@@ -175,7 +177,7 @@ func (s *State) Record(op Op) {
 		}
 	case AddRow:
 		row := *op.Row
-		row.FormerHash = "" // VPP does not know
+		row.FormerHash = "" // not part of what VPP holds
 		s.Rows[op.Key], s.Fresh[op.Key] = row, true
 	case DelRow:
 		delete(s.Rows, op.Key)
@@ -188,10 +190,10 @@ func (s *State) Record(op Op) {
 	}
 }
 
-// vppSessions is the number of sessions that VPP enables when it is asked for 0.
+// vppSessions is the limit that VPP uses when it is enabled with 0.
 const vppSessions = 63 * 1024
 
-// recordLocal enters the change of one backend into a copy of the row's backends.
+// recordLocal enters the change of one backend into a copy of the row's backends, because other rows may share the slice.
 func (s *State) recordLocal(op Op) {
 	row, found := s.Rows[op.Key]
 	if !found {

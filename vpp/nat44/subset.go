@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of them costs the garbage collector nothing.
+// backend is a backend while rows are planned. It holds no pointer, so that sorting a thousand of them adds no work for the garbage
+// collector.
 type backend struct {
 	// at are address and port as one number that orders like them.
 	at uint64
@@ -17,23 +18,24 @@ type backend struct {
 	local bool
 }
 
-// choice is what a list of backends comes to. The frontends of a service mostly share one list, so it is computed once for all of them.
+// choice is the result of choose for one list of backends. The frontends of a service mostly share one list, so it is computed once for all
+// of them.
 type choice struct {
 	from []*messages.Backend
-	// locals have a place in the row, with their weight; immutable.
+	// locals are the backends of the row, with their weight; immutable.
 	locals []Local
-	// total is how many usable backends there are.
+	// total is the number of usable backends.
 	total int
 	// elsewhere says that some of the locals are not on this node.
 	elsewhere bool
-	// unusable are the others.
+	// unusable are the backends that cannot be in a row.
 	unusable []unusable
 }
 
 // unusable is a backend that cannot be in a row, and why.
 type unusable struct{ endpoint, why string }
 
-// locals returns the usable backends of a rule, no more than fit into a row, and reports what becomes of the others.
+// locals returns the usable backends of a rule, no more than fit into a row, and reports the others.
 func (p *planner) locals(rule *messages.Frontend) []Local {
 	if from := rule.GetBackends(); !sameList(from, p.chosen.from) {
 		p.chosen = choose(p.cfg.Node, from)
@@ -47,12 +49,12 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 	return p.chosen.locals
 }
 
-// sameList reports whether two lists are the same memory.
+// sameList reports whether two lists share their memory, which is cheaper to see than equal content and is the usual case.
 func sameList(a, b []*messages.Backend) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
 }
 
-// choose makes the locals of a row as this node has it.
+// choose returns the locals of a row on this node.
 func choose(node string, from []*messages.Backend) choice {
 	c := choice{from: from}
 	backends := make([]backend, 0, len(from))
@@ -79,7 +81,7 @@ func choose(node string, from []*messages.Backend) choice {
 	return c
 }
 
-// parseBackend translates one backend; otherwise it says what is wrong with it.
+// parseBackend translates one backend, or returns why it is unusable.
 func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	addr, err := netip.ParseAddr(b.GetAddress())
 	if err != nil || !addr.Is4() {
@@ -95,7 +97,7 @@ func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	return uint64(a[0])<<40 | uint64(a[1])<<32 | uint64(a[2])<<24 | uint64(a[3])<<16 | uint64(b.GetPort()), ""
 }
 
-// address is that of the backend.
+// address returns the IPv4 address of the backend.
 func (b backend) address() [4]byte {
 	return [4]byte{byte(b.at >> 40), byte(b.at >> 32), byte(b.at >> 24), byte(b.at >> 16)}
 }
@@ -107,7 +109,7 @@ func unique(backends []backend) []backend {
 }
 
 // subset chooses the backends that get a place in the row, out of ordered ones: local ones, then those with the smallest hash of node and
-// endpoint. So it changes by one when one backend comes or goes, and nodes choose differently. The order stays.
+// endpoint. So the subset changes by one when one backend is added or deleted, and nodes choose differently. The order stays.
 func subset(node string, backends []backend) []backend {
 	here := 0
 	for _, b := range backends {
@@ -115,7 +117,8 @@ func subset(node string, backends []backend) []backend {
 			here++
 		}
 	}
-	// Either not even the local ones all get a place, or all of them do and the others compete for the rest.
+	// Where more backends are local than fit, the local ones compete for the places; otherwise all of them are in, and the remote ones
+	// compete for the rest.
 	competing, places := true, MaxBackends
 	if here <= MaxBackends {
 		competing, places = false, MaxBackends-here
@@ -152,7 +155,7 @@ func subset(node string, backends []backend) []backend {
 	return kept
 }
 
-// FNV-1a with 64 bits, whose state after the name of the node is the same for all backends.
+// FNV-1a with 64 bits, because its state after the name of the node can be reused for all backends.
 const (
 	hashStart = 14695981039346656037
 	hashPrime = 1099511628211

@@ -1,7 +1,7 @@
 package nat44
 
-// Limits of one LB mapping in VPP 25.10. More entries make the handler loop for ever, a weight sum of 0 (modulo 256) is a division by
-// zero at the first packet.
+// Limits of one LB mapping in VPP 25.10. With more entries the handler never returns, because it counts them in 8 bits; a weight sum of 0
+// (modulo 256) is a division by zero at the first packet.
 const (
 	// MaxEntries is the largest number of entries of a row, pads included.
 	MaxEntries = 255
@@ -9,7 +9,7 @@ const (
 	MinEntries = 2
 	// MaxWeight is the largest sum of the weights of a row.
 	MaxWeight = 255
-	// MaxBackends is the largest number of real backends of a row: two entries are left to the pads.
+	// MaxBackends is the largest number of real backends of a row: two entries are reserved for the pads.
 	MaxBackends = MaxEntries - 2
 )
 
@@ -18,11 +18,11 @@ const (
 // connections; a row that shrinks keeps the weight it has, see keepsWeight.
 //
 // VPP takes the next number of a linear congruential generator modulo the sum of the weights. With TWICE_NAT and in hairpin it draws twice
-// per connection, and then the lowest bit of the number it chooses by does not change. Hence the classes:
+// per connection, and then the lowest bit of the number that chooses the backend does not change. Hence the classes:
 //
-//   - 7 for 1..36 backends: an odd factor, so that the shares are near to equal (3 to 4) even where the lowest bit stands still, and never
-//     one of two backends is left out, whatever the number of draws between two connections.
-//   - 2 for 37..127 backends: every backend has one even and one odd number, so a lowest bit that stands still does not matter.
+//   - 7 for 1..36 backends: an odd factor, so that the shares are near to equal (3 to 4) even where the lowest bit does not change, and
+//     neither of two backends is left out, whatever the number of draws between two connections.
+//   - 2 for 37..127 backends: every backend has one even and one odd number, so a lowest bit that does not change has no effect.
 //   - 1 for 128..253 backends, where nothing else fits into 8 bits. An even number of backends may then see half of them without a
 //     connection for as long as nothing but masqueraded connections arrive.
 func Weight(n int) uint8 {
@@ -47,10 +47,10 @@ const (
 	pairedBackends = MaxWeight / pairedWeight
 )
 
-// keepsWeight reports whether a row whose backends have this weight in VPP keeps it when it is to have n backends. A weight that fits and is
-// fair is kept, however few backends are left: no other one is worth the connections. Weight 1 is kept down to half of what fits into the
-// next class. So a row is replaced once on its way up through each class and at most once on its way down, and never by a number of
-// backends that goes to and fro.
+// keepsWeight reports whether a row whose backends have this weight in VPP keeps it when it is to have n backends. A weight that fits and
+// is fair is kept, however few backends are left: a better weight is not worth the connections. Weight 1 is kept down to half of what fits
+// into the next class. So a row that grows is replaced once per class, one that shrinks at most once, and a number of backends that
+// alternates around a limit never replaces it.
 func keepsWeight(weight uint8, n int) bool {
 	switch {
 	case weight == 0 || int(weight)*n > MaxWeight:

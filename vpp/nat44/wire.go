@@ -10,11 +10,11 @@ import (
 	"go.fd.io/govpp/binapi/nat_types"
 )
 
-// anyVRF is the VRF of addresses that are good for clients of every VRF.
+// anyVRF is the VRF of pool addresses that serve clients of every VRF.
 const anyVRF = ^uint32(0)
 
-// Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, but for
-// roles, where VPP takes one at a time, and for a withdrawal without a source, which has none.
+// Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, except for
+// roles, of which VPP takes one at a time, and for a withdrawal without a source, which has none.
 func Messages(op Op) []api.Message {
 	switch op.Verb {
 	case Enable:
@@ -69,8 +69,8 @@ func roleMessages(op Op, order ...Roles) []api.Message {
 	return msgs
 }
 
-// rowMessage returns the message that adds or deletes a row. A deletion needs the flags too: without OUT2IN_ONLY VPP would look for
-// keys that were never added.
+// rowMessage returns the message that adds or deletes a row. A deletion needs the flags too: without OUT2IN_ONLY VPP looks for keys that
+// were never added.
 func rowMessage(op Op) api.Message {
 	switch op.Row.Kind {
 	case Static:
@@ -97,8 +97,8 @@ func rowMessage(op Op) api.Message {
 // noInterface is ~0, "no interface".
 const noInterface = interface_types.InterfaceIndex(^uint32(0))
 
-// staticMessage returns the message that adds or deletes the simple mapping of an address. It is deleted as what it was added as: a deletion
-// of another kind of mapping succeeds and does nothing.
+// staticMessage returns the message that adds or deletes the simple mapping of an address. A mapping must be deleted with the message of
+// its own kind: with another one VPP returns 0 and deletes nothing.
 func staticMessage(op Op) api.Message {
 	msg := &nat44_ed.Nat44AddDelStaticMappingV2{
 		IsAdd: op.Verb == AddRow, Flags: nat_types.NAT_IS_ADDR_ONLY, LocalIPAddress: ip4(op.Row.Locals[0].Addr), ExternalIPAddress: ip4(op.Key.Addr),
@@ -129,7 +129,7 @@ func wireLocal(l Local) nat44_ed.Nat44LbAddrPort {
 	return nat44_ed.Nat44LbAddrPort{Addr: ip4(l.Addr), Port: l.Port, Probability: l.Weight}
 }
 
-// ip4 translates an IPv4 address; 0.0.0.0 for anything else, which VPP never matches.
+// ip4 translates an IPv4 address; for anything else it returns 0.0.0.0, which VPP never matches.
 func ip4(addr netip.Addr) ip_types.IP4Address {
 	if !addr.Is4() {
 		return ip_types.IP4Address{}

@@ -10,23 +10,24 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// OpResult is what became of one operation.
+// OpResult is the outcome of one operation.
 type OpResult struct {
-	// Op is the operation, with the source that was found: what Record takes.
+	// Op is the operation with the source that Apply has found, as State.Record needs it.
 	Op Op
-	// Err is nil where VPP holds now what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where
-	// VPP has not answered.
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
+	// not answered.
 	Err error
-	// Unknown says that VPP may hold something else than was thought: the answer is missing, or contradicts the State. Read before the
-	// next Diff.
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
+	// the next Diff.
 	Unknown bool
-	// Messages is the number of messages that were handed to VPP; reading is not counted.
+	// Messages is the number of messages that were handed to VPP; reads are not counted.
 	Messages int
 }
 
 // Apply carries out the operations, the registrations first, then the others in their order in one pipelined batch, and returns one result
-// per operation. An operation that fails does not stop those that follow. It reads the sources of VPP before it sends anything: one that is
-// there is not registered again, and no route is sent for one that is not, or not any more, what the operation says.
+// per operation. An operation that fails does not stop those that follow. It reads the sources of VPP before it sends anything: it does not
+// register an existing source again, and sends no route whose source differs from that of the operation, because a route with an
+// unregistered id can crash VPP.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
 	for i, op := range ops {
@@ -40,7 +41,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		for i := range results {
 			r := &results[i]
 			if r.Unknown = r.Unknown || r.Messages > 0; r.Messages > 0 {
-				r.fail(err) // registered, perhaps, under an id that is not known
+				r.fail(err) // VPP may have registered the source under an id that is unknown here
 			} else {
 				r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
 			}
@@ -79,8 +80,8 @@ func open(results []OpResult) int {
 	return n
 }
 
-// register reads our sources and makes those that are asked for and missing, one by one: VPP gives two ids to one name that is registered
-// twice. It returns what VPP has afterwards.
+// register reads our sources and registers the missing ones, one by one: VPP assigns a second id to a name that is registered twice. It
+// returns the sources that VPP has afterwards.
 func register(ctx context.Context, c link.Caller, results []OpResult) (sources, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
@@ -107,7 +108,7 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 	return readSources(ctx, c)
 }
 
-// resolve fills in the source of an operation and reports whether there is something to be sent.
+// resolve fills in the source of an operation and reports whether a message has to be sent.
 func (r *OpResult) resolve(found sources) bool {
 	op := &r.Op
 	if op.Verb == Register {
@@ -130,7 +131,7 @@ func (r *OpResult) resolve(found sources) bool {
 	return true
 }
 
-// fail enters an error, unless there is one.
+// fail enters an error, unless there is one already: the first one is the cause.
 func (r *OpResult) fail(err error) {
 	if r.Err == nil {
 		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)

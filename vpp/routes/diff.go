@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Diff returns the least operations that turn what VPP holds of us into what it should hold: sources, then routes that are missing or
-// different, ordered by prefix, then what is not needed any more. Routes that nobody wants are deleted only when sweep is true, that is
-// when every service has spoken; what is wanted under another source is moved in any case. Equal arguments give equal results; a state
-// that is as wanted gives none.
+// Diff returns the least operations that turn our sources and routes in VPP into the wanted ones: sources, then routes that are missing or
+// different, ordered by prefix, then what is not needed any more. Unwanted routes are deleted only when sweep is true, that is when every
+// service has rendered; a route that is wanted under another source is moved in any case. Equal arguments give equal results; a state that
+// is as wanted gives none.
 func Diff(have *State, want Want, sweep bool) []Op {
 	changed, needed := missing(have, want)
 	var ops []Op
@@ -28,7 +28,7 @@ func Diff(have *State, want Want, sweep bool) []Op {
 	return ops
 }
 
-// missing returns the prefixes whose route is not there or another one, ordered, and the ranks that have to be registered for them.
+// missing returns, in order, the prefixes whose route is missing or differs, and the ranks that have to be registered for them.
 func missing(have *State, want Want) (changed []netip.Prefix, needed map[Rank]bool) {
 	needed = map[Rank]bool{}
 	for prefix, route := range want {
@@ -45,7 +45,7 @@ func missing(have *State, want Want) (changed []netip.Prefix, needed map[Rank]bo
 	return changed, needed
 }
 
-// unwanted returns what has to go, ordered.
+// unwanted returns the routes to delete, ordered.
 func unwanted(have *State, want Want, sweep bool) []Place {
 	var gone []Place
 	for place := range have.Routes {

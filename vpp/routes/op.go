@@ -5,16 +5,16 @@ import (
 	"net/netip"
 )
 
-// Verb says what an operation does.
+// Verb is the kind of an operation.
 type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// Register makes the source of Op.Rank, unless VPP has it already.
+	// Register registers the source of Op.Rank, unless VPP has it already.
 	Register Verb = iota + 1
-	// Add makes a route, or replaces it.
+	// Add adds a route, or replaces it.
 	Add
-	// Delete takes a route back.
+	// Delete deletes a route.
 	Delete
 )
 
@@ -38,8 +38,8 @@ type Op struct {
 	Verb Verb
 	// Rank of the source, for Register and Add.
 	Rank Rank
-	// Source is the id of the source that the state knows: for Add that of its rank, 0 where it is registered by the same batch; for
-	// Delete that of the route. Apply fills in what it has found.
+	// Source is the id of the source in the State: for Add that of its rank, 0 where the same batch registers it; for Delete that of the
+	// route. Apply replaces it by the id that it has found.
 	Source uint8
 	// Prefix of the route, for Add and Delete.
 	Prefix netip.Prefix
@@ -48,7 +48,7 @@ type Op struct {
 }
 
 // Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that is not masked or that covers every
-// address, an address that can be no service's, a kind or a rank that there is not. Deletions of whatever is ours are safe.
+// address, an address that no service can have, an unknown kind or rank. Deletions of our routes are always safe.
 func (op Op) Check() error {
 	why := ""
 	switch {
@@ -67,7 +67,7 @@ func (op Op) Check() error {
 	return nil
 }
 
-// checkPrefix returns why a prefix must not have a route of ours, "" where it may.
+// checkPrefix returns why a prefix must not have a route of ours; "" = it may.
 func checkPrefix(p netip.Prefix) string {
 	switch {
 	case !p.IsValid():
@@ -83,7 +83,7 @@ func checkPrefix(p netip.Prefix) string {
 	}
 }
 
-// Describe says in one line what the operation does, for journals and diffs.
+// Describe returns the operation as one line, for journals and diffs.
 func (op Op) Describe() string {
 	switch op.Verb {
 	case Register:

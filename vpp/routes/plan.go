@@ -8,34 +8,34 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Stance is what a service wants for packets to one of its addresses that have no row. Where wishes meet, in a service or between
-// services, the larger one counts.
+// Stance is what a service wants for those packets to one of its addresses that have no row. Where several apply, in a service or between
+// services, the largest one counts.
 type Stance uint8
 
 const (
-	// Spare wants the client to be told where no other port of the address says otherwise: every port that matters has a row.
+	// Spare refuses the packet unless another port of the address has a larger stance: every port of the service has a row.
 	Spare Stance = iota + 1
-	// Ignore wants silence: the service has endpoints, but none for clients here.
+	// Ignore drops the packet without an answer: the service has endpoints, but none for clients of this node.
 	Ignore
-	// Refuse wants the client to be told: the service has no endpoints.
+	// Refuse rejects the packet: the service has no endpoints.
 	Refuse
-	// Leave wants the packet to follow the routes of VPP: somebody else in the network may serve it.
+	// Leave lets the packet follow the routes of VPP: another host in the network may serve it.
 	Leave
 	// Network is no wish of a service: a service network is refused as a whole, also where it is one address.
 	Network
 )
 
-// Claim is the wish of one service for one address.
+// Claim is the stance of one service for one address.
 type Claim struct {
 	// Addr is the address.
 	Addr netip.Addr
-	// Stance is what is wanted.
+	// Stance for packets without a row.
 	Stance Stance
-	// External says that the address is not a cluster IP, so that it may be that of a host.
+	// External says that the address is not a cluster IP, so that a host may have it.
 	External bool
 }
 
-// ServicePlan is what this package makes of one service.
+// ServicePlan is the result of Plan for one service.
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
@@ -43,12 +43,12 @@ type ServicePlan struct {
 	Claims []Claim
 }
 
-// Plan returns what a service wants to happen at its addresses, as seen from this node. It is pure: the same view and configuration give
-// the same plan.
+// Plan returns the claims of a service on its addresses, as seen from this node. It is pure: the same view and configuration give the same
+// plan.
 //
-// Cluster IPs are refused, or ignored where Kubernetes drops for want of local endpoints. External addresses are refused only where the
-// service has no endpoints at all: what is dropped here, and what has no row for another reason (SCTP), may be served by another node, to
-// which the packet finds its way. Node ports are no affair of routes, their addresses are those of VPP.
+// Cluster IPs are refused, or ignored where Kubernetes drops because no endpoint is local. External addresses are refused only where the
+// service has no endpoints at all: packets that are dropped here, or have no row for another reason (SCTP), may be served by another node,
+// and VPP routes them there. Node ports get no route, because their addresses are those of VPP.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	plan := &ServicePlan{Service: view.GetKey()}
 	claims := map[netip.Addr]Claim{}
@@ -71,14 +71,14 @@ func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	return plan
 }
 
-// merge combines two wishes for the same address.
+// merge combines two claims on the same address.
 func (c Claim) merge(other Claim) Claim {
 	c.Stance = max(c.Stance, other.Stance)
 	c.External = c.External && other.External
 	return c
 }
 
-// stanceOf returns what one frontend wants for its address; 0 = it does not care.
+// stanceOf returns the stance of one frontend for its address; 0 = none.
 func stanceOf(f *messages.Frontend, addr netip.Addr, cfg Config) Stance {
 	action := f.GetAction()
 	switch f.GetScope() {

@@ -14,10 +14,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads what VPP holds of us: our sources, their routes, and, for those of the given prefixes (State.Prefixes) that are not among
-// them, whether somebody else has a better route. Nothing is asked about prefixes while VPP does not know us. An error wraps ErrUnsupported
-// where this VPP cannot have sources, and what the link reports otherwise. The dumps are separate requests: what somebody else changes
-// between them may be seen in part.
+// Read reads our sources, their routes, and, for those of the given prefixes (State.Prefixes) that are not among them, whether another
+// source has a better route. It looks up no prefixes while VPP has none of our sources. An error wraps ErrUnsupported where this VPP has no
+// API for sources, and what the link reports otherwise. The dumps are separate requests: a change that another client makes between them
+// may be seen in part.
 func Read(ctx context.Context, c link.Caller, prefixes ...netip.Prefix) (*State, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
@@ -53,7 +53,7 @@ func readSources(ctx context.Context, c link.Caller) (sources, error) {
 // readRoutes reads the routes of one source in one default table (ip_route_v2_dump).
 func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 bool) error {
 	err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{IsIP6: ip6}}, func(msg api.Message) {
-		// VPP returns what this source wins; the check is for one that should return more.
+		// VPP 25.10 returns only routes that this source wins; the check protects against a version that returns more.
 		if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id {
 			state.Routes[Place{prefixOf(d.Route.Prefix), id}] = kindOf(d.Route.Paths)
 		}
@@ -64,7 +64,7 @@ func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 
 	return nil
 }
 
-// readBeneath looks up the prefixes that no route of ours was returned for (ip_route_lookup_v2, exact).
+// readBeneath looks up the prefixes without a dumped route of ours (ip_route_lookup_v2, exact): a better route may hide ours.
 func readBeneath(ctx context.Context, c link.Caller, state *State, found sources, prefixes []netip.Prefix) error {
 	seen := make(map[netip.Prefix]bool, len(state.Routes))
 	for place := range state.Routes {
@@ -89,7 +89,7 @@ func readBeneath(ctx context.Context, c link.Caller, state *State, found sources
 	return nil
 }
 
-// unsupported makes what the link says about messages that VPP does not know ErrUnsupported.
+// unsupported turns the error of the link for a message that VPP does not know into ErrUnsupported.
 func unsupported(err error) error {
 	if errors.Is(err, link.ErrUnsupported) {
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)

@@ -11,7 +11,7 @@ type Kind uint8
 const (
 	// Drop discards silently (path type DROP).
 	Drop Kind = iota + 1
-	// Reject discards and tells the client (path type ICMP_UNREACH): host unreachable for IPv4, no route for IPv6.
+	// Reject discards and sends an ICMP error (path type ICMP_UNREACH): host unreachable for IPv4, no route for IPv6.
 	Reject
 )
 
@@ -27,15 +27,15 @@ func (k Kind) String() string {
 	}
 }
 
-// Rank says what a route gives way to; every rank is a source of VPP's FIB.
+// Rank is the precedence of a route; every rank is a source of VPP's FIB.
 type Rank uint8
 
 const (
-	// Firm routes give way to what somebody configured: addresses of VPP, routes by API, CLI or a protocol. For addresses that only
-	// Kubernetes gives away.
+	// Firm routes give way to configured entries: addresses of VPP, routes by API, CLI or a protocol. They are for addresses that only
+	// Kubernetes assigns.
 	Firm Rank = iota + 1
-	// Yielding routes give way to neighbours that VPP has resolved, too, and to what NAT44 has made its own. For addresses that may be
-	// those of a host.
+	// Yielding routes also give way to neighbours that VPP has resolved, and to addresses that NAT44 has entered. They are for addresses
+	// that a host may have.
 	Yielding
 )
 
@@ -54,11 +54,11 @@ func (r Rank) String() string {
 // ranks are all ranks in the order in which they are registered.
 var ranks = [...]Rank{Firm, Yielding}
 
-// Route is what VPP should do with packets to a prefix for which there is no row and no better route.
+// Route is the treatment of packets to a prefix without a row and without a better route.
 type Route struct {
-	// Kind is what is done.
+	// Kind of treatment.
 	Kind Kind
-	// Rank is what it gives way to.
+	// Rank among the other routes of VPP.
 	Rank Rank
 }
 
@@ -70,7 +70,7 @@ func (r Route) String() string {
 	return r.Kind.String()
 }
 
-// Want is what VPP should hold: one route per prefix. Prefixes must be masked.
+// Want is the desired state: one route per prefix. Prefixes must be masked.
 type Want map[netip.Prefix]Route
 
 // comparePrefix orders prefixes: IPv4 first, by address, the shorter one first.
@@ -84,7 +84,7 @@ func comparePrefix(a, b netip.Prefix) int {
 // host returns the prefix of one address.
 func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
 
-// usable reports whether an address can be that of a service, so that a route for it makes sense.
+// usable reports whether a service can have the address.
 func usable(addr netip.Addr) bool {
 	return addr.IsValid() && addr.Zone() == "" && !addr.Is4In6() && !addr.IsUnspecified() && !addr.IsMulticast() && !addr.IsLoopback() &&
 		!addr.IsLinkLocalUnicast()

@@ -7,14 +7,14 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// source is what a rank is registered as. Lower priorities win; doc.go says what lies between.
+// source is the FIB source of a rank. Lower priorities win; doc.go lists those in between.
 type source struct {
 	name     string
 	priority uint8
 }
 
-// sourceOf returns the source of a rank. A name and a priority belong together for ever: VPP has no way to change the priority of a
-// source, so another priority makes another source, and what the old one holds is moved.
+// sourceOf returns the source of a rank. VPP cannot change the priority of a source, so another priority makes another source, and Diff
+// moves the routes of the old one.
 func sourceOf(r Rank) source {
 	if r == Yielding {
 		return source{"troupe-yield", 0xd1}
@@ -22,12 +22,12 @@ func sourceOf(r Rank) source {
 	return source{"troupe", 0xcf}
 }
 
-// noSource is not the id of a source; in a route it would mean the API's.
+// noSource is no id of a source of ours: in a route, 0 means the source of the API.
 const noSource = 0
 
-// sources are the sources of ours that VPP knows.
+// sources are our sources in VPP.
 type sources struct {
-	// current is the source that is used for each rank; a rank that is not registered is not in it.
+	// current is the source that is used for each rank; a rank that is not registered is absent.
 	current map[Rank]uint8
 	// all are the ids of the current and of older sources, ordered.
 	all []uint8
@@ -35,7 +35,7 @@ type sources struct {
 	names map[uint8]string
 }
 
-// newSources finds ours among all sources of VPP: by name, and among several the first with the right priority.
+// newSources finds our sources among those of VPP: by name, and among several of one name the first with the right priority.
 func newSources(all []fib.FibSource) sources {
 	s := sources{current: map[Rank]uint8{}, names: make(map[uint8]string, len(all))}
 	slices.SortFunc(all, func(a, b fib.FibSource) int { return cmp.Compare(a.ID, b.ID) })
@@ -55,5 +55,5 @@ func newSources(all []fib.FibSource) sources {
 	return s
 }
 
-// ours reports whether the id is that of a source of ours.
+// ours reports whether the id is one of our sources.
 func (s sources) ours(id uint8) bool { return slices.Contains(s.all, id) }

@@ -6,29 +6,29 @@ import (
 	"slices"
 )
 
-// Place is where a route of ours is: VPP keeps what every source says about a prefix.
+// Place identifies one of our routes: VPP keeps an entry per source for each prefix.
 type Place struct {
 	// Prefix is masked.
 	Prefix netip.Prefix
-	// Source is the id of a source of ours; its meaning ends with VPP.
+	// Source is the id of our source; it is valid until VPP restarts.
 	Source uint8
 }
 
-// State is what VPP holds of us, as it was read and, between two reads, as Record keeps it. It is about one start of VPP and belongs to
-// one goroutine.
+// State is what VPP holds of our sources: as Read returns it, updated by Record until the next read. It is valid for one start of VPP and
+// belongs to one goroutine.
 type State struct {
-	// Sources are the ids of our sources; ranks that are not registered are not in it.
+	// Sources are the ids of our sources; ranks that are not registered are absent.
 	Sources map[Rank]uint8
-	// Older are the ids of other sources of ours, ordered: what they hold is moved.
+	// Older are the ids of our other sources, ordered: Diff moves their routes.
 	Older []uint8
 	// Routes are ours, those of older sources of ours included. The kind is 0 for a path that no route of ours has.
 	Routes map[Place]Kind
-	// Beneath are prefixes for which somebody else has a better route, with the name of its source. Of these VPP tells nothing about
-	// ours: see Inherit. Only prefixes that Read was asked about are in it.
+	// Beneath are prefixes for which another source has a better route, with its name. VPP does not return our routes for them: see
+	// Inherit. Only prefixes that were passed to Read are in it.
 	Beneath map[netip.Prefix]string
 }
 
-// NewState returns the state of a VPP that does not know us.
+// NewState returns the state of a VPP without our sources.
 func NewState() *State {
 	return &State{Sources: map[Rank]uint8{}, Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}}
 }
@@ -38,7 +38,7 @@ func (s *State) Clone() *State {
 	return &State{Sources: maps.Clone(s.Sources), Older: slices.Clone(s.Older), Routes: maps.Clone(s.Routes), Beneath: maps.Clone(s.Beneath)}
 }
 
-// Prefixes returns what the next Read should ask about: everything wanted and everything that is held. A nil State holds nothing.
+// Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil State holds none.
 func (s *State) Prefixes(want Want) []netip.Prefix {
 	all := slices.AppendSeq(make([]netip.Prefix, 0, len(want)), maps.Keys(want))
 	if s == nil {
@@ -52,8 +52,8 @@ func (s *State) Prefixes(want Want) []netip.Prefix {
 	return all
 }
 
-// Only returns a state that knows of these prefixes only, so that Diff can be asked about them at a price that does not depend on how many
-// others there are. Sources are shared with s, and nothing may be recorded in it.
+// Only returns a state with these prefixes only, so that the cost of Diff does not depend on the number of all prefixes. It shares the
+// sources with s, and nothing may be recorded in it.
 func (s *State) Only(prefixes ...netip.Prefix) *State {
 	part := &State{Sources: s.Sources, Older: s.Older, Routes: make(map[Place]Kind, len(prefixes))}
 	for _, prefix := range prefixes {
@@ -67,15 +67,15 @@ func (s *State) Only(prefixes ...netip.Prefix) *State {
 	return part
 }
 
-// copy enters what another state knows of a place.
+// copy enters a place of another state.
 func (s *State) copy(from *State, place Place) {
 	if kind, held := from.Routes[place]; held {
 		s.Routes[place] = kind
 	}
 }
 
-// Inherit takes over from the state before, which must be of the same start of VPP, what a read cannot tell: the routes of ours beneath
-// better ones of others. Without it Diff adds them once more after every read. A nil State is ignored.
+// Inherit copies from the state before, which must be of the same start of VPP, what a read does not return: our routes that a better one
+// hides. Without it Diff adds them once more after every read. A nil State is ignored.
 func (s *State) Inherit(before *State) {
 	if before == nil {
 		return
@@ -88,7 +88,7 @@ func (s *State) Inherit(before *State) {
 	}
 }
 
-// knows reports whether an id is still that of a current source.
+// knows reports whether an id is still one of a current source.
 func (s *State) knows(id uint8) bool {
 	for _, current := range s.Sources {
 		if current == id {
@@ -98,8 +98,8 @@ func (s *State) knows(id uint8) bool {
 	return false
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again: the operation as Apply returns it, with
-// the source that it has found. Operations with an error, or whose outcome is unknown, must not be recorded: read instead.
+// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: the operation as Apply returns it, with the
+// source that it has found. Operations with an error, or with an unknown outcome, must not be recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Register:

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
-// noInterface is ~0; 0 would be the interface local0.
+// noInterface is ~0, because 0 is the interface local0.
 const noInterface = ^uint32(0)
 
 // Message returns the binary API message of an operation. Op.Source has to be filled in for Add and Delete.
@@ -25,7 +25,7 @@ func Message(op Op) api.Message {
 		return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
 			Prefix: forwarding.Prefix(op.Prefix), Src: op.Source, NPaths: 1, Paths: []fib_types.FibPath{wirePath(op)},
 		}}
-	case Delete: // without paths: everything that this source says about the prefix
+	case Delete: // without paths VPP deletes the whole entry of this source
 		return &ip.IPRouteAddDelV2{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(op.Prefix), Src: op.Source}}
 	default:
 		return nil
@@ -46,7 +46,7 @@ func wirePath(op Op) fib_types.FibPath {
 	return path
 }
 
-// kindOf returns the kind of a route in VPP; 0 for one that is none of ours.
+// kindOf returns the kind of a route in VPP; 0 for a path that this package never adds.
 func kindOf(paths []fib_types.FibPath) Kind {
 	if len(paths) != 1 {
 		return 0

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same usage; after
-// the others when Next has passed, with a new one.
+// Decision is the next action: at most one of Survey, Raise and Free. After a survey the caller calls Decide again at once, with the same
+// usage; after the others when Next has passed, with a new one.
 type Decision struct {
 	// Survey requests a survey.
 	Survey bool
-	// Raise is the limit to set, 0 = leave it. It is above the present one and not above the cap.
+	// Raise is the limit to set, 0 = no change. It is above the present one and not above the cap.
 	Raise uint32
-	// Free is how many expired sessions should be freed at most, 0 = none.
+	// Free is the largest number of expired sessions to free, 0 = none.
 	Free int
-	// Alarm is what an operator should know, one line; "" = nothing. It lasts until a Decision is without.
+	// Alarm is one line for the operator; "" = none. It lasts until a Decision without one.
 	Alarm string
-	// Next is how long to wait before the next look.
+	// Next is the time until the next read of the usage.
 	Next time.Duration
 }
 
 // Decide is the policy. It is a function of its arguments; the History it returns is for the next call.
 //
-// Expired sessions are freed from FreeAt down to FreeTo percent. The limit is raised when the living sessions alone need it, or when the table
-// is about to be full before freeing could help; growth is extrapolated over the time until the next look. It is never lowered. Where the
+// Expired sessions are freed from FreeAt down to FreeTo percent. The limit is raised when the unexpired sessions alone need it, or when the
+// table would be full before freeing takes effect; growth is extrapolated over the time until the next read. It is never lowered. Where the
 // present limit cannot be read it is set to the cap, the only value that is certainly not lower than what was set before.
 func Decide(now time.Time, u Usage, h History, cfg Config) (Decision, History) {
 	cfg = cfg.WithDefaults()
@@ -50,7 +50,7 @@ func Decide(now time.Time, u Usage, h History, cfg Config) (Decision, History) {
 	return d, h
 }
 
-// situation is the usage put in relation to the limit.
+// situation is the usage in relation to the limit.
 type situation struct {
 	now       time.Time
 	usage     Usage
@@ -59,32 +59,32 @@ type situation struct {
 	limit     uint64
 	exact     bool
 	busiest   uint64
-	projected uint64 // sessions of the busiest worker when we look again
+	projected uint64 // sessions of the busiest worker at the next read
 	expired   uint64 // of the busiest worker, if the survey is known
 }
 
-// measure computes what the rules are about.
+// measure computes the numbers that the rules compare.
 func (s *situation) measure() {
 	limit, exact := s.h.Limit(s.usage)
 	s.limit, s.exact = uint64(limit), exact
 	horizon := 2*s.cfg.Interval + s.cfg.Soon
 	s.projected = s.busiest + uint64(s.h.rate*horizon.Seconds())
 	if survey := s.h.Survey; survey.Known && s.usage.Total > 0 {
-		// The survey is about all workers: assume that they are alike.
+		// The survey has only the sum of all workers: assume that the share of expired sessions is the same on each.
 		share := float64(s.busiest) / float64(s.usage.Total)
 		s.expired = min(uint64(float64(survey.All.Expired)*share), s.busiest)
 	}
 }
 
-// reached reports whether a number of sessions is at least so many percent of the limit.
+// reached reports whether n sessions are at least the given percentage of the limit.
 func (s *situation) reached(n uint64, percent int) bool { return n*100 >= s.limit*uint64(percent) }
 
-// pressed reports whether there may be something to do.
+// pressed reports whether action may be needed.
 func (s *situation) pressed() bool {
 	return s.h.freeing || s.h.alarmed || s.reached(s.projected, min(s.cfg.FreeAt, s.cfg.RaiseAt)) || s.limit < uint64(s.cfg.Min)
 }
 
-// next is when to look again: sooner when it matters, later where looking is expensive.
+// next returns the time until the next read: shorter while action may be needed, longer where a read costs VPP a pass over its sessions.
 func (s *situation) next() time.Duration {
 	switch {
 	case s.pressed() && s.usage.Costly:
@@ -97,7 +97,7 @@ func (s *situation) next() time.Duration {
 	return s.cfg.Interval
 }
 
-// wantsSurvey reports whether what is known of the table is too old for what has to be decided.
+// wantsSurvey reports whether the last survey is too old for the decision.
 func (s *situation) wantsSurvey() bool {
 	switch age := s.now.Sub(s.h.SurveyedAt); {
 	case recent(s.now, s.h.surveyFailed, s.cfg.Retry):
@@ -121,7 +121,7 @@ func (s *situation) raise() uint32 {
 	hot := s.reached(s.projected, s.cfg.AlarmAt)
 	crowded := s.reached(s.projected, s.cfg.RaiseAt) && s.reached(live, s.cfg.FreeTo)
 	switch {
-	case limit < uint64(s.cfg.Min): // also where the limit is not known: it is at least Min from now on, or the cap
+	case limit < uint64(s.cfg.Min): // also where the limit is unknown: afterwards it is at least Min, or the cap
 	case !hot && !crowded:
 		return 0
 	}
@@ -136,7 +136,7 @@ func (s *situation) raise() uint32 {
 	return uint32(min(wanted, highest))
 }
 
-// free returns how many expired sessions to free.
+// free returns the number of expired sessions to free.
 func (s *situation) free() int {
 	floor := s.limit * uint64(s.cfg.FreeTo) / 100
 	switch {
@@ -154,10 +154,10 @@ func (s *situation) free() int {
 	return int(n)
 }
 
-// Percent of the limit at which there is an alarm although something is being done: it may come too late.
+// brim is the percentage of the limit at which there is an alarm although an action has begun, because its effect may come too late.
 const brim = 97
 
-// alarm returns what an operator should know, given what is about to be done.
+// alarm returns the line for the operator, given the actions of the decision.
 func (s *situation) alarm(d Decision) string {
 	idle := d.Raise == 0 && d.Free == 0 && !d.Survey
 	switch {
@@ -170,7 +170,7 @@ func (s *situation) alarm(d Decision) string {
 	return fmt.Sprintf("NAT session table %d%% full: %s", s.busiest*100/max(s.limit, 1), s.hindrance())
 }
 
-// hindrance says why the limit is not raised.
+// hindrance returns why the limit is not raised.
 func (s *situation) hindrance() string {
 	switch {
 	case recent(s.now, s.h.raiseFailed, s.cfg.Retry):

@@ -10,7 +10,7 @@ import (
 // noon is when most tests begin.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// surveyed is a history that knows a limit and how many sessions have expired.
+// surveyed is a history with a limit and a number of expired sessions.
 func surveyed(at time.Time, limit uint32, sessions, expired uint64) History {
 	return History{}.Surveyed(at, Survey{Known: true, Limit: limit, LimitKnown: true, All: Count{sessions, expired}}, nil)
 }
@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestDecideForeseesABurst: what grows fast is given room before it is full, even at a third of the limit.
+// TestDecideForeseesABurst: the limit of a table that grows fast is raised before it is full, even at a third of the limit.
 func TestDecideForeseesABurst(t *testing.T) {
 	h, cfg := surveyed(noon, 10000, 100, 0), Config{Max: 100000}
 	_, h = Decide(noon, used(100), h, cfg)

@@ -2,12 +2,12 @@ package sessions
 
 import "errors"
 
-// Errors of this package, to be tested with errors.Is.
+// Errors of this package, for errors.Is.
 var (
 	// ErrNoStats means that the statistics are not available: there is no socket, no server behind it, or no NAT44-ED entry in the segment.
 	ErrNoStats = errors.New("no statistics of VPP")
 	// ErrSilent means that VPP accepted a client of its statistics and did not answer, as it does while its main thread is busy.
 	ErrSilent = errors.New("VPP does not hand out its statistics")
-	// ErrNotUnderstood means that VPP answered something that this package cannot read.
+	// ErrNotUnderstood means that this package cannot parse the answer of VPP.
 	ErrNotUnderstood = errors.New("answer not understood")
 )

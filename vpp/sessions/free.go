@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// User is an inside address that has sessions: of sessions with services, the backend.
+// User is an inside address with sessions: for sessions of services, the backend.
 type User struct {
 	// Addr is the address, VRF its table in VPP.
 	Addr [4]byte
@@ -28,29 +28,29 @@ type Slice struct {
 	Deletions, Dumps int
 }
 
-// Freed is what one slice did.
+// Freed is the result of one slice.
 type Freed struct {
-	// Deleted counts sessions that VPP deleted, Gone those that were not there any more, Errors those that VPP refused to delete.
+	// Deleted counts sessions that VPP deleted, Gone those that VPP no longer had, Errors those that VPP refused to delete.
 	Deleted, Gone, Errors int
-	// Left are the users that this round has not come to; the next slice begins with them.
+	// Left are the users that this round has not reached; the next slice begins with them.
 	Left []User
 	// Complete says that every user of the round was looked at.
 	Complete bool
-	// Err is why the slice ended early. What is counted has happened nevertheless.
+	// Err is why the slice ended early. The counts are valid nevertheless.
 	Err error
 }
 
-// Free looks for expired sessions, user by user, and deletes them. left are the users that the slice before has left; without any it begins
-// with those that have the most sessions. Between the dump and the deletion a packet may replace an expired session by a living one of the same
-// addresses and ports, which is then deleted: it costs one connection that uses the ports of an expired one in that instant, so what was
-// dumped is deleted at once or forgotten. VPP counts in whole seconds here: what it calls expired can have up to a second left.
+// Free finds expired sessions, user by user, and deletes them. left are the users that remain of the slice before; without any it begins
+// with those that have the most sessions. Between the dump and the deletion a packet may replace an expired session by a new one of the
+// same addresses and ports, whose connection the deletion ends, so Free deletes dumped sessions at once or discards them. VPP counts whole
+// seconds here: a session that it reports as expired can have up to a second left.
 func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 	f.Left = left
 	if len(f.Left) == 0 {
 		if f.Left, f.Err = readUsers(ctx, c); f.Err != nil {
 			return f
 		}
-		s.Dumps-- // costs as much as the others
+		s.Dumps-- // the dump of users visits every session, like each dump of sessions
 	}
 	for ; len(f.Left) > 0 && s.Dumps > 0 && s.Deletions > 0 && f.Err == nil; s.Dumps-- {
 		requests, more, err := expired(ctx, c, f.Left[0], s.Deletions)
@@ -67,7 +67,7 @@ func Free(ctx context.Context, c link.Caller, left []User, s Slice) (f Freed) {
 	return f
 }
 
-// delete deletes sessions and counts what became of them.
+// delete deletes sessions and counts the outcomes.
 func (f *Freed) delete(ctx context.Context, c link.Caller, requests []api.Message) {
 	if len(requests) == 0 {
 		return
@@ -107,7 +107,8 @@ func readUsers(ctx context.Context, c link.Caller) ([]User, error) {
 	return users, nil
 }
 
-// expired dumps the sessions of a user and returns the requests that delete the expired ones, at most so many; more says that there are others.
+// expired dumps the sessions of a user and returns the requests that delete the expired ones, at most the given number; more says that
+// there are others.
 func expired(ctx context.Context, c link.Caller, u User, most int) (requests []api.Message, more bool, err error) {
 	err = c.Dump(ctx, &nat44_ed.Nat44UserSessionV3Dump{IPAddress: u.Addr, VrfID: u.VRF}, func(msg api.Message) {
 		d, ok := msg.(*nat44_ed.Nat44UserSessionV3Details)
@@ -132,7 +133,7 @@ const (
 	protoUDP  = 17
 )
 
-// deletion names a session by its flow from inside: VPP looks it up by exactly these values.
+// deletion identifies a session by its flow from inside: VPP looks it up by exactly these values.
 func deletion(d *nat44_ed.Nat44UserSessionV3Details, vrf uint32) *nat44_ed.Nat44DelSession {
 	req := &nat44_ed.Nat44DelSession{
 		Address: d.InsideIPAddress, Port: d.InsidePort, Protocol: uint8(d.Protocol), VrfID: vrf,

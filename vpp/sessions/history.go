@@ -2,16 +2,16 @@ package sessions
 
 import "time"
 
-// History is what Decide has to remember. The zero value knows nothing: right for another VPP. It is a value; nothing in it is shared.
+// History is the state that Decide keeps between calls. The zero value is for a new VPP. It is a value; nothing in it is shared.
 type History struct {
-	// Survey is the last closer look, made at SurveyedAt. What was freed since is taken off.
+	// Survey is the last survey, made at SurveyedAt, less the sessions freed since.
 	Survey     Survey
 	SurveyedAt time.Time
 
 	limit uint32 // the present limit, as surveyed or set
 	known bool   // whether it is
 
-	seen    Usage // the last look, at seenAt
+	seen    Usage // the last read, at seenAt
 	seenAt  time.Time
 	rate    float64 // growth of the busiest worker in sessions per second, decaying
 	freeing bool
@@ -20,7 +20,7 @@ type History struct {
 	surveyFailed, freeFailed, raiseFailed time.Time // zero = it did not
 }
 
-// Limit returns the present limit of a worker, and whether it is known exactly. If not it is the least that it can be.
+// Limit returns the present limit of a worker, and whether it is known exactly. If not, the result is the lowest value that it can have.
 func (h History) Limit(u Usage) (limit uint32, exact bool) {
 	if h.known {
 		return h.limit, true
@@ -61,7 +61,7 @@ func (h History) Raised(now time.Time, limit uint32, err error) History {
 	return h
 }
 
-// observe enters a look at the usage. The same look for the second time is not taken for a standstill.
+// observe enters a read of the usage. The same read passed twice does not count as zero growth.
 func (h History) observe(now time.Time, u Usage, soon time.Duration) History {
 	passed := now.Sub(h.seenAt)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// table is a model of VPP's session table, as far as the policy sees it.
+// table is a model of VPP's session table, as far as the policy depends on it.
 type table struct {
 	limit      uint32
 	live, dead uint64

@@ -21,26 +21,26 @@ const (
 	entries    = "^/nat44-ed/(total-sessions|max-cfg-sessions)$"
 )
 
-// Reader reads the usage from the statistics segment of VPP. It connects for every look: memory that was mapped earlier would go on to
-// show the numbers of a VPP that has died.
+// Reader reads the usage from the statistics segment of VPP. It connects for every read: memory that was mapped earlier keeps the numbers
+// of a VPP that has ended.
 type Reader struct {
 	socket string
 	mu     sync.Mutex
-	over   chan struct{} // closed when the look under way is over; nil = there has been none
+	over   chan struct{} // closed when the current read ends; nil = there was none
 }
 
 // NewReader returns a reader of the statistics socket at path (statseg in VPP's startup.conf).
 func NewReader(path string) *Reader { return &Reader{socket: path} }
 
-// look is the result of one look.
+// look is the result of one read.
 type look struct {
 	usage Usage
 	err   error
 }
 
-// Read looks at the usage. It returns when ctx ends, with ErrSilent, whatever VPP does: GoVPP's client cannot be interrupted while it waits for
-// the memory, so it is left behind until VPP answers or dies, and until then every Read returns ErrSilent at once. There is one look at a time.
-// Other errors wrap ErrNoStats.
+// Read reads the usage. It returns ErrSilent when ctx ends, even if VPP does not answer: GoVPP's client cannot be interrupted while it
+// waits for the memory, so its goroutine stays until VPP answers or ends, and until then every Read returns ErrSilent at once. There is one
+// read at a time. Other errors wrap ErrNoStats.
 func (r *Reader) Read(ctx context.Context) (Usage, error) {
 	if _, err := os.Stat(r.socket); errors.Is(err, fs.ErrNotExist) {
 		return Usage{}, fmt.Errorf("%w: %s does not exist", ErrNoStats, r.socket)
@@ -57,7 +57,7 @@ func (r *Reader) Read(ctx context.Context) (Usage, error) {
 	}
 }
 
-// start begins a look, unless there is one.
+// start begins a read, unless one is in progress.
 func (r *Reader) start() (<-chan look, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Reader) start() (<-chan look, bool) {
 	r.over = over
 	go func() {
 		usage, err := readSegment(r.socket)
-		close(over) // before the result: its receiver may start the next look
+		close(over) // before the result: its receiver may start the next read
 		done <- look{usage, err}
 	}()
 	return done, true
@@ -88,7 +88,8 @@ func readSegment(socket string) (usage Usage, err error) {
 	return readEntries(client)
 }
 
-// busyRetries is how often a look is repeated during which VPP changed its directory, which happens whenever an interface comes or goes.
+// busyRetries bounds the repetitions of a read during which VPP changes its directory, as it does whenever an interface is added or
+// deleted.
 const busyRetries = 5
 
 // readEntries reads the two entries. Damaged memory becomes an error: GoVPP follows the pointers in it.

@@ -18,7 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// oddCLI is a VPP whose command line says something else.
+// oddCLI is a VPP whose command line has another output.
 type oddCLI struct{ link.Caller }
 
 func (o *oddCLI) Do(ctx context.Context, reqs []api.Message) ([]link.Result, error) {

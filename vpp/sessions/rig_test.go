@@ -170,7 +170,7 @@ func (r *rig) fill(proto uint8, n int) {
 	}
 }
 
-// keep does what the policy says until it wants to wait, and returns the decisions.
+// keep carries out the decisions until one of them waits, and returns them.
 func (r *rig) keep(h History, cfg Config) (did []Decision, after History) {
 	r.Helper()
 	usage, err := r.reader.Read(r.Context())

@@ -12,11 +12,11 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// summary is the only message that returns the present limit: no API message returns it, and the statistics show the one of the beginning. The
-// command only reads; those that change sessions destroy the mappings and are refused by the link.
+// summary is the only message that returns the present limit: no API message returns it, and the statistics have the limit with which the
+// plugin was enabled. The command only reads; the link refuses those that change sessions, because they destroy the mappings.
 const summary = "show nat44 summary"
 
-// Look takes a closer look: limit, sessions by protocol, expired ones. It costs VPP one pass over its sessions. An error wraps what the link
+// Look makes a survey: limit, sessions by protocol, expired ones. It costs VPP one pass over its sessions. An error wraps what the link
 // reports, or ErrNotUnderstood.
 func Look(ctx context.Context, c link.Caller) (Survey, error) {
 	reply, err := call[*vlib.CliInbandReply](ctx, c, &vlib.CliInband{Cmd: summary})
@@ -56,7 +56,7 @@ func ParseSummary(text string) (Survey, error) {
 	return s, nil
 }
 
-// protocolOf reads the head of a section.
+// protocolOf parses the heading of a section.
 func protocolOf(line string) (Protocol, bool) {
 	for p := range Protocols {
 		if line == p.String()+" sessions:" {
@@ -66,7 +66,7 @@ func protocolOf(line string) (Protocol, bool) {
 	return 0, false
 }
 
-// scan is fmt.Sscanf for a line that has to fit as a whole, spaces in front included.
+// scan is fmt.Sscanf for a line that has to match as a whole, leading spaces included.
 func scan(line, format string, into ...any) bool {
 	indent := len(format) - len(strings.TrimLeft(format, " "))
 	if len(line)-len(strings.TrimLeft(line, " ")) != indent {
@@ -85,8 +85,8 @@ func shorten(text string) string {
 	return text
 }
 
-// Ask is what remains where there are no statistics: the running configuration and a survey. Where the survey is not understood, the users
-// of the table are summed up instead, and the survey is not known.
+// Ask replaces the statistics where they are not available: it reads the running configuration and makes a survey. Where it cannot parse
+// the survey, it sums up the users of the table instead, and the survey is not known.
 func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
 	if err != nil {

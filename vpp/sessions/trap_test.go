@@ -51,7 +51,7 @@ func TestOutOfTheTrap(t *testing.T) {
 	}
 }
 
-// TestIntoTheFullTable: an agent that comes up when everything is refused already ends that with its first decisions.
+// TestIntoTheFullTable: an agent that starts with a full table makes room with its first decisions.
 func TestIntoTheFullTable(t *testing.T) {
 	r := newRig(t, 100)
 	r.fill(simulator.ProtoUDP, 100)

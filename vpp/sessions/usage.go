@@ -1,19 +1,19 @@
 package sessions
 
-// Usage is how full the session table is.
+// Usage is the number of sessions in relation to the limit of the table.
 type Usage struct {
-	// Enabled says whether the plugin is on. If not, everything else is zero.
+	// Enabled says whether the plugin is enabled. If not, everything else is zero.
 	Enabled bool
 	// Busiest is the number of sessions of the worker that has the most, Total that of all. The limit applies to each worker. Where VPP does
 	// not report each worker, both are the same.
 	Busiest, Total uint64
-	// Base is the limit that the plugin was enabled with. VPP does not say here what it was set to later: see Survey.
+	// Base is the limit that the plugin was enabled with. A limit that was set later is only in the Survey.
 	Base uint32
-	// Costly says that this look has cost VPP a pass over its sessions, so that the next one should not follow soon.
+	// Costly says that this read has cost VPP a pass over its sessions, so that the next one should not follow soon.
 	Costly bool
 }
 
-// Protocol is what sessions are counted by.
+// Protocol is the protocol of sessions.
 type Protocol uint8
 
 // The protocols, in the order of their names in metrics.
@@ -39,15 +39,15 @@ func (p Protocol) String() string {
 type Count struct {
 	// Sessions that occupy a place.
 	Sessions uint64
-	// Expired are those among them that are of no use any more.
+	// Expired are those among them whose timeout has passed.
 	Expired uint64
 }
 
-// Survey is a closer look at the table.
+// Survey is the content of the table in numbers, at the cost of a pass over it.
 type Survey struct {
-	// Known says whether there has been a survey. If not, everything else is zero.
+	// Known says whether a survey was made. If not, everything else is zero.
 	Known bool
-	// Limit is the present limit of a worker; LimitKnown is false while the plugin is off.
+	// Limit is the present limit of a worker; LimitKnown is false while the plugin is disabled.
 	Limit      uint32
 	LimitKnown bool
 	// All are all sessions of all workers.

@@ -11,13 +11,13 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-// Reader looks into VPP past the connection: it needs no session, costs no time and is not counted. It is for the checks of a simulation, not for actors.
+// Reader reads VPP without the connection: it needs no session, costs no time and is not counted. It is for the checks of a simulation, not for actors.
 type Reader struct{ vpp *simulator.VPP }
 
-// NewReader returns a look into a VPP.
+// NewReader returns a Reader of a VPP.
 func NewReader(vpp *simulator.VPP) Reader { return Reader{vpp} }
 
-// Reader returns a look into VPP.
+// Reader returns a Reader of this VPP.
 func (d *Stream) Reader() Reader { return Reader{d.VPP} }
 
 // Do satisfies link.Caller. The error of a request that VPP does not answer wraps link.ErrUnknown.

@@ -16,7 +16,7 @@ type Row struct {
 	At netip.AddrPort
 	// Tag marks the owner.
 	Tag string
-	// Backends are those with a share, ordered.
+	// Backends are those with a weight, ordered.
 	Backends []netip.AddrPort
 }
 

@@ -38,13 +38,13 @@ type Time interface {
 // Stream is a link to a simulated VPP: one stream of requests, executed in the order in which they were sent, in virtual time. It has
 // the semantics of link.Caller, also about the outcome of requests when a connection ends. It belongs to the goroutine of the simulation.
 type Stream struct {
-	// VPP is at the other end.
+	// VPP is the simulated VPP.
 	VPP *simulator.VPP
-	// Cut lets the connection break after so many requests, in the middle of a batch; 0 = it does not.
+	// Cut breaks the connection after this number of requests, in the middle of a batch; 0 = never.
 	Cut int
-	// Lose lets so many answers to changes get lost; each ends the session.
+	// Lose is the number of answers to changes to lose; each ends the session.
 	Lose int
-	// Refuse lets so many changes be refused with an error.
+	// Refuse is the number of changes to refuse with an error.
 	Refuse int
 	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer, mean that VPP decides.
 	Veto func(api.Message) error
@@ -67,11 +67,11 @@ type Stream struct {
 
 var _ link.Serial = (*Stream)(nil)
 
-// Serial satisfies link.Serial: only a function that may park can wait for VPP.
+// Serial satisfies link.Serial: only the goroutine of the simulation can park until VPP answers.
 func (*Stream) Serial() {}
 
-// New connects to a VPP of its own, which gets its topology with every start. changed, which may be nil, is called after every change of a row that a
-// request of this stream made.
+// New makes a stream to a new simulated VPP, whose topology is created at every start. changed, which may be nil, is called after every
+// change of a row that a request of this stream made.
 func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Stream {
 	d := &Stream{time: time, changed: changed}
 	d.VPP = simulator.New(simulator.Options{Clock: time.Now, OnBoot: topology})
@@ -79,7 +79,8 @@ func New(time Time, topology func(*simulator.VPP), changed func(RowChange)) *Str
 	return d
 }
 
-// Run reports every change of the connection until ctx ends, as link.Link does.
+// Run reports every change of the connection until ctx ends, as link.Link does. Of several changes in the same instant it reports the last
+// one.
 func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	for told := -1; ; {
 		d.time.Park(func() bool { return ctx.Err() != nil || d.version != told })
@@ -105,7 +106,7 @@ func (d *Stream) Boot() string {
 	return fmt.Sprint("boot-", d.boots)
 }
 
-// Connect begins a session, if there is none and VPP works.
+// Connect begins a session, if there is none and VPP answers. Faults end sessions, and the simulation decides when the link reconnects.
 func (d *Stream) Connect() {
 	if d.up || d.hung {
 		return
@@ -115,7 +116,7 @@ func (d *Stream) Connect() {
 	d.version++
 }
 
-// Disconnect ends the session; VPP goes on.
+// Disconnect ends the session; VPP keeps its state, as after a broken connection.
 func (d *Stream) Disconnect(reason string) {
 	if d.up {
 		d.up, d.reason = false, reason
@@ -123,7 +124,7 @@ func (d *Stream) Disconnect(reason string) {
 	}
 }
 
-// Crash kills VPP and starts it again, empty. The connection is lost.
+// Crash ends VPP and starts it again without any state. The session ends, and the next one has another boot identity.
 func (d *Stream) Crash() error {
 	d.Disconnect("injected: VPP crashed")
 	d.hung, d.late = false, nil
@@ -132,10 +133,10 @@ func (d *Stream) Crash() error {
 	return d.VPP.Restart()
 }
 
-// Hang stops VPP; it executes later what is sent meanwhile. The link notices when an answer is overdue.
+// Hang stops VPP, which executes the requests that are sent meanwhile only after Resume. The link detects it when an answer is overdue.
 func (d *Stream) Hang() { d.hung = true }
 
-// Resume ends that.
+// Resume ends Hang: VPP executes the requests that were sent meanwhile.
 func (d *Stream) Resume() {
 	d.hung = false
 	for _, req := range d.late {
@@ -169,13 +170,14 @@ func fill(results []link.Result, err error) {
 	}
 }
 
-// send puts requests into the stream and waits for their answers.
+// send sends requests in the order of the stream and waits for their answers.
 func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result) {
 	leave := d.enter()
 	defer leave()
 	d.answer(session)
 	for i, req := range reqs {
 		if session != d.session || !d.up { // the session ended after they were sent
+			// A hung VPP has the requests in its socket and executes them later, although the caller gets no answer.
 			if d.hung {
 				d.late = append(d.late, reqs[i:]...)
 			}
@@ -186,7 +188,7 @@ func (d *Stream) send(session uint64, reqs []api.Message, results []link.Result)
 	}
 }
 
-// enter waits for everything that was sent before.
+// enter waits for all earlier requests, as VPP executes one at a time.
 func (d *Stream) enter() (leave func()) {
 	ticket := d.next
 	d.next++
@@ -194,7 +196,7 @@ func (d *Stream) enter() (leave func()) {
 	return func() { d.serving++ }
 }
 
-// answer waits for VPP, which takes its time or hangs until the session is given up.
+// answer waits for one round trip, or, while VPP hangs, until the session ends.
 func (d *Stream) answer(session uint64) {
 	d.time.Sleep(roundTrip, nil)
 	if !d.hung {
@@ -206,7 +208,7 @@ func (d *Stream) answer(session uint64) {
 	}
 }
 
-// do executes one request.
+// do executes one request with the faults that are due. Cut and Lose act after the execution, so that the caller cannot know the outcome.
 func (d *Stream) do(req api.Message) link.Result {
 	if err := link.Check(req); err != nil {
 		return link.Result{Err: err}
@@ -244,7 +246,7 @@ func (d *Stream) do(req api.Message) link.Result {
 	return link.Result{Reply: reply}
 }
 
-// execute hands a request to VPP.
+// execute passes a request to VPP, counts writes and reports changes of rows.
 func (d *Stream) execute(req api.Message) (api.Message, error) {
 	replies, err := d.VPP.Exec(req)
 	if err == nil && len(replies) != 1 {
@@ -273,7 +275,7 @@ func retvalOf(reply api.Message) int32 {
 func changes(req api.Message) bool {
 	name := req.GetMessageName()
 	if name == "cli_inband" {
-		return false // the guard of the link lets only commands pass that read
+		return false // the link sends only commands that read
 	}
 	return !strings.Contains(name, "show") && !strings.Contains(name, "lookup") && !strings.HasSuffix(name, "_get") && !strings.HasSuffix(name, "_dump")
 }

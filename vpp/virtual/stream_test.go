@@ -48,7 +48,7 @@ func enabled(t *testing.T, changed func(RowChange)) *Stream {
 	return s
 }
 
-// TestFaults: what the caller is told, and what has happened in VPP.
+// TestFaults: the result of the caller and the effect in VPP.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault func(*Stream)
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRowChanges: which changes are told, and those that VPP refused are not.
+// TestRowChanges: changes are reported, refused ones are not.
 func TestRowChanges(t *testing.T) {
 	var told []RowChange
 	s := enabled(t, func(c RowChange) { told = append(told, c) })
@@ -106,7 +106,7 @@ func TestRowChanges(t *testing.T) {
 	}
 }
 
-// TestResume: what was sent to a VPP that hung happens when it goes on, before anything new.
+// TestResume: VPP executes requests that were sent while it hung before later ones.
 func TestResume(t *testing.T) {
 	s := enabled(t, nil)
 	s.Hang()
