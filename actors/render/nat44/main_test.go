@@ -1,6 +1,7 @@
 package nat44_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
+
+var errNo = errors.New("no")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
