@@ -40,7 +40,7 @@ func (r *registry) ensure(c *runtime.Context) {
 }
 
 // callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told the others, services and renderers compare their
-// generations with those of the registry. Inside a process nothing is lost without the death of an actor, whose next incarnation asks again; this is
+// generations with those of the registry. Inside a process nothing is lost without the failure of an actor, whose next incarnation asks again; this is
 // for whatever else there may be.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}

@@ -169,7 +169,7 @@ func (x *externals) replace(c *runtime.Context, source string, l *layered, requi
 	}
 	set(l)
 	if err := contradictions(x.merge(), required); err != nil {
-		set(before) // the renderer has not been told
+		set(before) // the renderer has not got it
 		return err
 	}
 	delete(x.problems, source)

@@ -179,11 +179,11 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 	case *savedDocument:
 		x.saved(c, m)
 	case *messages.Resync, *messages.RollCall:
-		x.tell(c)
+		x.send(c)
 	case *retryTick:
 		x.retrying = false
 		if x.wants != nil && !x.acknowledged() {
-			x.tell(c)
+			x.send(c)
 		}
 	case *sourcesEnded:
 		if m.err == nil {
@@ -311,7 +311,7 @@ func (x *externals) publish(c *runtime.Context) {
 	merged := x.merge()
 	x.retire(merged)
 	x.wants = &Wants{Generation: x.issued, Merged: merged, Complete: x.complete(), Retired: x.retired}
-	x.tell(c)
+	x.send(c)
 }
 
 // complete reports whether every source has been read.
@@ -335,8 +335,8 @@ func (x *externals) retire(merged *external.Merged) {
 	x.retired = x.retired.With(merged.Addresses(), merged.Roles())
 }
 
-// tell sends what is wanted, and again later if it is not acknowledged.
-func (x *externals) tell(c *runtime.Context) {
+// send sends what is wanted, and again later if it is not acknowledged.
+func (x *externals) send(c *runtime.Context) {
 	if x.wants == nil {
 		return
 	}

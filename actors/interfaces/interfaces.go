@@ -35,7 +35,7 @@ type Config struct {
 	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one save in at a time.
 	Attachments Store
 	StoreGate   *gate.Gate
-	// Receivers are the paths of the actors that are told the set.
+	// Receivers are the paths of the actors that get the set.
 	Receivers []string
 	// RoleGivers are the names of the renderers that give interfaces their roles.
 	RoleGivers []string
@@ -152,9 +152,9 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		if m.GetSibling() == "link" {
 			i.askLink(c)
 		}
-		i.tell(c)
+		i.send(c)
 	case *messages.RollCall:
-		i.tell(c)
+		i.send(c)
 	case *interfacesTick:
 		i.wake = nil
 		i.look(c)
@@ -296,7 +296,7 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 		set.Generation, set.Cause = i.generation, cause
 		i.set, i.changed = set, c.Now()
 		report.Event(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE, Cause: set.GetCause()})
-		i.tell(c)
+		i.send(c)
 	}
 	switch {
 	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
@@ -312,8 +312,8 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 // podsUnknown is why the set is not complete while Kubernetes has not delivered.
 const podsUnknown = "the pods of this node are not known yet"
 
-// tell sends the set to its receivers.
-func (i *interfacesActor) tell(c *runtime.Context) {
+// send sends the set to its receivers.
+func (i *interfacesActor) send(c *runtime.Context) {
 	if i.set == nil {
 		return
 	}

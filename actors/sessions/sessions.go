@@ -21,7 +21,7 @@ type Stats interface {
 	Read(ctx context.Context) (sessions.Usage, error)
 }
 
-// Observer is told what metrics count about NAT sessions. Its methods are called from an actor and must not block.
+// Observer counts NAT sessions for metrics. Its methods are called from an actor and must not block.
 type Observer interface {
 	// Sessions is called after every look at the table: how full it is, the present limit of a worker (0 = not known), what was seen when it was
 	// last looked at closely, and whether there is an alarm.

@@ -11,7 +11,7 @@ import (
 )
 
 // publisher publishes what became of the services outside of the process: Kubernetes Events, and which health-check node ports to answer. It
-// belongs to introspection, which is told everything that it needs.
+// belongs to introspection, which gets everything that it needs.
 type publisher struct {
 	config      *Config
 	tracker     *events.Tracker
