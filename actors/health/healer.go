@@ -58,6 +58,7 @@ func New(config *Config) runtime.Behaviour { return &healer{config: config} }
 
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
+	// Readiness begins anew: each part repeats its health within a heartbeat.
 	h.parts, h.since, h.turned = map[string]received{}, c.Now(), map[string]turn{}
 	h.escalation, h.started, h.ticked = newEscalation(h.config.Patience), c.Now(), c.Now()
 	h.publish(c)
@@ -82,7 +83,7 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	case *Query:
 		c.Reply(h.page())
 	case *healthTick:
-		h.publish(c)
+		h.publish(c) // silence is no message
 		h.awake(c.Now())
 		h.heal(c)
 		if !h.ready {

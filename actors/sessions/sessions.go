@@ -158,7 +158,7 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if !changed {
 		return
 	}
-	k.history, k.left, k.busy = sessions.History{}, nil, false
+	k.history, k.left, k.busy = sessions.History{}, nil, false // the result of a request under way is ignored by its session
 	k.settle(c)
 	if m.GetUp() {
 		k.after(c, k.cfg.Soon)
@@ -192,7 +192,7 @@ func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
 
 // look reads the usage: from the statistics, or else by asking VPP.
 func (k *housekeeper) look(c *runtime.Context) {
-	k.after(c, k.cfg.Interval)
+	k.after(c, k.cfg.Interval) // also where this look ends without a decision
 	if k.busy || !k.link.GetUp() {
 		return
 	}
@@ -258,7 +258,7 @@ func (k *housekeeper) decide(c *runtime.Context) {
 	k.setAlarm(c, d.Alarm)
 	k.observe()
 	k.after(c, d.Next)
-	if d.Free == 0 {
+	if d.Free == 0 { // one record for all slices of a cleaning
 		k.settle(c)
 	}
 	session, caller := k.link.GetSession(), k.config.VPP

@@ -87,7 +87,7 @@ func (p *publisher) publish(changed bool) {
 	}
 	p.published = true
 	var all []healthcheck.Check
-	for _, key := range slices.Sorted(maps.Keys(p.checks)) {
+	for _, key := range slices.Sorted(maps.Keys(p.checks)) { // an order of its own, so that the same list is the same
 		all = append(all, p.checks[key]...)
 	}
 	p.config.HealthChecks.Set(all)
