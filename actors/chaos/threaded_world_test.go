@@ -16,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -27,19 +28,20 @@ import (
 type threaded struct {
 	*testing.T
 	*world
-	seed   uint64
-	clock  *swift
-	sky    *sky
-	sim    *simulator.VPP
-	source *threadedSource
-	nodes  *threadedNodes
-	plan   []event // what will happen, ordered by time
-	life   uint64  // incarnation of VPP, when the driver looked last
-	mortal int     // faults that VPP may die of at any time
-	socket string
-	fatal  atomic.Pointer[string]
-	asked  atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
-	empty  runtime.Statistics
+	seed      uint64
+	clock     *swift
+	sky       *sky
+	sim       *simulator.VPP
+	source    *threadedSource
+	nodes     *threadedNodes
+	plan      []event // what will happen, ordered by time
+	life      uint64  // incarnation of VPP, when the driver looked last
+	mortal    int     // faults that VPP may die of at any time
+	socket    string
+	fatal     atomic.Pointer[string]
+	asked     atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
+	empty     runtime.Statistics
+	feedEnded chan error // what the feed of the present process returned
 }
 
 // event is something that the driver will do.
@@ -102,9 +104,14 @@ func (w *threaded) start() {
 	w.Helper()
 	w.source, w.nodes = newThreadedSource(), newThreadedNodes()
 	w.deliver()
+	feed := relay.New(w.source, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	w.endSource, w.feedEnded = cancel, ended
+	go func() { ended <- feed.Run(ctx) }()
 	hints := make(chan struct{}, 1)
 	w.deps = &actors.Deps{
-		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &health.Readiness{}, InterfaceEvents: hints,
+		NodeName: thisNode, Feed: feed, NodeSync: w.nodes, Readiness: &health.Readiness{}, InterfaceEvents: hints,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
@@ -218,6 +225,10 @@ func (w *threaded) end() {
 	defer cancel()
 	if err := w.sys.Shutdown(ctx); err != nil {
 		w.Errorf("I9: %v", err)
+	}
+	w.endSource()
+	if err := <-w.feedEnded; err != nil {
+		w.Errorf("the source ended: %v", err)
 	}
 	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
 	for left != w.empty && time.Now().Before(deadline) { // somebody still waits for the answer of an actor that is gone

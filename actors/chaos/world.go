@@ -32,7 +32,7 @@ type world struct {
 	later     func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
 	cluster   *cluster
 	source    *source
-	endSource func() // of the present process
+	endSource func() // ends the source of the present process and waits for its end
 	nodes     *nodeSync
 	vpp       *virtual.Stream
 	weather   *weather
@@ -72,7 +72,6 @@ func (w *world) start() error {
 	w.source = newSource(w.sim, w.cluster)
 	feed := relay.New(w.source, nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	w.endSource = cancel
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
@@ -85,11 +84,19 @@ func (w *world) start() error {
 	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
+	ended := false
 	w.sim.Start("bootstrap", "source", func() {
+		defer func() { ended = true }()
 		if err := feed.Run(ctx); err != nil {
 			w.breach("the source ended: %v", err)
 		}
 	})
+	w.endSource = func() {
+		cancel()
+		if done, err := w.sim.RunUntil(func() bool { return ended }, time.Minute); err != nil || !done {
+			w.breach("I9: the source does not end: %v", err)
+		}
+	}
 	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
