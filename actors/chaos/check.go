@@ -139,13 +139,16 @@ func (w *world) changed(c virtual.RowChange) {
 	if c.Added && w.foreign[c.At] {
 		w.breach("I3: %s was changed although somebody else has it", c.At)
 	}
+	if w.source.listed != nil {
+		w.provisional.changed(c)
+	}
 	w.witnesses.changed(w, c)
 }
 
 // bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is not written down only the latest of a key
 // waits. What is written down all counts; how much of it waits for a journal that does not work is limited in its mailbox, and a test of its own.
 func (w *world) bounded() {
-	const most, written = 4 * (serviceNames + 2), 20 * (serviceNames + 2)
+	const most, written = 4 * (serviceNames + 3), 20 * (serviceNames + 3)
 	for _, a := range w.sys.Snapshot() {
 		allowed := most
 		if a.Path == address.Journal {

@@ -121,9 +121,10 @@ func (k *cluster) setZone(zone string) {
 // keys are the services that exist, ordered.
 func (k *cluster) keys() []string {
 	var keys []string
-	for _, n := range slices.Sorted(maps.Keys(k.services)) {
+	for n := range k.services {
 		keys = append(keys, serviceKey(n))
 	}
+	slices.Sort(keys)
 	return keys
 }
 

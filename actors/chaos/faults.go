@@ -46,7 +46,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"rows given back":     (*world).giveBack,
 		"routes stolen":       (*world).stealRoute,
 		// API server
-		"watch gap":      (*world).blind,
+		"watch gap":      func(w *world, r *rand.Rand) { w.blind(r, 6) },
 		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
 		"source breaks":  func(w *world, _ *rand.Rand) { w.source.broken = true },
 		"slow list":      func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true },
@@ -65,8 +65,11 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"node records broken": func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node sync ends":      func(w *world, _ *rand.Rand) { w.nodes.broken = true },
 		// the machine
-		"agent restarts": (*world).restart,
-		"machine sleeps": func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
+		"agent restarts":       (*world).restart,
+		"agent restarts alone": (*world).restartAlone,
+		"disk fails":           (*world).breakDisk,
+		"machine reboots":      (*world).reboot,
+		"machine sleeps":       func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
 	}
 }
 
@@ -141,6 +144,7 @@ func (w *world) crashVPP(r *rand.Rand) {
 		w.breach("restart VPP: %v", err)
 	}
 	clear(w.foreign)
+	clear(w.provisional)
 	w.reconnect(r)
 }
 
@@ -238,9 +242,10 @@ func (w *world) takeAway() {
 }
 
 // blind lets the source miss what happens for a while.
-func (w *world) blind(r *rand.Rand) {
-	w.source.blind = true
-	w.later(seconds(r, 6), func() { w.source.blind = false })
+func (w *world) blind(r *rand.Rand, most int) {
+	source := w.source
+	source.blind = true
+	w.later(seconds(r, most), func() { source.blind = false })
 }
 
 func (w *world) storm(r *rand.Rand) {

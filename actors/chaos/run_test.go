@@ -65,6 +65,7 @@ func effects() map[string]string {
 		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
 		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "rows put by another": "row put",
 		"services late": "message late", "rows given back": "row given back", "stuck actor": "actor held up",
+		"agent restarts alone": "mirror served", "disk fails": "mirror not saved",
 	}
 }
 

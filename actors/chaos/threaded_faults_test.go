@@ -46,18 +46,24 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 			w.source.set(func(s *threadedSource) { s.blind = true })
 			w.later(seconds(r, 6), func() { w.source.set(func(s *threadedSource) { s.blind = false }) })
 		},
-		"relist":              func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
-		"source breaks":       func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
-		"slow list":           func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
-		"gone unseen":         w.vanish,
-		"node IDs away":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
-		"node ID taken":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
-		"node IDs wiped":      func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, 0) },
-		"node IDs slow":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, seconds(r, 4)) },
-		"node records broken": func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 1, 0) },
-		"node sync ends":      func(*rand.Rand) { w.nodes.fail() },
-		"agent restarts":      w.restart,
-		"machine sleeps":      func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) }, // only its operator does
+		"relist":               func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
+		"source breaks":        func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
+		"slow list":            func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
+		"gone unseen":          w.vanish,
+		"node IDs away":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
+		"node ID taken":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
+		"node IDs wiped":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, 0) },
+		"node IDs slow":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, seconds(r, 4)) },
+		"node records broken":  func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 1, 0) },
+		"node sync ends":       func(*rand.Rand) { w.nodes.fail() },
+		"agent restarts":       w.restart,
+		"agent restarts alone": w.restartAlone,
+		"disk fails": func(r *rand.Rand) {
+			w.disk.broken.Store(true)
+			w.later(seconds(r, 8), func() { w.disk.broken.Store(false) })
+		},
+		"machine reboots": func(r *rand.Rand) { w.sim.Crash(); w.restart(r) },
+		"machine sleeps":  func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) }, // only its operator does
 	})
 	return all
 }
@@ -86,6 +92,15 @@ func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 			w.mortal--
 		}
 	})
+}
+
+// restartAlone replaces the agent while the API server is away: the mirror serves first.
+func (w *threaded) restartAlone(r *rand.Rand) {
+	w.end()
+	w.start(true)
+	source := w.source
+	w.later(seconds(r, 9), func() { w.cluster.erase(r) })
+	w.later(seconds(r, 9), func() { source.set(func(s *threadedSource) { s.blind = false }) })
 }
 
 // vanish deletes services with all that belongs to them while the source is away.

@@ -72,7 +72,7 @@ func (s *threadedSource) take() (objects *normalize.Objects, version uint64, aga
 func (s *threadedSource) Run(ctx context.Context, sink kube.Sink) error {
 	listed, told, seen := false, false, uint64(0)
 	outage := func(reason string) {
-		if listed && !told {
+		if !told {
 			told = true
 			sink.Health(false, reason)
 		}
@@ -88,8 +88,10 @@ func (s *threadedSource) Run(ctx context.Context, sink kube.Sink) error {
 			outage("injected: the watch is broken")
 			continue
 		}
-		if f.broken || !listed {
+		if f.broken && listed {
 			outage("injected: the watch ended")
+		}
+		if f.broken || !listed {
 			if !pause(ctx, f.slow/speed) {
 				return nil
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -27,34 +27,37 @@ const (
 
 // world is one node with everything around it.
 type world struct {
-	sim       *runtime.Sim // nil on the real dispatcher
-	now       func() time.Time
-	later     func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
-	cluster   *cluster
-	source    *source
-	endSource func() // ends the source of the present process and waits for its end
-	nodes     *nodeSync
-	vpp       *virtual.Stream
-	weather   *weather
-	deps      *actors.Deps
-	sys       *runtime.System
-	foreign   map[frontend]bool // rows of somebody else in VPP
-	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
-	strayed   int               // routes that somebody else removed and that nobody has missed yet
-	remedies  remedies
-	order     order
-	silenced  bool // the journal was held up or had failed
-	witnesses witnesses
-	outage    time.Time // when the last fault ends
-	fatal     string
-	probes    int      // packets that were sent
-	broken    []string // violations of what must hold at any time
+	sim         *runtime.Sim // nil on the real dispatcher
+	now         func() time.Time
+	later       func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
+	cluster     *cluster
+	source      *source
+	endSource   func() // ends the source of the present process and waits for its end
+	disk        *durabletest.Disk
+	nodes       *nodeSync
+	vpp         *virtual.Stream
+	weather     *weather
+	deps        *actors.Deps
+	sys         *runtime.System
+	foreign     map[frontend]bool // rows of somebody else in VPP
+	stolen      map[frontend]int  // rows that somebody else removed, with the number of the last read before
+	strayed     int               // routes that somebody else removed and that nobody has missed yet
+	provisional provisional
+	remedies    remedies
+	order       order
+	silenced    bool // the journal was held up or had failed
+	witnesses   witnesses
+	outage      time.Time // when the last fault ends
+	fatal       string
+	probes      int      // packets that were sent
+	broken      []string // violations of what must hold at any time
 }
 
 // newWorld builds the node and starts the troupe.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
@@ -69,8 +72,9 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 
 // start begins the life of an agent: a process knows nothing of the one before.
 func (w *world) start() error {
-	w.source = newSource(w.sim, w.cluster)
-	feed := relay.New(w.source, nil)
+	clear(w.provisional)
+	w.source = newSource(w.sim, w.cluster, w.listed)
+	feed := relay.New(w.mirrored(w.source), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
@@ -101,22 +105,6 @@ func (w *world) start() error {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
 	return nil
-}
-
-// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait.
-func (w *world) restart(r *rand.Rand) {
-	if err := w.sys.Shutdown(context.Background()); err != nil {
-		w.breach("I9: %v", err)
-	}
-	w.endSource()
-	w.vpp.Disconnect("injected: the agent ended")
-	for range r.IntN(4) {
-		w.cluster.mutate(r, false)
-	}
-	w.vpp.Connect()
-	if err := w.start(); err != nil {
-		w.breach("%v", err)
-	}
 }
 
 // topology is what the CNI makes of every new VPP.
@@ -157,6 +145,7 @@ func (w *world) virtually(d time.Duration, fn func()) {
 func (w *world) heal() error {
 	w.weather.calm()
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
+	w.repairDisk()
 	w.nodes.broken, w.nodes.slow = false, 0
 	w.nodes.hold()
 	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0
