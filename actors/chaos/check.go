@@ -34,7 +34,7 @@ func (w *world) rows() []virtual.Row {
 func (w *world) wrong() []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	want := model(w.cluster, w.foreign)
+	want := model(w.cluster, w.outsideWanted(), w.foreign)
 	seen := map[frontend]bool{}
 	for _, r := range w.rows() {
 		seen[r.At] = true
@@ -64,7 +64,7 @@ func (w *world) wrong() []string {
 	wrong = append(wrong, w.wrongRoutes()...)
 	wrong = append(wrong, w.leftBehind()...)
 	wrong = append(wrong, w.wrongStatuses()...)
-	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes())
+	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes(), w.wrongOutside())
 }
 
 // wrongNodes compares what the store of node IDs was told last (I2).

@@ -36,6 +36,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"services late":  (*world).lateEpoch,
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
+		"VPP begins badly":    func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(8) },
 		"VPP hangs":           (*world).hangVPP,
 		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
 		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
@@ -64,6 +65,13 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		},
 		"node records broken": func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node sync ends":      func(w *world, _ *rand.Rand) { w.nodes.broken = true },
+		// external configuration, commands, pods
+		"documents change": func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) },
+		"documents away":   (*world).hideDocuments,
+		"documents late":   (*world).delayDocuments,
+		"documents end":    (*world).endDocuments,
+		"commands":         (*world).sendCommands,
+		"pod replaced":     (*world).replacePod,
 		// the machine
 		"agent restarts":       (*world).restart,
 		"agent restarts alone": (*world).restartAlone,

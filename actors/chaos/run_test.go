@@ -12,8 +12,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// allSingles is how often each single fault is played, so that each has its effect.
+const allSingles = 20
+
 var (
 	seeds        = flag.Int("seeds", 100/slow, "how many seeds are played; CI plays 300, troupe chaos simulate any number")
+	singles      = flag.Int("singles", allSingles, "how often each single fault is played")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )
 

@@ -77,7 +77,7 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	w.sim = simulator.New(simulator.Options{
 		AutoRestart: true, RestartDelay: 20 * time.Millisecond,
 		OnBoot: func(v *simulator.VPP) {
-			if err := connectPods(v); err != nil && v.Alive() {
+			if err := connectPods(v, nil); err != nil && v.Alive() {
 				t.Errorf("build the topology: %v", err)
 			}
 		},

@@ -79,6 +79,8 @@ func (s *witnesses) changed(w *world, c virtual.RowChange) {
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		w.breach("I6: %s was removed although its service goes on", c.At)
+	case c.At == s.at && w.source.listed != nil:
+		s.reached = 0 // the local mirror is as old as its last save
 	case c.At == s.at && c.Added:
 		s.compare(w)
 	case c.At == s.inward && c.Added:
@@ -120,7 +122,7 @@ func (s *witnesses) compare(w *world) {
 				newest = n
 			}
 		}
-		if newest < s.reached && w.source.listed == nil { // the local mirror is up to one save older
+		if newest < s.reached {
 			w.breach("I7: %s went back from endpoint %d to %d", s.at, s.reached, newest)
 		}
 		s.reached = newest
@@ -132,6 +134,7 @@ func (s *witnesses) watch(w *world) {
 	s.try(w)
 	s.intrude(w)
 	s.believe(w)
+	w.answered()
 	w.bounded()
 	w.sim.AfterFunc(knock, func() { s.watch(w) })
 }

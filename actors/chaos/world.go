@@ -11,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/kube/relay"
@@ -43,6 +44,10 @@ type world struct {
 	stolen      map[frontend]int  // rows that somebody else removed, with the number of the last read before
 	strayed     int               // routes that somebody else removed and that nobody has missed yet
 	provisional provisional
+	documents   *documents        // of external configuration
+	saved       map[string][]byte // documents that the troupe has saved
+	attached    *interfaces.MemoryStore
+	commands    *commands
 	remedies    remedies
 	order       order
 	silenced    bool // the journal was held up or had failed
@@ -57,6 +62,7 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
 	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
@@ -80,7 +86,7 @@ func (w *world) start() error {
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{w},
+		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, Attachments: w.attached, Wrap: w.wrap,
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -109,17 +115,20 @@ func (w *world) start() error {
 
 // topology is what the CNI makes of every new VPP.
 func (w *world) topology(v *simulator.VPP) {
-	if err := connectPods(v); err != nil {
+	if err := connectPods(v, w.cluster.ended); err != nil {
 		w.breach("build the topology: %v", err)
 	}
 }
 
 // connectPods connects the node to its network and to its pods.
-func connectPods(v *simulator.VPP) error {
+func connectPods(v *simulator.VPP, ended map[int]bool) error {
 	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
 	for i := range podsPerNode + 1 { // the last one is for a witness
-		_, e := v.AddPod(fmt.Sprint("pod", i), podIP(1, i))
+		if ended[i] {
+			continue
+		}
+		_, e := v.AddPod(podName(i), podIP(1, i))
 		err = errors.Join(err, e)
 	}
 	return err
@@ -146,6 +155,7 @@ func (w *world) heal() error {
 	w.weather.calm()
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
 	w.repairDisk()
+	w.documents.mend()
 	w.nodes.broken, w.nodes.slow = false, 0
 	w.nodes.hold()
 	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0
