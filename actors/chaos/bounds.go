@@ -18,9 +18,11 @@ func slower() map[string]bound {
 	refused := bound{1100 * time.Millisecond, "a half-open probe of each refusal class every second"}
 	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
 	lost := bound{31 * second, "the roll call repeats everything every 30 s"}
+	replaced := bound{noticed, "VPP's interface events are not simulated; while a pod has no interface VPP is asked every second"}
 	return map[string]bound{
-		"rows stolen": stolen, "routes stolen": stolen, "rows given back": stolen,
-		"VPP refuses": refused, "table full": refused,
+		"pod replaced": replaced,
+		"rows stolen":  stolen, "routes stolen": stolen, "rows given back": stolen,
+		"VPP refuses": refused, "VPP begins badly": refused, "table full": refused,
 		"poisoned service": loop, "panics before messages": loop, "panics after messages": loop, "panics in starts": loop, "panics in stops": loop,
 		"crash loop":    loop,
 		"messages lost": lost, "one kind lost": lost, "messages late": lost, "messages twice": lost, "services late": lost,

@@ -34,7 +34,7 @@ func (w *world) rows() []virtual.Row {
 func (w *world) wrong() []string {
 	var wrong []string
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	want := model(w.cluster, w.foreign)
+	want := model(w.cluster, w.outsideWanted(), w.foreign)
 	seen := map[frontend]bool{}
 	for _, r := range w.rows() {
 		seen[r.At] = true
@@ -64,7 +64,7 @@ func (w *world) wrong() []string {
 	wrong = append(wrong, w.wrongRoutes()...)
 	wrong = append(wrong, w.leftBehind()...)
 	wrong = append(wrong, w.wrongStatuses()...)
-	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes())
+	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes(), w.wrongOutside())
 }
 
 // wrongNodes compares what the store of node IDs was told last (I2).
@@ -139,13 +139,16 @@ func (w *world) changed(c virtual.RowChange) {
 	if c.Added && w.foreign[c.At] {
 		w.breach("I3: %s was changed although somebody else has it", c.At)
 	}
+	if w.source.listed != nil {
+		w.provisional.changed(c)
+	}
 	w.witnesses.changed(w, c)
 }
 
 // bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is not written down only the latest of a key
 // waits. What is written down all counts; how much of it waits for a journal that does not work is limited in its mailbox, and a test of its own.
 func (w *world) bounded() {
-	const most, written = 4 * (serviceNames + 2), 20 * (serviceNames + 2)
+	const most, written = 4 * (serviceNames + 3), 20 * (serviceNames + 3)
 	for _, a := range w.sys.Snapshot() {
 		allowed := most
 		if a.Path == address.Journal {

@@ -50,10 +50,11 @@ type cluster struct {
 	zone     string
 	version  uint64
 	touched  map[int]uint64 // by service: version of its last change
+	ended    map[int]bool   // pods of this node that are gone
 }
 
 func newCluster() *cluster {
-	return &cluster{services: map[int]service{}, slices: map[[2]int]slice{}, zone: "a", touched: map[int]uint64{}}
+	return &cluster{services: map[int]service{}, slices: map[[2]int]slice{}, zone: "a", touched: map[int]uint64{}, ended: map[int]bool{}}
 }
 
 func serviceName(n int) string          { return fmt.Sprint("s", n) }
@@ -121,9 +122,10 @@ func (k *cluster) setZone(zone string) {
 // keys are the services that exist, ordered.
 func (k *cluster) keys() []string {
 	var keys []string
-	for _, n := range slices.Sorted(maps.Keys(k.services)) {
+	for n := range k.services {
 		keys = append(keys, serviceKey(n))
 	}
+	slices.Sort(keys)
 	return keys
 }
 
@@ -140,6 +142,9 @@ func (k *cluster) objects() *normalize.Objects {
 		all.Slices = append(all.Slices, k.slices[id].object(id[1]))
 	}
 	for i := range podsPerNode + 1 {
+		if k.ended[i] {
+			continue
+		}
 		all.Pods = append(all.Pods, &messages.Pod{Namespace: namespace, Name: fmt.Sprint("p", i), Node: thisNode, Addresses: []string{podIP(1, i).String()}})
 	}
 	return all

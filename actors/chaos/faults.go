@@ -36,6 +36,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"services late":  (*world).lateEpoch,
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
+		"VPP begins badly":    func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(8) },
 		"VPP hangs":           (*world).hangVPP,
 		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
 		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
@@ -46,7 +47,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"rows given back":     (*world).giveBack,
 		"routes stolen":       (*world).stealRoute,
 		// API server
-		"watch gap":      (*world).blind,
+		"watch gap":      func(w *world, r *rand.Rand) { w.blind(r, 6) },
 		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
 		"source breaks":  func(w *world, _ *rand.Rand) { w.source.broken = true },
 		"slow list":      func(w *world, r *rand.Rand) { w.source.slow = seconds(r, 4); w.source.broken = true },
@@ -64,9 +65,19 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		},
 		"node records broken": func(w *world, r *rand.Rand) { w.nodes.garble(); w.later(seconds(r, 8), w.nodes.hold) },
 		"node sync ends":      func(w *world, _ *rand.Rand) { w.nodes.broken = true },
+		// external configuration, commands, pods
+		"documents change": func(w *world, r *rand.Rand) { w.documents.write(r); w.documents.write(r) },
+		"documents away":   (*world).hideDocuments,
+		"documents late":   (*world).delayDocuments,
+		"documents end":    (*world).endDocuments,
+		"commands":         (*world).sendCommands,
+		"pod replaced":     (*world).replacePod,
 		// the machine
-		"agent restarts": (*world).restart,
-		"machine sleeps": func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
+		"agent restarts":       (*world).restart,
+		"agent restarts alone": (*world).restartAlone,
+		"disk fails":           (*world).breakDisk,
+		"machine reboots":      (*world).reboot,
+		"machine sleeps":       func(w *world, r *rand.Rand) { w.sim.Skip(seconds(r, 20)) },
 	}
 }
 
@@ -141,6 +152,7 @@ func (w *world) crashVPP(r *rand.Rand) {
 		w.breach("restart VPP: %v", err)
 	}
 	clear(w.foreign)
+	clear(w.provisional)
 	w.reconnect(r)
 }
 
@@ -238,9 +250,10 @@ func (w *world) takeAway() {
 }
 
 // blind lets the source miss what happens for a while.
-func (w *world) blind(r *rand.Rand) {
-	w.source.blind = true
-	w.later(seconds(r, 6), func() { w.source.blind = false })
+func (w *world) blind(r *rand.Rand, most int) {
+	source := w.source
+	source.blind = true
+	w.later(seconds(r, most), func() { source.blind = false })
 }
 
 func (w *world) storm(r *rand.Rand) {

@@ -18,8 +18,11 @@ type expectation struct {
 	affinity uint32
 }
 
+// none is the owner of what external configuration wants: it is no service.
+const none = -1
+
 // model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends that somebody else has in VPP are his.
-func model(k *cluster, foreign map[frontend]bool) map[frontend]expectation {
+func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]bool) map[frontend]expectation {
 	want := map[frontend]expectation{}
 	// The oldest service gets a contested address, then the one with the smallest name.
 	order := slices.SortedFunc(maps.Keys(k.services), func(a, b int) int {
@@ -46,6 +49,11 @@ func model(k *cluster, foreign map[frontend]bool) map[frontend]expectation {
 		}
 		if s.nodePort {
 			claim(netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(n)), outside)
+		}
+	}
+	for at, to := range external { // services come first
+		if _, taken := want[at]; !taken && !foreign[at] {
+			want[at] = expectation{service: none, remote: to, local: to}
 		}
 	}
 	return want

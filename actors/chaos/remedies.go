@@ -23,7 +23,7 @@ const (
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
 func explanations() map[string][]string {
 	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what somebody who has not been told yet may ask for.
-	refusal := []string{"VPP refuses", "table full", "VPP crashes"}
+	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots"}
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
@@ -89,6 +89,9 @@ func (o observer) Drifted(renderer string, n int) {
 			if reads == o.vpp.Reads-1 {
 				explained++
 			}
+		}
+		if o.world.unseen() {
+			explained += o.weather.counts["pod ended"]
 		}
 	case "routes":
 		explained, o.world.strayed = o.world.strayed, 0

@@ -97,10 +97,17 @@ func (w *world) play(plan Plan, result *Result) error {
 		result.Violations = wrong
 		return err
 	}
-	if most := w.weather.counts.within(); result.Converged > most {
+	most := w.weather.counts.within()
+	if w.unseen() {
+		most = max(most, slower()["rows stolen"].most)
+	}
+	if result.Converged > most {
 		w.breach("I1: %v until all was well, want at most %v", result.Converged, most)
 	}
 	if wrong, err = w.still(); err == nil && len(wrong) == 0 {
+		wrong = w.attachDrill()
+	}
+	if err == nil && len(wrong) == 0 {
 		wrong, err = w.drills(rand.New(rand.NewPCG(result.Seed, 2)))
 	}
 	result.Violations = wrong

@@ -12,8 +12,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// allSingles is how often each single fault is played, so that each has its effect.
+const allSingles = 20
+
 var (
 	seeds        = flag.Int("seeds", 100/slow, "how many seeds are played; CI plays 300, troupe chaos simulate any number")
+	singles      = flag.Int("singles", allSingles, "how often each single fault is played")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )
 
@@ -65,6 +69,7 @@ func effects() map[string]string {
 		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
 		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "rows put by another": "row put",
 		"services late": "message late", "rows given back": "row given back", "stuck actor": "actor held up",
+		"agent restarts alone": "mirror served", "disk fails": "mirror not saved",
 	}
 }
 

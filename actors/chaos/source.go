@@ -29,25 +29,32 @@ type source struct {
 	broken  bool // the watch ends, and everything is listed again
 	twice   bool // everything is to be delivered once more
 	asked   int  // how often everything was asked for
+
+	listed func() // is called before the first list is delivered; nil = it was
 }
 
 var _ kube.Source = (*source)(nil)
 
 // newSource returns the source of one process.
-func newSource(sim *runtime.Sim, k *cluster) *source {
-	return &source{sim: sim, cluster: k, store: kube.NewStore(thisNode)}
+func newSource(sim *runtime.Sim, k *cluster, listed func()) *source {
+	return &source{sim: sim, cluster: k, store: kube.NewStore(thisNode), listed: listed}
 }
 
 // Run satisfies kube.Source.
 func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	over := func() bool { return ctx.Err() != nil }
 	s.wait(over)
-	s.sim.Park(func() bool { return over() || !s.blind })
+	if s.blind {
+		sink.Health(false, "injected: no answer")
+		s.sim.Park(func() bool { return over() || !s.blind })
+	}
 	if over() {
 		return nil
 	}
 	s.list()
 	s.store.Commit()
+	s.listed()
+	s.listed = nil
 	sink.Snapshot(s.store.Snapshot())
 	sink.Health(true, "")
 	for {

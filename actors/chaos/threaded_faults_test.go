@@ -3,6 +3,7 @@ package chaos
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,11 +18,14 @@ var sharedFaults = []string{
 	"cluster wiped", "made anew", "routes stolen", "services late",
 }
 
+// simulatedOnly are the faults of what a world with threads does not have: external configuration and commands.
+var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands"}
+
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
 func TestFaultsOnDispatcher(t *testing.T) {
 	here := (&threaded{}).faults()
 	for name := range faultKinds() {
-		if here[name] == nil {
+		if here[name] == nil && !slices.Contains(simulatedOnly, name) {
 			t.Errorf("%s is no fault of a world with threads", name)
 		}
 	}
@@ -36,28 +40,36 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 		all[name] = func(r *rand.Rand) { kinds[name](w.world, r) }
 	}
 	maps.Copy(all, map[string]func(*rand.Rand){
-		"VPP crashes":    func(*rand.Rand) { w.sim.Crash() },
-		"VPP hangs":      func(r *rand.Rand) { w.sim.Hang(); w.later(seconds(r, 9), w.sim.Resume) },
-		"connection cut": w.cut,
-		"answer lost":    func(r *rand.Rand) { w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1, Swallow: true}) },
-		"VPP refuses":    w.refuse,
-		"table full":     w.fill,
+		"VPP begins badly": func(r *rand.Rand) { w.sim.Crash(); w.refuse(r) },
+		"pod replaced":     w.replacePod,
+		"VPP crashes":      func(*rand.Rand) { w.sim.Crash() },
+		"VPP hangs":        func(r *rand.Rand) { w.sim.Hang(); w.later(seconds(r, 9), w.sim.Resume) },
+		"connection cut":   w.cut,
+		"answer lost":      func(r *rand.Rand) { w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1, Swallow: true}) },
+		"VPP refuses":      w.refuse,
+		"table full":       w.fill,
 		"watch gap": func(r *rand.Rand) {
 			w.source.set(func(s *threadedSource) { s.blind = true })
 			w.later(seconds(r, 6), func() { w.source.set(func(s *threadedSource) { s.blind = false }) })
 		},
-		"relist":              func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
-		"source breaks":       func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
-		"slow list":           func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
-		"gone unseen":         w.vanish,
-		"node IDs away":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
-		"node ID taken":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
-		"node IDs wiped":      func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, 0) },
-		"node IDs slow":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, seconds(r, 4)) },
-		"node records broken": func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 1, 0) },
-		"node sync ends":      func(*rand.Rand) { w.nodes.fail() },
-		"agent restarts":      w.restart,
-		"machine sleeps":      func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) }, // only its operator does
+		"relist":               func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
+		"source breaks":        func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
+		"slow list":            func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
+		"gone unseen":          w.vanish,
+		"node IDs away":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
+		"node ID taken":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
+		"node IDs wiped":       func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, 0) },
+		"node IDs slow":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 2, seconds(r, 4)) },
+		"node records broken":  func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_HELD, 1, 0) },
+		"node sync ends":       func(*rand.Rand) { w.nodes.fail() },
+		"agent restarts":       w.restart,
+		"agent restarts alone": w.restartAlone,
+		"disk fails": func(r *rand.Rand) {
+			w.disk.broken.Store(true)
+			w.later(seconds(r, 8), func() { w.disk.broken.Store(false) })
+		},
+		"machine reboots": func(r *rand.Rand) { w.sim.Crash(); w.restart(r) },
+		"machine sleeps":  func(r *rand.Rand) { time.Sleep(seconds(r, 4) / speed) }, // only its operator does
 	})
 	return all
 }
@@ -85,6 +97,29 @@ func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 		if f.Crash {
 			w.mortal--
 		}
+	})
+}
+
+// restartAlone replaces the agent while the API server is away: the mirror serves first.
+func (w *threaded) restartAlone(r *rand.Rand) {
+	w.end()
+	w.start(true)
+	source := w.source
+	w.later(seconds(r, 9), func() { w.cluster.erase(r) })
+	w.later(seconds(r, 9), func() { source.set(func(s *threadedSource) { s.blind = false }) })
+}
+
+// replacePod is that of a simulation. A VPP that begins meanwhile has the interface of the pod already.
+func (w *threaded) replacePod(r *rand.Rand) {
+	const n = 2
+	if w.cluster.ended[n] {
+		return
+	}
+	w.cluster.setPod(n, true)
+	_ = w.sim.DeleteInterface(podName(n))
+	w.later(seconds(r, 6), func() {
+		_, _ = w.sim.AddPod(podName(n), podIP(1, n))
+		w.cluster.setPod(n, false)
 	})
 }
 

@@ -3,18 +3,16 @@ package chaos
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/normalize"
-	"github.com/troupe-vpp/troupe/messages"
 )
 
-// threadedSource is source for goroutines: the driver of the world changes it, the watch actor runs it.
+// threadedSource is source for goroutines: the driver of the world changes it, the relay runs it once.
 type threadedSource struct {
 	wake  chan struct{} // holds one request to look again
-	store atomic.Pointer[kube.Store]
+	store *kube.Store   // of the process; only Run uses it
 
 	mu      sync.Mutex // guards the following
 	objects *normalize.Objects
@@ -26,17 +24,16 @@ type threadedSource struct {
 type sourceFaults struct {
 	slow    time.Duration // the list takes so long
 	blind   bool          // the watch is broken: changes are missed
-	broken  bool          // Run is to end with an error
+	broken  bool          // the watch ends, and everything is listed again
 	twice   bool          // everything is to be delivered once more
-	refresh bool          // somebody asks for that
+	refresh bool          // the same, because the feed asked for it
 }
 
-var (
-	_ kube.Source   = (*threadedSource)(nil)
-	_ kube.Digester = (*threadedSource)(nil)
-)
+var _ kube.Source = (*threadedSource)(nil)
 
-func newThreadedSource() *threadedSource { return &threadedSource{wake: make(chan struct{}, 1)} }
+func newThreadedSource() *threadedSource {
+	return &threadedSource{wake: make(chan struct{}, 1), store: kube.NewStore(thisNode)}
+}
 
 // set changes it, and has it looked at.
 func (s *threadedSource) set(change func(s *threadedSource)) {
@@ -53,59 +50,67 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// take returns what there is to do; requests are taken once.
-func (s *threadedSource) take() (objects *normalize.Objects, version uint64, f sourceFaults) {
+// trouble returns what is wrong; that the watch ends happens once.
+func (s *threadedSource) trouble() sourceFaults {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f = s.sourceFaults
-	if !f.blind {
-		s.broken, s.twice, s.refresh = false, false, false
-	}
-	return s.objects, s.version, f
+	f := s.sourceFaults
+	s.broken = s.broken && f.blind
+	return f
 }
 
-// Run satisfies kube.Source; each run counts its generations from 1.
+// take returns the cluster, and whether a Snapshot is asked for.
+func (s *threadedSource) take() (objects *normalize.Objects, version uint64, again bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again = s.twice || s.refresh
+	s.twice, s.refresh = false, false
+	return s.objects, s.version, again
+}
+
+// Run satisfies kube.Source.
 func (s *threadedSource) Run(ctx context.Context, sink kube.Sink) error {
-	store, listed, told, seen := kube.NewStore(thisNode), false, false, uint64(0)
+	listed, told, seen := false, false, uint64(0)
+	outage := func(reason string) {
+		if !told {
+			told = true
+			sink.Health(false, reason)
+		}
+	}
 	for nudge(s.wake); ; {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-s.wake:
 		}
-		objects, version, f := s.take()
-		switch {
-		case f.blind && listed && !told:
-			told = true
-			sink.Health(false, "injected: the watch is broken")
-		case f.blind:
-		case f.broken:
-			return errBroken
-		case !listed:
+		f := s.trouble()
+		if f.blind {
+			outage("injected: the watch is broken")
+			continue
+		}
+		if f.broken && listed {
+			outage("injected: the watch ended")
+		}
+		if f.broken || !listed {
 			if !pause(ctx, f.slow/speed) {
 				return nil
 			}
-			store.Replace(objects, nil)
-			store.Commit()
-			s.store.Store(store)
-			sink.Snapshot(store.Snapshot())
-			sink.Health(true, "")
-			listed, seen = true, version
-			nudge(s.wake) // what was asked for meanwhile
-		default:
-			if version != seen {
-				store.Replace(objects, nil)
-				store.Commit().Deliver(sink)
-				seen = version
-			}
-			if f.twice || f.refresh {
-				sink.Snapshot(store.Snapshot())
-			}
-			if told {
-				told = false
-				sink.Health(true, "")
+		}
+		objects, version, again := s.take()
+		if version != seen || !listed {
+			s.store.Replace(objects, nil)
+			changes := s.store.Commit()
+			if seen = version; listed {
+				changes.Deliver(sink)
 			}
 		}
+		if again || !listed {
+			sink.Snapshot(s.store.Snapshot())
+		}
+		if told || !listed {
+			sink.Health(true, "")
+		}
+		listed, told = true, false
 	}
 }
 
@@ -121,11 +126,3 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // Refresh satisfies kube.Source.
 func (s *threadedSource) Refresh() { s.set(func(s *threadedSource) { s.refresh = true }) }
-
-// Digest satisfies kube.Digester.
-func (s *threadedSource) Digest() *messages.Digest {
-	if store := s.store.Load(); store != nil {
-		return store.Digest()
-	}
-	return &messages.Digest{}
-}

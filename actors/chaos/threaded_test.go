@@ -133,8 +133,10 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 				if w.mortal > 0 && step.What == "rows put by another" {
 					return
 				}
-				w.sky.note(Counts{step.What: 1})
-				faults[step.What](dice)
+				if fault := faults[step.What]; fault != nil {
+					w.sky.note(Counts{step.What: 1})
+					fault(dice)
+				}
 			}
 		})
 	}

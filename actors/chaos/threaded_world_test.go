@@ -16,6 +16,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/durable"
+	"github.com/troupe-vpp/troupe/kube/mirror"
+	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -27,19 +30,22 @@ import (
 type threaded struct {
 	*testing.T
 	*world
-	seed   uint64
-	clock  *swift
-	sky    *sky
-	sim    *simulator.VPP
-	source *threadedSource
-	nodes  *threadedNodes
-	plan   []event // what will happen, ordered by time
-	life   uint64  // incarnation of VPP, when the driver looked last
-	mortal int     // faults that VPP may die of at any time
-	socket string
-	fatal  atomic.Pointer[string]
-	asked  atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
-	empty  runtime.Statistics
+	seed      uint64
+	clock     *swift
+	sky       *sky
+	sim       *simulator.VPP
+	source    *threadedSource
+	nodes     *threadedNodes
+	plan      []event // what will happen, ordered by time
+	life      uint64  // incarnation of VPP, when the driver looked last
+	mortal    int     // faults that VPP may die of at any time
+	socket    string
+	mirror    string // directory of the local mirror
+	disk      *brittle
+	fatal     atomic.Pointer[string]
+	asked     atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
+	empty     runtime.Statistics
+	feedEnded chan error // what the feed of the present process returned
 }
 
 // event is something that the driver will do.
@@ -71,17 +77,17 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	w.sim = simulator.New(simulator.Options{
 		AutoRestart: true, RestartDelay: 20 * time.Millisecond,
 		OnBoot: func(v *simulator.VPP) {
-			if err := connectPods(v); err != nil && v.Alive() {
+			if err := connectPods(v, nil); err != nil && v.Alive() {
 				t.Errorf("build the topology: %v", err)
 			}
 		},
 	})
-	w.socket = filepath.Join(dir, "vpp")
+	w.socket, w.mirror, w.disk = filepath.Join(dir, "vpp"), filepath.Join(dir, "mirror"), &brittle{FS: durable.Disk{}}
 	if err := w.sim.Listen(w.socket); err != nil {
 		t.Fatal(err)
 	}
 	w.vpp = &virtual.Stream{VPP: w.sim} // to read rows only
-	w.start()
+	w.start(false)
 	return w
 }
 
@@ -98,18 +104,27 @@ func (w *threaded) Errorf(format string, args ...any) {
 }
 
 // start starts the troupe as the agent does. A new agent knows nothing of the one before.
-func (w *threaded) start() {
+func (w *threaded) start(blind bool) {
 	w.Helper()
 	w.source, w.nodes = newThreadedSource(), newThreadedNodes()
+	w.source.blind = blind
 	w.deliver()
+	quiet := slog.New(slog.DiscardHandler)
+	feed := relay.New(mirror.New(w.source, mirror.NewStore(w.mirror, w.disk), mirror.Config{
+		Node: thisNode, Origin: mirrorOrigin, Grace: 5 * time.Second / speed, Delay: 2 * time.Second / speed,
+	}, quiet), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	w.endSource, w.feedEnded = cancel, ended
+	go func() { ended <- feed.Run(ctx) }()
 	hints := make(chan struct{}, 1)
 	w.deps = &actors.Deps{
-		NodeName: thisNode, Source: w.source, NodeSync: w.nodes, Readiness: &health.Readiness{}, InterfaceEvents: hints,
-		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
+		NodeName: thisNode, Feed: feed, NodeSync: w.nodes, Readiness: &health.Readiness{}, InterfaceEvents: hints,
+		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: quiet,
 		Link: link.New(link.Config{
 			Socket: w.socket, ReplyTimeout: 5 * time.Second / speed, ProbeInterval: time.Second / speed, BackoffMin: 5 * time.Millisecond,
 			BackoffMax: time.Second / speed, PollInterval: 10 * time.Millisecond, OnEvent: func() { nudge(hints) },
-		}, slog.New(slog.DiscardHandler)),
+		}, quiet),
 	}
 	w.sys = runtime.NewSystem(runtime.Options{
 		Clock: w.clock, Faults: w.sky.fault, Network: w.sky.network, Seed: w.seed,
@@ -128,7 +143,7 @@ func (w *threaded) restart(r *rand.Rand) {
 	for range r.IntN(4) {
 		w.cluster.mutate(r, false)
 	}
-	w.start()
+	w.start(false)
 }
 
 // deliver has the source say how the cluster is now.
@@ -198,6 +213,7 @@ func (w *threaded) calm() {
 	w.weather.calm()
 	w.sky.show(w.weather)
 	w.source.set(func(s *threadedSource) { s.sourceFaults = sourceFaults{} })
+	w.disk.broken.Store(false)
 	w.nodes.hold()
 	w.sim.ClearFaults()
 	w.sim.Resume()
@@ -218,6 +234,10 @@ func (w *threaded) end() {
 	defer cancel()
 	if err := w.sys.Shutdown(ctx); err != nil {
 		w.Errorf("I9: %v", err)
+	}
+	w.endSource()
+	if err := <-w.feedEnded; err != nil {
+		w.Errorf("the source ended: %v", err)
 	}
 	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
 	for left != w.empty && time.Now().Before(deadline) { // somebody still waits for the answer of an actor that is gone

@@ -14,6 +14,7 @@ import (
 const (
 	steady = serviceNames     // never changes: whatever happens, its rows stay and its connections live
 	ageing = serviceNames + 1 // has one more endpoint each time: its row must never go back
+	inward = serviceNames + 2 // never changes either, and serves clients of this node only: a client from outside must never be let in
 )
 
 // age is the kind of step that changes the ageing service.
@@ -26,6 +27,7 @@ const knock = time.Second
 type witnesses struct {
 	frontends map[frontend]bool                    // of the steady service
 	at        frontend                             // of the ageing one
+	inward    frontend                             // of the one for clients of this node
 	years     int                                  // how often the ageing service has changed
 	reached   int                                  // the newest endpoint of it that VPP has had
 	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
@@ -41,20 +43,23 @@ func stationWitnesses(k *cluster) witnesses {
 	// pods of its own: VPP ends the connections to a backend that another service loses
 	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
 	k.put(ageing, service{external: -1})
+	k.put(inward, service{external: externalIPs, local: true}) // an address of its own, and no endpoint here
+	k.putSlice(inward, 0, []netip.Addr{podIP(2, podsPerNode+1)})
 	s := witnesses{
 		frontends: map[frontend]bool{
 			netip.AddrPortFrom(clusterIP(steady), servicePort):                true,
 			netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(steady)): true,
 		},
-		at:   netip.AddrPortFrom(clusterIP(ageing), servicePort),
-		open: map[netip.AddrPort]simulator.Verdict{},
+		at:     netip.AddrPortFrom(clusterIP(ageing), servicePort),
+		inward: netip.AddrPortFrom(externalIP(externalIPs), servicePort),
+		open:   map[netip.AddrPort]simulator.Verdict{},
 	}
 	s.grow(k)
 	return s
 }
 
 // has reports whether a frontend is one of a witness.
-func (s *witnesses) has(at frontend) bool { return at == s.at || s.frontends[at] }
+func (s *witnesses) has(at frontend) bool { return at == s.at || at == s.inward || s.frontends[at] }
 
 // year is the endpoint that the ageing service gets in a year.
 func year(n int) netip.Addr {
@@ -74,8 +79,19 @@ func (s *witnesses) changed(w *world, c virtual.RowChange) {
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
 	case c.At == s.at && !c.Added && !c.Backend.IsValid():
 		w.breach("I6: %s was removed although its service goes on", c.At)
+	case c.At == s.at && w.source.listed != nil:
+		s.reached = 0 // the local mirror is as old as its last save
 	case c.At == s.at && c.Added:
 		s.compare(w)
+	case c.At == s.inward && c.Added:
+		s.intrude(w)
+	}
+}
+
+// intrude has a client from outside try the service for clients of this node (I16).
+func (s *witnesses) intrude(w *world) {
+	if got := w.probe(outsider(), s.inward); got.Action == simulator.Delivered && got.Dst != s.inward {
+		w.breach("I16: a client from outside was let in: %v", got)
 	}
 }
 
@@ -116,7 +132,9 @@ func (s *witnesses) compare(w *world) {
 // watch tries the connections through the steady service again and again (I12).
 func (s *witnesses) watch(w *world) {
 	s.try(w)
+	s.intrude(w)
 	s.believe(w)
+	w.answered()
 	w.bounded()
 	w.sim.AfterFunc(knock, func() { s.watch(w) })
 }

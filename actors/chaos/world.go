@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
+	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -27,34 +28,42 @@ const (
 
 // world is one node with everything around it.
 type world struct {
-	sim       *runtime.Sim // nil on the real dispatcher
-	now       func() time.Time
-	later     func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
-	cluster   *cluster
-	source    *source
-	endSource func() // of the present process
-	nodes     *nodeSync
-	vpp       *virtual.Stream
-	weather   *weather
-	deps      *actors.Deps
-	sys       *runtime.System
-	foreign   map[frontend]bool // rows of somebody else in VPP
-	stolen    map[frontend]int  // rows that somebody else removed, with the number of the last read before
-	strayed   int               // routes that somebody else removed and that nobody has missed yet
-	remedies  remedies
-	order     order
-	silenced  bool // the journal was held up or had failed
-	witnesses witnesses
-	outage    time.Time // when the last fault ends
-	fatal     string
-	probes    int      // packets that were sent
-	broken    []string // violations of what must hold at any time
+	sim         *runtime.Sim // nil on the real dispatcher
+	now         func() time.Time
+	later       func(time.Duration, func()) // ends a fault, or goes on with it, after a while, between two steps
+	cluster     *cluster
+	source      *source
+	endSource   func() // ends the source of the present process and waits for its end
+	disk        *durabletest.Disk
+	nodes       *nodeSync
+	vpp         *virtual.Stream
+	weather     *weather
+	deps        *actors.Deps
+	sys         *runtime.System
+	foreign     map[frontend]bool // rows of somebody else in VPP
+	stolen      map[frontend]int  // rows that somebody else removed, with the number of the last read before
+	strayed     int               // routes that somebody else removed and that nobody has missed yet
+	provisional provisional
+	documents   *documents        // of external configuration
+	saved       map[string][]byte // documents that the troupe has saved
+	attached    *interfaces.MemoryStore
+	commands    *commands
+	remedies    remedies
+	order       order
+	silenced    bool // the journal was held up or had failed
+	witnesses   witnesses
+	outage      time.Time // when the last fault ends
+	fatal       string
+	probes      int      // packets that were sent
+	broken      []string // violations of what must hold at any time
 }
 
 // newWorld builds the node and starts the troupe.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
+	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
@@ -69,15 +78,15 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 
 // start begins the life of an agent: a process knows nothing of the one before.
 func (w *world) start() error {
-	w.source = newSource(w.sim, w.cluster)
-	feed := relay.New(w.source, nil)
+	clear(w.provisional)
+	w.source = newSource(w.sim, w.cluster, w.listed)
+	feed := relay.New(w.mirrored(w.source), nil)
 	ctx, cancel := context.WithCancel(context.Background())
-	w.endSource = cancel
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{w},
+		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, Attachments: w.attached, Wrap: w.wrap,
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -85,46 +94,41 @@ func (w *world) start() error {
 	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
+	ended := false
 	w.sim.Start("bootstrap", "source", func() {
+		defer func() { ended = true }()
 		if err := feed.Run(ctx); err != nil {
 			w.breach("the source ended: %v", err)
 		}
 	})
+	w.endSource = func() {
+		cancel()
+		if done, err := w.sim.RunUntil(func() bool { return ended }, time.Minute); err != nil || !done {
+			w.breach("I9: the source does not end: %v", err)
+		}
+	}
 	if _, err := w.sys.SpawnRoot(address.RootName, actors.Tree(w.deps)); err != nil {
 		return fmt.Errorf("start the troupe: %w", err)
 	}
 	return nil
 }
 
-// restart ends the agent and starts another one, as an update does. VPP keeps what it has, and the cluster does not wait.
-func (w *world) restart(r *rand.Rand) {
-	if err := w.sys.Shutdown(context.Background()); err != nil {
-		w.breach("I9: %v", err)
-	}
-	w.endSource()
-	w.vpp.Disconnect("injected: the agent ended")
-	for range r.IntN(4) {
-		w.cluster.mutate(r, false)
-	}
-	w.vpp.Connect()
-	if err := w.start(); err != nil {
-		w.breach("%v", err)
-	}
-}
-
 // topology is what the CNI makes of every new VPP.
 func (w *world) topology(v *simulator.VPP) {
-	if err := connectPods(v); err != nil {
+	if err := connectPods(v, w.cluster.ended); err != nil {
 		w.breach("build the topology: %v", err)
 	}
 }
 
 // connectPods connects the node to its network and to its pods.
-func connectPods(v *simulator.VPP) error {
+func connectPods(v *simulator.VPP, ended map[int]bool) error {
 	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
 	for i := range podsPerNode + 1 { // the last one is for a witness
-		_, e := v.AddPod(fmt.Sprint("pod", i), podIP(1, i))
+		if ended[i] {
+			continue
+		}
+		_, e := v.AddPod(podName(i), podIP(1, i))
 		err = errors.Join(err, e)
 	}
 	return err
@@ -150,6 +154,8 @@ func (w *world) virtually(d time.Duration, fn func()) {
 func (w *world) heal() error {
 	w.weather.calm()
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
+	w.repairDisk()
+	w.documents.mend()
 	w.nodes.broken, w.nodes.slow = false, 0
 	w.nodes.hold()
 	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0

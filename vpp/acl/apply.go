@@ -99,10 +99,10 @@ func (a *applier) prepareLists(ctx context.Context, results []OpResult) {
 		missing := a.resolve(&r.Op)
 		switch {
 		case r.Err != nil:
+		case err != nil: // first, because an ACL that the end of the connection has left unanswered was not refused
+			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case missing != "":
 			r.Err = fmt.Errorf("%s: %w: %s", r.Op.Describe(), ErrSkipped, missing)
-		case err != nil:
-			r.Err = fmt.Errorf("%s: %w: %w", r.Op.Describe(), link.ErrNotSent, err)
 		case !lists[r.Op.Interface].equal(r.Op.Was):
 			r.Err, r.Unknown = fmt.Errorf("%s: %w", r.Op.Describe(), ErrChanged), true
 		}

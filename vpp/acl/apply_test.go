@@ -105,6 +105,19 @@ func TestTransportErrors(t *testing.T) {
 	}
 }
 
+// TestCreationUnanswered: lists that need an ACL whose creation the end of the connection has left unanswered were not refused.
+func TestCreationUnanswered(t *testing.T) {
+	v := newVPP(5)
+	v.refuse = func(api.Message) error {
+		v.down = link.ErrDown
+		return link.ErrUnknown
+	}
+	results := Apply(t.Context(), v, Diff(NewState(), &Want{Rules: []Rule{webRule}, Interfaces: map[uint32]Class{3: Remote}}, true))
+	if last := results[len(results)-1]; last.Op.Verb != SetLists || !errors.Is(last.Err, link.ErrNotSent) || errors.Is(last.Err, ErrSkipped) {
+		t.Errorf("%+v", last)
+	}
+}
+
 // TestCreationFails: an interface does not get a list of which a part is missing.
 func TestCreationFails(t *testing.T) {
 	for _, tag := range []string{PermitTag, DenyTag(Remote)} {

@@ -134,8 +134,14 @@ func (s *State) Suspect(op Op) {
 	}
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff needs no new read. Operations with an error, or with an
-// unknown outcome, must not be recorded: read instead.
+// Lose notes that an interface is gone: VPP has taken its roles with it, and gives its index to another one.
+func (s *State) Lose(swIf uint32) {
+	delete(s.Roles, swIf)
+	delete(s.Output, swIf)
+}
+
+// Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
+// outcome is unknown, must not be recorded: read instead.
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Enable:

@@ -122,9 +122,26 @@ func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 		if known && !a.ranges.Known() {
 			a.progress.Read("an interface with access lists has changed")
 		}
+		a.loseInterfaces(s.Set)
 		a.set, a.settings, a.outside.stale = s.Set, false, true
 	}
 	return changed
+}
+
+// loseInterfaces forgets the roles of interfaces that are gone. The next one may have the index already.
+func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
+	if a.have == nil {
+		return
+	}
+	names := make(map[uint32]string, len(now.GetInterfaces()))
+	for _, i := range now.GetInterfaces() {
+		names[i.GetSwIfIndex()] = i.GetName()
+	}
+	for _, i := range a.set.GetInterfaces() {
+		if names[i.GetSwIfIndex()] != i.GetName() {
+			a.have.Lose(i.GetSwIfIndex())
+		}
+	}
 }
 
 // replaceHairpin notes that the twice-NAT address in use has to go when another one is.

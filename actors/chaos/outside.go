@@ -1,0 +1,243 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	layers "github.com/troupe-vpp/troupe/vpp/external"
+	vppfrontend "github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// Families of external configuration.
+const (
+	fileFamily = "file"
+	etcdFamily = "etcd:"
+)
+
+// documents are what external configuration says, and what of it is valid: the last good document of each source counts.
+type documents struct {
+	texts   map[string][]byte // by source, as JSON
+	good    map[string]layer
+	last    map[string][]byte // the text of each good layer
+	away    map[string]bool   // families that cannot be read
+	slow    time.Duration     // that reading takes
+	broken  bool              // the watch of the documents ends
+	version int
+}
+
+// layer is a good document.
+type layer struct {
+	mappings   map[frontend][]netip.Addr
+	identities []netip.AddrPort
+}
+
+// outsideSources are the sources of external configuration, the one that counts most first.
+var outsideSources = []string{"etcd:a", "etcd:b", fileFamily}
+
+// mappings is how many addresses external configuration has; the first few are those that services want as well.
+const mappings = 6
+
+func newDocuments() *documents {
+	return &documents{texts: map[string][]byte{}, good: map[string]layer{}, last: map[string][]byte{}, away: map[string]bool{}}
+}
+
+// write changes the document of a source: a good one, one with an error, or none.
+func (d *documents) write(r *rand.Rand) {
+	source := outsideSources[r.IntN(len(outsideSources))]
+	d.version++
+	switch r.IntN(6) {
+	case 0:
+		delete(d.texts, source)
+		delete(d.good, source)
+		delete(d.last, source)
+		return
+	case 1:
+		d.texts[source] = []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration", "staticMappings": 7}`)
+		return
+	}
+	l := layer{mappings: map[frontend][]netip.Addr{}}
+	text := layers.Document{APIVersion: layers.APIVersion, Kind: layers.Kind}
+	for n := range mappings {
+		if r.IntN(3) > 0 {
+			continue
+		}
+		endpoints := randomEndpoints(r)
+		if len(endpoints) == 0 {
+			continue
+		}
+		at := netip.AddrPortFrom(externalIP(externalIPs-1+n*10), servicePort)
+		l.mappings[at] = endpoints
+		m := layers.StaticMapping{External: at.String() + "/TCP"}
+		for _, a := range endpoints {
+			m.To = append(m.To, netip.AddrPortFrom(a, endpointPort).String())
+		}
+		text.StaticMappings = append(text.StaticMappings, m)
+	}
+	if r.IntN(2) == 0 {
+		at := netip.AddrPortFrom(netip.MustParseAddr(nodeIP), uint16(4000+r.IntN(3)))
+		l.identities = append(l.identities, at)
+		text.IdentityMappings = []string{at.String() + "/TCP"}
+	}
+	document, err := json.Marshal(&text)
+	if err != nil {
+		panic(err)
+	}
+	d.texts[source], d.good[source], d.last[source] = document, l, document
+}
+
+// mend replaces documents with an error by the last good ones: the troupe may never have seen those.
+func (d *documents) mend() {
+	d.texts = maps.Clone(d.last)
+	d.slow, d.broken = 0, false
+	clear(d.away)
+	d.version++
+}
+
+// wanted are the mappings of all sources together.
+func (d *documents) wanted() map[frontend][]netip.Addr {
+	all := map[frontend][]netip.Addr{}
+	for _, source := range slices.Backward(outsideSources) {
+		maps.Copy(all, d.good[source].mappings)
+	}
+	return all
+}
+
+// outsideWanted are the mappings of external configuration.
+func (w *world) outsideWanted() map[frontend][]netip.Addr {
+	if w.documents == nil {
+		return nil // on the real dispatcher there is none
+	}
+	return w.documents.wanted()
+}
+
+// identities are the identity mappings of all sources.
+func (d *documents) identities() map[netip.AddrPort]bool {
+	all := map[netip.AddrPort]bool{}
+	for _, l := range d.good {
+		for _, at := range l.identities {
+			all[at] = true
+		}
+	}
+	return all
+}
+
+// outside is the external.Sources of a simulated process.
+type outside struct {
+	*documents
+	sim   *runtime.Sim
+	saved map[string][]byte // outlives the process
+}
+
+var _ external.Sources = (*outside)(nil)
+
+// Families satisfies external.Sources.
+func (*outside) Families() []string { return []string{fileFamily, etcdFamily} }
+
+// Load satisfies external.Sources.
+func (o *outside) Load(context.Context) (map[string][]byte, error) { return maps.Clone(o.saved), nil }
+
+// Save satisfies external.Sources.
+func (o *outside) Save(_ context.Context, source string, document []byte) error {
+	if o.saved[source] = document; document == nil {
+		delete(o.saved, source)
+	}
+	return nil
+}
+
+// Run satisfies external.Sources.
+func (o *outside) Run(ctx context.Context, out func(external.Update)) error {
+	over := func() bool { return ctx.Err() != nil }
+	for seen := -1; ; {
+		o.sim.Park(func() bool { return over() || o.broken || o.version != seen })
+		o.sim.Sleep(o.slow, over)
+		switch {
+		case over():
+			return nil
+		case o.broken:
+			o.broken = false
+			return errBroken
+		}
+		seen = o.version
+		for _, family := range o.Families() {
+			out(o.update(family))
+		}
+	}
+}
+
+// update is what a family says now.
+func (o *outside) update(family string) external.Update {
+	u := external.Update{Family: family, Documents: map[string][]byte{}}
+	if o.away[family] {
+		u.Err = errBroken
+		return u
+	}
+	for source, text := range o.texts {
+		if strings.HasPrefix(source, family) {
+			u.Documents[source] = text
+		}
+	}
+	return u
+}
+
+// wrongOutside compares the identity mappings in VPP with those of external configuration (I1).
+func (w *world) wrongOutside() (wrong []string) {
+	if w.documents == nil {
+		return nil
+	}
+	state, err := nat44.Read(context.Background(), w.vpp.Reader())
+	if err != nil {
+		return []string{"I1: " + err.Error()}
+	}
+	want := map[vppfrontend.Key]bool{}
+	for at := range w.documents.identities() {
+		want[vppfrontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: protoTCP}] = true
+	}
+	for key, row := range state.Rows {
+		switch {
+		case row.Kind != nat44.Identity:
+		case !want[key]:
+			wrong = append(wrong, fmt.Sprintf("I1: VPP has an identity mapping of %s, which no document wants", key))
+		default:
+			delete(want, key)
+		}
+	}
+	for key := range want {
+		wrong = append(wrong, fmt.Sprintf("I1: VPP lacks the identity mapping of %s", key))
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// Faults of external configuration.
+
+func (w *world) hideDocuments(r *rand.Rand) {
+	family := []string{fileFamily, etcdFamily}[r.IntN(2)]
+	hide := func(away bool) {
+		w.documents.away[family] = away
+		w.documents.version++
+	}
+	hide(true)
+	w.documents.write(r)
+	w.later(seconds(r, 8), func() { hide(false) })
+}
+
+func (w *world) delayDocuments(r *rand.Rand) {
+	w.documents.slow = seconds(r, 4)
+	w.documents.write(r)
+	w.later(seconds(r, 6), func() { w.documents.slow = 0 })
+}
+
+func (w *world) endDocuments(r *rand.Rand) {
+	w.documents.write(r)
+	w.documents.broken = true
+}

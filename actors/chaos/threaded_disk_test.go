@@ -1,0 +1,30 @@
+package chaos
+
+import (
+	"sync/atomic"
+
+	"github.com/troupe-vpp/troupe/kube/durable"
+	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
+)
+
+// brittle is the disk of a world with threads, whose files can be neither read nor written while it is broken.
+type brittle struct {
+	durable.FS
+	broken atomic.Bool
+}
+
+// ReadFile satisfies durable.FS.
+func (b *brittle) ReadFile(name string) ([]byte, error) {
+	if b.broken.Load() {
+		return nil, durabletest.ErrIO
+	}
+	return b.FS.ReadFile(name)
+}
+
+// Create satisfies durable.FS.
+func (b *brittle) Create(dir, prefix, suffix string) (durable.File, error) {
+	if b.broken.Load() {
+		return nil, durabletest.ErrIO
+	}
+	return b.FS.Create(dir, prefix, suffix)
+}
