@@ -136,7 +136,8 @@ func separate(set *messages.InterfaceSet, name string) error {
 		if n > most {
 			bare, more = bare[:most], fmt.Sprintf(" and %d more", n-most)
 		}
-		return fmt.Errorf("packets to pods of other nodes leave through %s without an overlay, and would be translated: %s%s", name, strings.Join(bare, ", "), more)
+		return fmt.Errorf("packets to pods of other nodes leave through %s without an overlay, and would be translated: %s%s",
+			name, strings.Join(bare, ", "), more)
 	}
 	return nil
 }

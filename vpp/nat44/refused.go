@@ -12,8 +12,9 @@ const (
 	refusedByRoute = "reject: host unreachable"
 
 	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
-	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node or a neighbour has it: TCP clients fail at once, UDP clients only time out"
-	whyOneRoute    = "another port of the address is to be refused, and the unreachable route answers for all of them"
+	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node or a neighbour has it: " +
+		"TCP clients fail at once, UDP clients only time out"
+	whyOneRoute = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
 
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.

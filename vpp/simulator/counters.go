@@ -43,7 +43,7 @@ func (c Counters) Dumps() uint64 { return c.dumps }
 // message id, too short, unknown client index.
 func (c Counters) Dropped() uint64 { return c.dropped }
 
-// Crashes returns how often VPP died, and the reason of the last time.
+// Crashes returns the number of crashes of VPP, and the reason of the last one.
 func (c Counters) Crashes() (n uint64, reason string) { return c.crashes, c.lastCrash }
 
 // String lists the requests by name, one per line, sorted.

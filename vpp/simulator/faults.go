@@ -36,7 +36,7 @@ type Fault struct {
 	// Disconnect closes the connection instead of executing the request.
 	Disconnect bool
 
-	// Crash kills VPP instead of executing the request.
+	// Crash crashes VPP instead of executing the request.
 	Crash bool
 }
 

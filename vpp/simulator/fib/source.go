@@ -2,7 +2,7 @@ package fib
 
 import "slices"
 
-// Registration is one source of routes that VPP knows.
+// Registration is one source of routes in VPP.
 type Registration struct {
 	ID    Source
 	Name  string

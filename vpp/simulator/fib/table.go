@@ -46,7 +46,7 @@ type Path struct {
 	Flags      uint32 // fib_path_flags, given back as they came
 }
 
-// Route is what one source says about a prefix.
+// Route is the entry of one source for a prefix.
 type Route struct {
 	Source Source
 	Paths  []Path
@@ -91,7 +91,7 @@ func NewTable(id uint32, ip6 bool, sources *Sources) *Table {
 	return t
 }
 
-// Set makes paths what source says about prefix.
+// Set sets the paths of the entry of source for prefix.
 func (t *Table) Set(prefix netip.Prefix, source Source, paths []Path) *Entry {
 	key := prefix.Masked()
 	e := t.entries[key]
@@ -115,7 +115,7 @@ func (t *Table) Set(prefix netip.Prefix, source Source, paths []Path) *Entry {
 	return e
 }
 
-// Paths returns what source says about prefix.
+// Paths returns the paths of the entry of source for prefix.
 func (t *Table) Paths(prefix netip.Prefix, source Source) []Path {
 	if e := t.entries[prefix.Masked()]; e != nil {
 		for _, r := range e.routes {

@@ -7,8 +7,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// registerCNAT registers the messages of the cnat plugin. So far there is only
-// the input that kills VPP; everything else answers "unimplemented".
+// registerCNAT registers the messages of the cnat plugin. So far there is only the input that crashes VPP; everything else returns
+// "unimplemented".
 func registerCNAT(r Registry) {
 	write(r, cnatTranslationUpdate)
 	Read(r, cnatTranslationDump)

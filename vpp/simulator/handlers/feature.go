@@ -42,8 +42,7 @@ func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	c.Reply(reply)
 }
 
-// knownFeature reports whether a node may be on an arc. The model knows the
-// nodes of the plugins that it has.
+// knownFeature reports whether a node may be on an arc. The model has the nodes of the plugins that it has.
 func knownFeature(arc, node string) bool {
 	switch arc {
 	case nat.ArcInput:

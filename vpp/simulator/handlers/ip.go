@@ -210,7 +210,7 @@ func (c *Call) decodePath(fam int, p fib_types.FibPath) (fib.Path, int32) {
 	}
 }
 
-// decodeNormalPath tells apart attached, next-hop, recursive and lookup paths.
+// decodeNormalPath distinguishes attached, next-hop, recursive and lookup paths.
 func (c *Call) decodeNormalPath(fam int, p fib_types.FibPath, path fib.Path) (fib.Path, int32) {
 	nextHop := netip.AddrFrom4(p.Nh.Address.GetIP4())
 	if p.Proto == fib_types.FIB_API_PATH_NH_PROTO_IP6 {

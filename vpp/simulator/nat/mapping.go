@@ -47,7 +47,7 @@ type mappingKey struct {
 	proto uint8
 }
 
-// Request is what a message about a simple or identity mapping says.
+// Request is the content of a message about a simple or identity mapping.
 type Request struct {
 	Local, External netip.AddrPort
 	Proto           uint8

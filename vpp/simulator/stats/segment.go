@@ -38,7 +38,7 @@ const (
 	Strings Kind = 4 // names by index
 )
 
-// Entry is what the directory says about one statistic.
+// Entry is the record of one statistic in the directory.
 type Entry struct {
 	Name    string
 	Kind    Kind

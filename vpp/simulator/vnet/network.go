@@ -9,13 +9,12 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 )
 
-// Network is what one incarnation of VPP knows of interfaces, addresses,
-// neighbours, routes and feature arcs. It reports changes to the plugins that watch
-// it.
+// Network is the state of one incarnation of VPP: interfaces, addresses, neighbours, routes and feature arcs. It reports changes to the
+// plugins that watch it.
 type Network struct {
 	clock func() time.Time
 	born  time.Time
-	Cause string // why VPP died, "" while it lives
+	Cause string // why VPP crashed, "" while it runs
 
 	Interfaces pool.Pool[*Interface]
 	ByName     map[string]uint32 // interface index by name
