@@ -18,6 +18,7 @@ type subscriber struct {
 	generation, hash uint64
 	view             *messages.ServiceView // nil: it is gone, and is forgotten when nothing of it is left in VPP
 	acked            *messages.RenderAck   // last acknowledgement; nil = none for what it rendered last
+	repeat           bool                  // the next roll call repeats it
 }
 
 // barrier knows which services exist and which of them have not rendered what they should have. Nothing that an earlier run put into VPP may be removed
@@ -25,6 +26,8 @@ type subscriber struct {
 type barrier struct {
 	begun   *messages.Begin   // last list of the services; nil = none yet
 	awaited map[string]uint64 // services that have not rendered, with the generation that is awaited
+
+	rollCalls int // since the start
 }
 
 // passed reports whether every service has rendered. On a provisional list it never is: there may be others.
@@ -163,7 +166,7 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	if s.acked != nil && proto.Equal(s.acked, ack) {
 		return
 	}
-	s.acked = ack
+	s.acked, s.repeat = ack, true
 	c.Send(c.PID(address.Service(key)), ack)
 	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
 		delete(d.subscribers, key)
@@ -229,11 +232,17 @@ func (d *Driver[K]) answerAll(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
 }
 
-// repeatAcks sends every last acknowledgement again.
+// repeatAcks sends acknowledgements again: of services that are not in sync, those that are newer than the last roll call, and a tenth of the others in
+// turn. A service that knows of none that is in sync asks by itself, so that what is left for the turn are details, and ten thousand services at rest
+// cost next to nothing.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
-	for _, key := range slices.Sorted(maps.Keys(d.subscribers)) {
-		if ack := d.subscribers[key].acked; ack != nil {
-			c.Send(c.PID(address.Service(key)), ack)
+	d.rollCalls++
+	for i, key := range slices.Sorted(maps.Keys(d.subscribers)) {
+		s := d.subscribers[key]
+		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
+		if s.acked != nil && (s.repeat || !settled || (i+d.rollCalls)%10 == 0) {
+			c.Send(c.PID(address.Service(key)), s.acked)
+			s.repeat = false
 		}
 	}
 }
