@@ -31,7 +31,7 @@ type Command struct {
 	After func(c *runtime.Context, err error)
 
 	cause  uint64
-	to     *actor.PID // nil: answered, or nobody asked
+	to     *actor.PID // nil = answered, or there is no caller
 	cancel func()     // of the timer
 }
 

@@ -23,7 +23,7 @@ func (r *registry) announceTo(c *runtime.Context, renderer string, rollCall bool
 		Keys: r.keys(), Generations: make([]uint64, 0, len(r.entries)), Node: r.context, Generation: r.generation, Provisional: !r.complete,
 		NodeAddresses: r.hosts, RollCall: rollCall,
 	}
-	for _, key := range begin.GetKeys() {
+	for _, key := range begin.GetKeys() { // the barrier waits for these generations
 		begin.Generations = append(begin.Generations, r.entries[key].spec.GetGeneration())
 	}
 	c.Send(c.PID(address.Renderer(renderer)), begin)
@@ -40,7 +40,7 @@ func (r *registry) ensure(c *runtime.Context) {
 }
 
 // callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told the others, services and renderers compare their
-// generations with those of the registry. Inside a process nothing is lost without the death of an actor, whose next incarnation asks again; this is
+// generations with those of the registry. Inside a process nothing is lost without the failure of an actor, whose next incarnation asks again; this is
 // for whatever else there may be.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}

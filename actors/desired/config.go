@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -43,13 +42,6 @@ type Config struct {
 	Retry time.Duration
 	// RollCall is the interval of the registry's roll call.
 	RollCall time.Duration
-}
-
-// toRenderers sends the same message to every renderer.
-func (g *Config) toRenderers(c *runtime.Context, msg any) {
-	for _, name := range g.Renderers {
-		c.Send(c.PID(address.Renderer(name)), msg)
-	}
 }
 
 // backoff is that of messages that were not acknowledged: it grows to 32 times the first delay.

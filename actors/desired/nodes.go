@@ -56,7 +56,7 @@ func (*nodes) Stop(*runtime.Context) {}
 func (n *nodes) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.NodeChanged:
-		if n.config.NodeSync != nil && m.GetInput() != n.input {
+		if n.config.NodeSync != nil && m.GetInput() != n.input { // the watch repeats the same value
 			n.input = m.GetInput()
 			n.config.NodeSync.SetNodes(n.input)
 		}
@@ -116,7 +116,7 @@ func (n *nodes) recordPeers(c *runtime.Context, before, now *messages.ClusterSta
 		report.Event(c, &messages.Event{Kind: "node", Object: n.config.NodeName, Text: peersChanged(updates)})
 		return
 	}
-	for _, u := range updates {
+	for _, u := range updates { // few: each is worth a line
 		report.Event(c, &messages.Event{Kind: "node", Object: u.GetName(), Text: peerChanged(u)})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// generationBits is how many generations one incarnation of the registry can give out.
+// generationBits separates the generations of incarnations: one that gave out a million specs a second would need twelve days to reach the next.
 const generationBits = 40
 
 // registry holds what the node should serve: the input of every service with a generation, and which services exist at all. It does no
@@ -65,7 +65,7 @@ func NewRegistry(config *Config) runtime.Behaviour {
 
 // Start satisfies runtime.Behaviour. Generations grow over restarts, because incarnations do.
 func (r *registry) Start(c *runtime.Context) {
-	r.generation = (c.Incarnation()-1)<<generationBits + 1
+	r.generation = (c.Incarnation()-1)<<generationBits + 1 // never 0, which in a Begin means none
 	r.report(c)
 	r.Health.Start(c)
 	c.Send(c.PID(address.Watch), &messages.Pull{})
@@ -85,7 +85,7 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 	case *messages.ServiceChanged:
 		r.serviceChanged(c, m.GetInput())
 	case *messages.NodeChanged:
-		if r.known() && m.GetInput().GetGeneration() > r.newest {
+		if r.known() && m.GetInput().GetGeneration() > r.newest { // nodes have their place in the order of all changes
 			r.newest = m.GetInput().GetGeneration()
 			r.nodeChanged(c, m.GetInput())
 		}
@@ -126,6 +126,7 @@ func (r *registry) serviceChanged(c *runtime.Context, in *messages.ServiceInput)
 		return
 	}
 	r.newest = in.GetGeneration()
+	// The actor of a known service exists, or is being started again by its supervisor.
 	if r.trace(c, in, messages.Method_METHOD_UPDATE) {
 		c.Send(c.PID(address.Services), &messages.Ensure{Keys: []string{in.GetKey()}})
 	}
@@ -138,7 +139,7 @@ func (r *registry) trace(c *runtime.Context, in *messages.ServiceInput, method m
 	created = r.changed(c, in)
 	r.traced = false
 	if r.generation == before {
-		return created
+		return created // the source counts on without a change that a service would see
 	}
 	text := "changed"
 	switch {
@@ -166,6 +167,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	}
 	first := !r.complete
 	r.newest = m.GetGeneration()
+	// The node comes first: the specs below carry it, and would be made twice otherwise.
 	if m.GetNode() != nil && m.GetNode() != r.node {
 		r.nodeChanged(c, m.GetNode())
 	}
@@ -174,7 +176,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 		shown[in.GetKey()] = true
 		r.listed(c, in, first)
 	}
-	for _, key := range r.keys() {
+	for _, key := range r.keys() { // in their order, so that a simulation can be repeated
 		if !shown[key] {
 			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
 		}
@@ -256,7 +258,7 @@ func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (creat
 	case sameInput(e.spec.GetInput(), in):
 		return false
 	}
-	if gone {
+	if gone { // slices that outlive their service for a moment serve nothing
 		in = &messages.ServiceInput{Key: key, Generation: in.GetGeneration()}
 	}
 	r.host(c, in)
@@ -282,7 +284,7 @@ func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	moved := !slices.Equal(r.hosts, hosts)
 	r.hosts = hosts
 	if before := r.context; !r.updateContext(c) && moved && before != nil {
-		r.generation++
+		r.generation++ // a renderer ignores a list that is not newer
 		r.announce(c, false)
 	}
 }
@@ -329,7 +331,7 @@ func (r *registry) keys() []string {
 // resync repeats what an actor that has just started needs of the registry.
 func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 	switch m.GetSibling() {
-	case "introspect":
+	case "introspect": // it knows neither which services exist nor their status
 		r.ensure(c)
 		r.callServices(c)
 	case "interfaces":

@@ -141,17 +141,21 @@ func TestRegistryIgnoresALateNode(t *testing.T) {
 
 // TestBlankRegistryIgnoresChanges: a change alone says nothing of the other services, so nothing begins with it.
 func TestBlankRegistryIgnoresChanges(t *testing.T) {
-	perform(t, address.Registry, []string{webKey}, func(s *stage) {
+	perform(t, address.Registry, nil, func(s *stage) {
+		s.Forget()
 		s.Tell(
 			interfacesWith("192.168.16.1/24"), &messages.RenderUp{Renderer: "nat44"}, changedTo(testInput("web", "10.96.0.10", 7, "10.1.1.9")),
-			&messages.NodeChanged{Input: testNodeInput(8)}, &messages.PullSpec{Key: webKey},
+			&messages.NodeChanged{Input: testNodeInput(8)}, &messages.PullSpec{Key: webKey}, &messages.Retired{Key: webKey, Generation: 9},
 		)
-		if s.begin() != nil || s.spec(webKey) != nil || len(s.Heard(address.Services)) > 0 {
-			t.Errorf("begin %v, spec %v, spawner %v", s.begin(), s.spec(webKey), s.Heard(address.Services))
+		s.Run(time.Second)
+		for _, path := range []string{address.Renderer("nat44"), address.Services, address.Introspect, address.Journal, address.Interfaces} {
+			if got := s.Heard(path); len(got) > 0 {
+				t.Errorf("%s was told %v", path, got)
+			}
 		}
-		s.Tell(snapshotOf(3, testInput("web", "10.96.0.10", 3, "10.1.1.2")), &messages.PullSpec{Key: webKey})
-		if !slices.Equal(s.endpointsOf(webKey), []string{"10.1.1.2"}) || s.begin() == nil {
-			t.Errorf("the first list is not taken: spec %v, begin %v", s.spec(webKey), s.begin())
+		s.Tell(snapshotOf(3, testInput("db", "10.96.0.11", 3)))
+		if all := probe.Latest[*messages.Ensure](s.Stage, address.Services); !slices.Equal(all.GetKeys(), []string{dbKey}) || !slices.Equal(s.begin().GetKeys(), []string{dbKey}) {
+			t.Errorf("the first list is not taken: %v, %v", all, s.begin())
 		}
 	})
 }

@@ -37,7 +37,7 @@ func NewService(config *Config, key string) runtime.Behaviour {
 
 // Start satisfies runtime.Behaviour.
 func (s *serviceActor) Start(c *runtime.Context) {
-	s.pull(c)
+	s.pull(c) // a message that came before this incarnation may be lost with the one that was handling it
 	s.retryLater(c)
 }
 
@@ -87,7 +87,7 @@ func (s *serviceActor) pull(c *runtime.Context) {
 // take adopts a spec. A repeated one is acknowledged again, because the acknowledgement may have been lost.
 func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if spec.GetGeneration() < s.spec.GetGeneration() {
-		return
+		return // of an earlier incarnation of the registry
 	}
 	c.Send(c.PID(address.Registry), &messages.Have{Key: s.key, Generation: spec.GetGeneration()})
 	if s.spec != nil && spec.GetGeneration() == s.spec.GetGeneration() {
@@ -99,12 +99,12 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
 	if unchanged := !first && s.hash == before && !s.unsettled(); unchanged {
-		s.triggers.drop()
+		s.triggers.drop() // VPP holds it already: their latency says nothing
 		s.trace(c, "nothing that this node serves has changed")
 		s.traced = false
 	} else {
 		s.trace(c, s.served())
-		clear(s.acks)
+		clear(s.acks) // they are about another view
 	}
 	for _, name := range s.config.Renderers {
 		s.render(c, name) // also where nothing has changed: the barrier of a renderer counts generations
@@ -163,7 +163,7 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 	}
 	switch {
 	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):
-		if ack.GetState() != before.GetState() {
+		if ack.GetState() != before.GetState() { // a renderer at work gets the short delays again
 			s.resetRetry()
 		}
 		s.acks[name] = ack
@@ -225,6 +225,7 @@ func (s *serviceActor) retry(c *runtime.Context) {
 
 // retryLater retries with back-off: a renderer reports by itself when something changes.
 func (s *serviceActor) retryLater(c *runtime.Context) {
+	// A service that is gone goes on until its actor is stopped: the registry may have missed Retired.
 	if s.cancel != nil || s.spec != nil && s.view != nil && !s.unsettled() {
 		return
 	}

@@ -13,7 +13,7 @@ import (
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
 	r.generation++
 	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: r.traced}
-	e.tries = 0
+	e.tries = 0 // news end the back-off
 	r.unacked[in.GetKey()] = e
 	r.send(c, e)
 }
@@ -49,7 +49,7 @@ func (r *registry) retry(c *runtime.Context) {
 			due = append(due, key)
 		}
 	}
-	slices.Sort(due)
+	slices.Sort(due) // a map has no order, and a simulation must be repeatable
 	for _, key := range due {
 		c.Send(c.PID(address.Services), &messages.Nudge{Key: key, Generation: r.unacked[key].spec.GetGeneration()})
 		r.send(c, r.unacked[key])
@@ -60,6 +60,7 @@ func (r *registry) retry(c *runtime.Context) {
 // acknowledged notes that a service has taken its spec.
 func (r *registry) acknowledged(m *messages.Have) {
 	if e := r.entries[m.GetKey()]; e != nil {
+		// Of an older generation it says that the actor exists, and nothing of the present spec.
 		if e.started = true; m.GetGeneration() == e.spec.GetGeneration() {
 			delete(r.unacked, m.GetKey())
 		}
@@ -74,7 +75,7 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 		e.started, e.tries = true, 0
 		r.unacked[key] = e
 		r.send(c, e)
-	case r.complete:
+	case r.complete: // before the first list the service may exist
 		c.Send(c.PID(address.Services), &messages.Release{Key: key})
 	}
 }
@@ -82,6 +83,7 @@ func (r *registry) pulled(c *runtime.Context, key string) {
 // retired lets a service go of which nothing is left in VPP, unless it is wanted again.
 func (r *registry) retired(c *runtime.Context, m *messages.Retired) {
 	e := r.entries[m.GetKey()]
+	// A service that was deleted and created again meanwhile has a higher generation than the one that it retired for.
 	if e != nil && (e.spec.GetInput().GetService() != nil || m.GetGeneration() < e.spec.GetGeneration()) {
 		return
 	}

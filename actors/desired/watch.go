@@ -33,6 +33,7 @@ func NewWatch(config *Config) runtime.Behaviour {
 func (w *watch) Start(c *runtime.Context) {
 	w.report(c)
 	w.Health.Start(c)
+	// The source is not run here: it outlives the watch, so that a restart costs the API server nothing.
 	w.leave = w.config.Feed.Listen(postSink{c.Post()})
 	c.Ready()
 }
@@ -50,7 +51,7 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *messages.Snapshot:
 		w.complete = w.complete || m.GetComplete()
 		w.report(c)
-		if m.GetNode() != nil {
+		if m.GetNode() != nil { // the registry has it in the Snapshot
 			w.nodeChanged(c, &messages.NodeChanged{Input: m.GetNode()})
 		}
 		c.Send(c.PID(address.Registry), m)
@@ -62,6 +63,7 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 	case *messages.Pull, *messages.RollCall:
 		w.config.Feed.Refresh()
 	case *messages.Resync: // an earlier sibling, or the interfaces, has started
+		// Nodes and interfaces need no services, of which there may be ten thousand.
 		if sibling := m.GetSibling(); w.node != nil && (sibling == "nodes" || sibling == "interfaces") {
 			w.nodeChanged(c, &messages.NodeChanged{Input: w.node})
 		} else {

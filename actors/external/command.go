@@ -110,7 +110,7 @@ func (x *externals) apply(c *runtime.Context, m *Apply) {
 			next = &layered{layer, m.Document, c.Now()}
 		}
 	}
-	if err != nil {
+	if err != nil { // no transaction: nothing of it could be carried out
 		report.Event(c, &messages.Event{Kind: "external", Object: m.Source, Text: "a command is refused", Error: err.Error()})
 		c.Reply(&command.Result{Err: err})
 		return
@@ -169,7 +169,7 @@ func (x *externals) replace(c *runtime.Context, source string, l *layered, requi
 	}
 	set(l)
 	if err := contradictions(x.merge(), required); err != nil {
-		set(before) // the renderer has not been told
+		set(before) // the renderer has not got it
 		return err
 	}
 	delete(x.problems, source)
@@ -212,7 +212,7 @@ func (x *externals) statusChanged(c *runtime.Context, m *Status) {
 		return
 	}
 	var texts []string
-	waiting := !m.Settled
+	waiting := !m.Settled // also for what has to leave VPP
 	for i := range x.wants.Merged.Entries {
 		e := &x.wants.Merged.Entries[i]
 		if s := x.state(e); e.Source == w.source && (s.State == Failed || s.State == Refused) {

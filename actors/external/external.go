@@ -137,7 +137,7 @@ func (x *externals) Start(c *runtime.Context) {
 	x.Report(c, true, "", 0)
 	x.Health.Start(c)
 	sources := x.config.Sources
-	if sources == nil {
+	if sources == nil { // nothing to wait for
 		x.begin(c, &loadedDocuments{})
 		return
 	}
@@ -173,17 +173,17 @@ func (x *externals) Receive(c *runtime.Context, msg any) {
 		x.apply(c, m)
 	case *command.Expired:
 		if m.Of == x.Running() {
-			x.waits = nil
+			x.waits = nil // its rollback sets another one
 		}
 		x.Expire(c, m, Deadline)
 	case *savedDocument:
 		x.saved(c, m)
 	case *messages.Resync, *messages.RollCall:
-		x.tell(c)
+		x.send(c)
 	case *retryTick:
 		x.retrying = false
 		if x.wants != nil && !x.acknowledged() {
-			x.tell(c)
+			x.send(c)
 		}
 	case *sourcesEnded:
 		if m.err == nil {
@@ -234,7 +234,7 @@ func (x *externals) adopt(c *runtime.Context, source string, document []byte) bo
 		delete(x.layers, source)
 		return before != nil
 	}
-	if before != nil && string(before.document) == string(document) {
+	if before != nil && string(before.document) == string(document) { // sources repeat everything when they start
 		return false
 	}
 	layer, err := external.Decode(document, source)
@@ -260,7 +260,7 @@ func (x *externals) updated(c *runtime.Context, m *Update) {
 		sources[source] = true
 	}
 	for source := range x.layers {
-		if m.has(source) && m.Unreadable[source] == nil {
+		if m.has(source) && m.Unreadable[source] == nil { // without a document in the update: it is gone
 			sources[source] = true
 		}
 	}
@@ -275,7 +275,7 @@ func (x *externals) updated(c *runtime.Context, m *Update) {
 	for source, err := range m.Unreadable {
 		x.problems[source] = err.Error()
 	}
-	for source := range x.problems {
+	for source := range x.problems { // of sources that are gone
 		if m.has(source) && m.Documents[source] == nil && m.Unreadable[source] == nil {
 			delete(x.problems, source)
 		}
@@ -314,7 +314,7 @@ func (x *externals) publish(c *runtime.Context) {
 	merged := x.merge()
 	x.retire(merged)
 	x.wants = &Wants{Generation: x.issued, Merged: merged, Complete: x.complete(), Retired: x.retired}
-	x.tell(c)
+	x.send(c)
 }
 
 // complete reports whether every source has been read.
@@ -338,13 +338,13 @@ func (x *externals) retire(merged *external.Merged) {
 	x.retired = x.retired.With(merged.Addresses(), merged.Roles())
 }
 
-// tell sends what is wanted, and again later if it is not acknowledged.
-func (x *externals) tell(c *runtime.Context) {
+// send sends what is wanted, and again later if it is not acknowledged.
+func (x *externals) send(c *runtime.Context) {
 	if x.wants == nil {
 		return
 	}
 	c.Send(c.PID(x.config.Renderer), x.wants)
-	if !x.retrying && !x.acknowledged() {
+	if !x.retrying && !x.acknowledged() { // one timer, and none without something to retry
 		x.retrying = true
 		c.After(x.config.Retry, &retryTick{})
 	}

@@ -84,7 +84,7 @@ func (h *healer) take(c *runtime.Context, part string, s report.Step, reason str
 		Kind: "healing", Object: part, Error: reason, Text: fmt.Sprintf("escalation to step %q after %s without recovery", s, lasted),
 	}
 	path := address.Part(part)
-	switch s {
+	switch s { // the first two steps are taken by the renderers themselves
 	case report.StepDownstream:
 		e.Method = messages.Method_METHOD_DOWNSTREAM_RESYNC
 		c.Send(c.PID(path), &messages.Verify{Reason: "healing"})

@@ -89,7 +89,7 @@ func (l *escalation) failing(part, reason string, lowest report.Step, now time.T
 		l.cases[part] = &condition{reason: reason, since: now, until: now.Add(l.patience), at: report.NoStep, lowest: lowest}
 		return report.NoStep
 	}
-	is.lowest, is.paused = max(is.lowest, lowest), time.Time{}
+	is.lowest, is.paused = max(is.lowest, lowest), time.Time{} // a part that has become silent does not get the gentle steps
 	progress := reason != is.reason && withoutNumbers(reason) == withoutNumbers(is.reason)
 	if is.reason = reason; progress && is.at == report.NoStep && now.Before(is.since.Add(mostPatience*l.patience)) {
 		is.until = now.Add(l.patience)
@@ -126,7 +126,7 @@ func (l *escalation) next(part string, is *condition, now time.Time) report.Step
 	if is.at != report.NoStep {
 		s = max(s, is.at)
 	}
-	for s < report.StepExit && !l.spend(s, part, now) {
+	for s < report.StepExit && !l.spend(s, part, now) { // a step that has not helped so often will not now
 		s++
 	}
 	is.at, is.until = s, now.Add(l.patience)

@@ -28,7 +28,7 @@ type Config struct {
 // healer knows which parts of the agent do what they should and publishes readiness.
 type healer struct {
 	config     *Config
-	parts      map[string]heard
+	parts      map[string]received
 	ready      bool
 	since      time.Time
 	unready    string // why not ready
@@ -39,8 +39,8 @@ type healer struct {
 	ticked     time.Time // the last look at all parts
 }
 
-// heard is the last report of a part.
-type heard struct {
+// received is the last report of a part.
+type received struct {
 	*messages.Health
 	at time.Time
 }
@@ -59,7 +59,8 @@ func New(config *Config) runtime.Behaviour { return &healer{config: config} }
 
 // Start satisfies runtime.Behaviour.
 func (h *healer) Start(c *runtime.Context) {
-	h.parts, h.since, h.turned = map[string]heard{}, c.Now(), map[string]turn{}
+	// Readiness begins anew: each part repeats its health within a heartbeat.
+	h.parts, h.since, h.turned = map[string]received{}, c.Now(), map[string]turn{}
 	h.escalation, h.started, h.ticked = newEscalation(h.config.Patience), c.Now(), c.Now()
 	h.publish(c)
 	for _, name := range h.config.Expected {
@@ -80,7 +81,7 @@ func (h *healer) Stop(c *runtime.Context) {
 func (h *healer) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Health:
-		h.parts[m.GetPart()] = heard{m, c.Now()}
+		h.parts[m.GetPart()] = received{m, c.Now()}
 		h.publish(c)
 	case *report.Healed:
 		h.escalation.count(m.Part, m.Step, uint64(m.N))
@@ -88,7 +89,7 @@ func (h *healer) Receive(c *runtime.Context, msg any) {
 	case *Query:
 		c.Reply(h.page())
 	case *healthTick:
-		h.publish(c)
+		h.publish(c) // silence is no message
 		h.awake(c.Now())
 		h.heal(c)
 		if !h.ready {

@@ -114,7 +114,7 @@ func (i *interfacesActor) adopt(c *runtime.Context, m *loadedAttachments) {
 		i.recorded[a.GetPod()] = a.GetInterface()
 	}
 	i.active = maps.Clone(i.recorded)
-	i.version++
+	i.version++ // a discovery that is under way does not know of them
 	i.look(c)
 }
 
@@ -190,7 +190,7 @@ func (i *interfacesActor) save(c *runtime.Context, pod, name string) (done bool)
 	if i.recorded[pod] = name; name == "" {
 		delete(i.recorded, pod)
 	}
-	all := &messages.Attachments{}
+	all := &messages.Attachments{} // a new value each time: goroutines and the store keep it
 	for _, pod := range slices.Sorted(maps.Keys(i.recorded)) {
 		all.Items = append(all.Items, &messages.Attachment{Pod: pod, Interface: i.recorded[pod]})
 	}
@@ -227,7 +227,7 @@ func (i *interfacesActor) giving(pod, name string) step {
 
 // activate changes what the set is derived from, and starts a discovery.
 func (i *interfacesActor) activate(c *runtime.Context, pod, name, want string) {
-	if old := i.active[pod]; old != "" && old != name {
+	if old := i.active[pod]; old != "" && old != name { // renderers take roles away only where a command has said so
 		i.detached[old] = true
 	}
 	delete(i.detached, name)
@@ -275,7 +275,7 @@ func ready(set *messages.InterfaceSet, pod, name string) error {
 
 // rolesReported takes from a renderer which interface set is in VPP.
 func (i *interfacesActor) rolesReported(c *runtime.Context, m *messages.Health) {
-	i.reports[m.GetPart()] = m
+	i.reports[m.GetPart()] = m // also without a command: the set of the next one may be that of today
 	if w := &i.await; w.ticket != 0 && w.generation > 0 && m.GetRefusedSet() >= w.generation {
 		i.arrive(c, fmt.Errorf("%s: %w: %s", m.GetPart(), errRolesRefused, m.GetRolesRefused()))
 		return
@@ -315,7 +315,7 @@ func (a *attachments) attached() map[string][]string {
 // forget drops what no command has detached: interfaces without a pod that VPP does not have any more, and records of pods that are gone together
 // with their interfaces, one at a time.
 func (i *interfacesActor) forget(c *runtime.Context) {
-	if !i.podsKnown || !i.loaded || i.Running() != nil {
+	if !i.podsKnown || !i.loaded || i.Running() != nil { // a pod that is not known yet is not gone
 		return
 	}
 	there := map[string]bool{}

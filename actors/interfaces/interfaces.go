@@ -35,7 +35,7 @@ type Config struct {
 	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one save in at a time.
 	Attachments Store
 	StoreGate   *gate.Gate
-	// Receivers are the paths of the actors that are told the set.
+	// Receivers are the paths of the actors that get the set.
 	Receivers []string
 	// RoleGivers are the names of the renderers that give interfaces their roles.
 	RoleGivers []string
@@ -102,7 +102,7 @@ func (i *interfacesActor) Start(c *runtime.Context) {
 		c.Go("interface-events", func(ctx context.Context) { forwardHints(ctx, hints, post) })
 	}
 	i.Report(c, false, "VPP's interfaces are not known yet", 0)
-	i.load(c)
+	i.load(c) // the set is not complete before, so renderers take no role away
 	i.askLink(c)
 	for _, path := range []string{address.Registry, address.Watch} { // local endpoints, pods
 		c.Send(c.PID(path), &messages.Resync{Sibling: "interfaces", Incarnation: c.Incarnation()})
@@ -152,9 +152,9 @@ func (i *interfacesActor) Receive(c *runtime.Context, msg any) {
 		if m.GetSibling() == "link" {
 			i.askLink(c)
 		}
-		i.tell(c)
+		i.send(c)
 	case *messages.RollCall:
-		i.tell(c)
+		i.send(c)
 	case *interfacesTick:
 		i.wake = nil
 		i.look(c)
@@ -196,7 +196,7 @@ func (i *interfacesActor) takePeers(in *messages.NodeInput) bool {
 // linkChanged discovers the interfaces of a VPP, or over a connection, that was not known.
 func (i *interfacesActor) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if m.GetSession() < i.link.GetSession() {
-		return
+		return // of an earlier incarnation of the link
 	}
 	fresh := m.GetUp() && (!i.link.GetUp() || m.GetSession() != i.link.GetSession())
 	i.link = m
@@ -214,12 +214,12 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	switch {
 	case !i.link.GetUp():
 		return
-	case i.looking:
+	case i.looking: // one at a time: VPP answers each request under its barrier
 		i.again = true
 		return
 	}
 	i.looking, i.again = true, false
-	if i.hinted || i.link.GetBoot() != i.set.GetBoot() {
+	if i.hinted || i.link.GetBoot() != i.set.GetBoot() { // something that is known may have changed: everything is read
 		i.reader.Forget()
 	}
 	i.hinted = false
@@ -228,7 +228,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
 		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
 	}
-	version := i.version
+	version := i.version // a command waits for a discovery that began with its change
 	c.Go("discover", func(ctx context.Context) {
 		set, err := i.reader.Discover(ctx, vpp, in)
 		post(&discovered{session, version, set, err})
@@ -243,7 +243,7 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	case m.err != nil && i.link.GetUp():
 		i.Reach = messages.Reach_REACH_DOWNSTREAM
 		i.Report(c, false, m.err.Error(), 0) // the timer starts the next discovery
-	case m.err != nil:
+	case m.err != nil: // the connection has ended; the next one starts a discovery
 	default:
 		i.take(c, m.set, i.explains(m))
 	}
@@ -251,7 +251,7 @@ func (i *interfacesActor) found(c *runtime.Context, m *discovered) {
 	switch {
 	case i.again:
 		i.look(c)
-	case m.err == nil && m.version == i.version:
+	case m.err == nil && m.version == i.version: // the set is up to date, so what is missing in it is gone
 		i.forget(c)
 	}
 	i.lookLater(c)
@@ -292,13 +292,13 @@ func (i *interfacesActor) unplaced() bool {
 
 // take adopts a set and sends it if it differs; cause is the command that it follows from, if any.
 func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, cause uint64) {
-	set.Generation, set.Cause = i.generation, i.set.GetCause()
+	set.Generation, set.Cause = i.generation, i.set.GetCause() // for the comparison: they are no difference
 	if i.set == nil || !proto.Equal(i.set, set) {
 		i.generation++
 		set.Generation, set.Cause = i.generation, cause
 		i.set, i.changed = set, c.Now()
 		report.Event(c, &messages.Event{Kind: "interfaces", Text: summary(set), Method: messages.Method_METHOD_UPDATE, Cause: set.GetCause()})
-		i.tell(c)
+		i.send(c)
 	}
 	switch {
 	case !i.podsKnown && i.Last.GetReason() != podsUnknown:
@@ -314,15 +314,15 @@ func (i *interfacesActor) take(c *runtime.Context, set *messages.InterfaceSet, c
 // podsUnknown is why the set is not complete while Kubernetes has not delivered.
 const podsUnknown = "the pods of this node are not known yet"
 
-// tell sends the set to its receivers.
-func (i *interfacesActor) tell(c *runtime.Context) {
+// send sends the set to its receivers.
+func (i *interfacesActor) send(c *runtime.Context) {
 	if i.set == nil {
 		return
 	}
 	for _, path := range i.config.Receivers {
 		c.Send(c.PID(path), i.set)
 	}
-	if i.config.SNAT.Enabled && i.set.GetComplete() {
+	if i.config.SNAT.Enabled && i.set.GetComplete() { // of a part, SNAT would be refused or placed for a moment
 		c.Send(c.PID(address.External), &layers.Place{Set: i.set, Hairpin: i.hairpin})
 	}
 }

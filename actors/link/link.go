@@ -25,7 +25,7 @@ type Config struct {
 	Link Link
 	// Gate lets one run of it in at a time.
 	Gate *gate.Gate
-	// Receivers are the paths of the actors that are told the state.
+	// Receivers are the paths of the actors that get the state.
 	Receivers []string
 }
 
@@ -80,7 +80,7 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 		}
 		c.Fail(fmt.Errorf("link failed: %w", m.err)) // the supervisor restarts us, with back-off
 	case *messages.Resync, *messages.RollCall:
-		l.tell(c)
+		l.send(c)
 	case *report.Ask:
 		l.Repeat(c)
 	case *report.Beat:
@@ -99,10 +99,10 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 	}
 	l.state = m
 	l.Report(c, m.GetUp(), m.GetReason(), 0)
-	l.tell(c)
+	l.send(c)
 }
 
-func (l *linkActor) tell(c *runtime.Context) {
+func (l *linkActor) send(c *runtime.Context) {
 	for _, path := range l.config.Receivers {
 		c.Send(c.PID(path), l.state)
 	}

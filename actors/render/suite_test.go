@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
 	"testing"
@@ -159,8 +160,10 @@ func routesSubject() subject {
 			if err != nil {
 				return err
 			}
-			host := netip.PrefixFrom(addr, 32)
-			return routesvpp.Apply(context.Background(), vpp, routesvpp.Diff(state.Only(host), nil, true))[0].Err
+			for _, r := range routesvpp.Apply(context.Background(), vpp, routesvpp.Diff(state.Only(netip.PrefixFrom(addr, 32)), nil, true)) {
+				err = errors.Join(err, r.Err)
+			}
+			return err
 		},
 	}
 }

@@ -21,7 +21,7 @@ type Stats interface {
 	Read(ctx context.Context) (sessions.Usage, error)
 }
 
-// Observer is told what metrics count about NAT sessions. Its methods are called from an actor and must not block.
+// Observer counts NAT sessions for metrics. Its methods are called from an actor and must not block.
 type Observer interface {
 	// Sessions is called after every look at the table: how full it is, the present limit of a worker (0 = not known), what was seen when it was
 	// last looked at closely, and whether there is an alarm.
@@ -160,7 +160,7 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	if !changed {
 		return
 	}
-	k.history, k.left, k.busy = sessions.History{}, nil, false
+	k.history, k.left, k.busy = sessions.History{}, nil, false // the result of a request under way is ignored by its session
 	k.settle(c)
 	if m.GetUp() {
 		k.after(c, k.cfg.Soon)
@@ -194,7 +194,7 @@ func (k *housekeeper) done(c *runtime.Context, session uint64, err error) bool {
 
 // look reads the usage: from the statistics, or else by asking VPP.
 func (k *housekeeper) look(c *runtime.Context) {
-	k.after(c, k.cfg.Interval)
+	k.after(c, k.cfg.Interval) // also where this look ends without a decision
 	if k.busy || !k.link.GetUp() {
 		return
 	}
@@ -260,7 +260,7 @@ func (k *housekeeper) decide(c *runtime.Context) {
 	k.setAlarm(c, d.Alarm)
 	k.observe()
 	k.after(c, d.Next)
-	if d.Free == 0 {
+	if d.Free == 0 { // one record for all slices of a cleaning
 		k.settle(c)
 	}
 	session, caller := k.link.GetSession(), k.config.VPP

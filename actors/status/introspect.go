@@ -131,7 +131,7 @@ func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
 	if m == before || m.GetGeneration() < before.GetGeneration() {
-		return
+		return // repeated, or late
 	}
 	i.problems -= len(before.GetErrors())
 	if m.GetGone() {
@@ -163,7 +163,7 @@ func (i *introspect) pending(m *messages.ServiceStatus) bool {
 // drop forgets the services that are not in a complete list: their actors may have ended without a last status.
 func (i *introspect) drop(m *messages.Ensure) {
 	if !m.GetComplete() {
-		return
+		return // it is about new services, which publish themselves
 	}
 	exist := make(map[string]bool, len(m.GetKeys()))
 	for _, key := range m.GetKeys() {

@@ -11,7 +11,7 @@ import (
 )
 
 // publisher publishes what became of the services outside of the process: Kubernetes Events, and which health-check node ports to answer. It
-// belongs to introspection, which is told everything that it needs.
+// belongs to introspection, which gets everything that it needs.
 type publisher struct {
 	config      *Config
 	tracker     *events.Tracker
@@ -87,7 +87,7 @@ func (p *publisher) publish(changed bool) {
 	}
 	p.published = true
 	var all []healthcheck.Check
-	for _, key := range slices.Sorted(maps.Keys(p.checks)) {
+	for _, key := range slices.Sorted(maps.Keys(p.checks)) { // an order of its own, so that the same list is the same
 		all = append(all, p.checks[key]...)
 	}
 	p.config.HealthChecks.Set(all)

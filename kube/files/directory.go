@@ -24,6 +24,8 @@ type directory struct {
 	path    string
 	files   map[string]*file   // by name
 	earlier *normalize.Objects // objects of an earlier run; nil after the first scan
+	last    *content           // of the last scan; nil before the first
+	stale   bool               // a file was read or removed since
 }
 
 // content is that of a directory, joined.
@@ -32,6 +34,8 @@ type content struct {
 	problems []*messages.ObjectError
 	// unreadable is why the content of a file is not known; "" = all could be read.
 	unreadable string
+	// unchanged says that it is that of the scan before, because no file has changed.
+	unchanged bool
 }
 
 // file is the last state of one file.
@@ -63,16 +67,24 @@ func (d *directory) scan(force bool) (content, error) {
 			continue
 		}
 		present[name] = true
-		d.read(name, info, err, force)
+		d.stale = d.read(name, info, err, force) || d.stale
 	}
 	for name := range d.files {
 		// A file that was removed takes its objects with it; only one that exists keeps its last good state.
 		if !present[name] {
+			d.stale = true
 			delete(d.files, name)
 		}
 	}
 	d.remember()
-	return d.join(), nil
+	if !d.stale && d.last != nil {
+		unchanged := *d.last
+		unchanged.unchanged = true
+		return unchanged, nil
+	}
+	last := d.join()
+	d.last, d.stale = &last, false
+	return last, nil
 }
 
 // remember gives the files that are broken at the first scan their objects of an earlier run. An object that occurs in no file goes to the first one
@@ -100,8 +112,8 @@ func (d *directory) remember() {
 	d.earlier = nil
 }
 
-// read brings one file up to date. err is that of the stat that made info.
-func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
+// read brings one file up to date, and reports whether it was read. err is that of the stat that made info.
+func (d *directory) read(name string, info fs.FileInfo, err error, force bool) bool {
 	f := d.files[name]
 	if f == nil {
 		f = &file{objects: &normalize.Objects{}}
@@ -109,7 +121,7 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
 	}
 	if err == nil && !force && !f.broken && f.info != nil && os.SameFile(info, f.info) &&
 		info.Size() == f.info.Size() && info.ModTime().Equal(f.info.ModTime()) {
-		return
+		return false
 	}
 	var text []byte
 	if err == nil {
@@ -118,7 +130,7 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
 	if err != nil {
 		f.broken = true
 		f.problems = []*messages.ObjectError{{Source: name, Message: fmt.Sprintf("%v; its last content stays", err)}}
-		return
+		return true
 	}
 	// An unchanged text is not decoded again: an event often touches one of many files.
 	sum := sha256.Sum256(text)
@@ -127,6 +139,7 @@ func (d *directory) read(name string, info fs.FileInfo, err error, force bool) {
 		f.objects, f.problems = lastGood(f.objects, objects, problems), problems
 	}
 	f.info, f.sum, f.broken = info, sum, false
+	return true
 }
 
 // readFile reads a regular file within the limit of a stream. Opening a pipe would block.

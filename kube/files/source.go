@@ -130,12 +130,15 @@ func (s *Source) look(force bool) {
 		return
 	}
 	s.logNew(now.problems)
-	// The Store finds the differences, so that the source needs no diff of files and one changed object is one change.
-	s.store.Replace(now.objects.Select(s.node), now.problems)
-	changes := s.store.Commit()
-	if s.listed {
-		changes.Deliver(s.sink)
-	} else {
+	if !now.unchanged {
+		// The Store finds the differences, so that the source needs no diff of files and one changed object is one change.
+		s.store.Replace(now.objects.Select(s.node), now.problems)
+		changes := s.store.Commit()
+		if s.listed {
+			changes.Deliver(s.sink)
+		}
+	}
+	if !s.listed {
 		s.listed = true
 		s.snapshot()
 	}

@@ -56,8 +56,10 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 	before := a.have
 	m.state.Inherit(before)
 	a.settings, a.outside.stale = false, true
-	found.Changed = a.claims.Change(a.claims.Keys(), func() { a.have = m.state })
-	if before == nil || !maps.Equal(before.Foreign, m.state.Foreign) {
+	if before != nil && maps.Equal(before.Foreign, m.state.Foreign) {
+		a.have = m.state
+	} else {
+		found.Changed = a.claims.Change(a.claims.Keys(), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
 	}
 	if m.withLists {
@@ -81,8 +83,11 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 
 // differing lists the objects that are not as wanted; what no service wants waits for the barrier.
 func (a *adapter) differing(passed bool) (keys []object) {
-	for k := range a.have.Rows {
+	for k, held := range a.have.Rows {
 		o := rowOf(k)
+		if wanted, found := a.claims.Desired(o); found && wanted.Equal(held) { // nearly all
+			continue
+		}
 		if want := a.wanted(o); want == nil && passed && !a.spares(o) || want != nil && !a.rowInSync(o) {
 			keys = append(keys, o)
 		}

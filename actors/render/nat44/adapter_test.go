@@ -88,7 +88,7 @@ func TestRefusedRolesAreReported(t *testing.T) {
 
 // TestHairpinAddressFollowsTheNode: the one before goes.
 func TestHairpinAddressFollowsTheNode(t *testing.T) {
-	withConfig(t, natvpp.Config{Node: rendertest.Node, Pads: true}, func(s scene) {
+	withConfig(t, natvpp.Config{Node: rendertest.Node, Pads: true}, nil, func(s scene) {
 		for i, cidr := range []string{"10.1.1.0/24", "10.1.2.0/24"} {
 			s.Tell(&messages.Begin{Generation: uint64(i + 1), Node: &messages.NodeContext{Node: rendertest.NodeObject(cidr)}})
 		}

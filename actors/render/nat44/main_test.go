@@ -1,6 +1,7 @@
 package nat44_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,20 +17,29 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
+var errNo = errors.New("no")
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // scene is the nat44 renderer on a stage.
 type scene struct{ *rendertest.Stage }
 
+var testConfig = natvpp.Config{Node: rendertest.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
+
 // withRenderer plays with the services "a/a" and "b/b".
 func withRenderer(t *testing.T, play func(s scene)) {
 	t.Helper()
-	withConfig(t, natvpp.Config{Node: rendertest.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}, play)
+	withConfig(t, testConfig, []string{"a/a", "b/b"}, play)
 }
 
-func withConfig(t *testing.T, config natvpp.Config, play func(s scene)) {
+func withServices(t *testing.T, services []string, play func(s scene)) {
 	t.Helper()
-	rendertest.Play(t, rendertest.Adapted(nat44.New, config, rendertest.Forwarding), []string{"a/a", "b/b"}, func(s *rendertest.Stage) { play(scene{s}) })
+	withConfig(t, testConfig, services, play)
+}
+
+func withConfig(t *testing.T, config natvpp.Config, services []string, play func(s scene)) {
+	t.Helper()
+	rendertest.Play(t, rendertest.Adapted(nat44.New, config, rendertest.Forwarding), services, func(s *rendertest.Stage) { play(scene{s}) })
 }
 
 // guarded is a service whose frontends let in the clients from some networks only.

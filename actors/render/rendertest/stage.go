@@ -50,6 +50,8 @@ type Stage struct {
 
 	sys   *runtime.System
 	heard map[string][]any // by path of the extra, oldest first
+
+	incarnations int // of the renderer so far
 }
 
 // RoundTrip is how long VPP takes for a read or a batch. Messages between actors take no time, so extras hear everything that was sent before the answer.
@@ -89,7 +91,10 @@ func (s *Stage) cast(services []string) runtime.Spec {
 	child := func(path string) runtime.Child {
 		spec := runtime.Spec{Kind: "extra", New: func() runtime.Behaviour { return &extra{s, path} }}
 		if path == s.Path() {
-			spec = runtime.Spec{Kind: "renderer", New: func() runtime.Behaviour { return &watched{s.New(s.Config), s} }}
+			spec = runtime.Spec{Kind: "renderer", New: func() runtime.Behaviour {
+				s.incarnations++
+				return &watched{s.New(s.Config), s}
+			}}
 		}
 		name := runtime.UnescapeName(path[strings.LastIndexByte(path, '/')+1:])
 		return runtime.Child{Name: name, Spec: spec, Reaction: runtime.ReactNone}
@@ -190,10 +195,24 @@ func (s *Stage) Ask(question any) any {
 // Kill makes the renderer fail and waits until its next incarnation runs.
 func (s *Stage) Kill() {
 	s.Helper()
-	if err := s.sys.Kill(s.Path()); err != nil {
-		s.Fatal(err)
+	s.Restarts(func() {
+		if err := s.sys.Kill(s.Path()); err != nil {
+			s.Fatal(err)
+		}
+	})
+}
+
+// Restarts does something of which the renderer fails and waits until its next incarnation runs: the supervisor waits longer after many failures.
+func (s *Stage) Restarts(what func()) {
+	s.Helper()
+	before := s.incarnations
+	what()
+	for range 100 {
+		if s.Run(100 * time.Millisecond); s.incarnations > before {
+			return
+		}
 	}
-	s.Run(100 * time.Millisecond)
+	s.Fatal("the renderer does not come back")
 }
 
 // Forget forgets what the extras heard so far.

@@ -1,0 +1,218 @@
+package routes_test
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/actors/render/routes"
+	"github.com/troupe-vpp/troupe/messages"
+	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// withRenderer plays with the services "a/a" and "b/b"; 10.96.0.0/16 is the service network.
+func withRenderer(t *testing.T, play func(s *rendertest.Stage)) {
+	t.Helper()
+	config := routes.Config{Networks: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}}
+	rendertest.Play(t, rendertest.Adapted(routes.New, config, rendertest.Rejecting), []string{"a/a", "b/b"}, play)
+}
+
+// held are the routes of ours in VPP as "prefix kind", ordered by prefix.
+func held(s *rendertest.Stage) (all []string) {
+	s.Helper()
+	state, err := routesvpp.Read(context.Background(), s.VPP.Outside())
+	if err != nil {
+		s.Fatal(err)
+	}
+	kinds := map[netip.Prefix]string{}
+	for place, kind := range state.Routes {
+		kinds[place.Prefix] = kind.String()
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(kinds), routesvpp.ComparePrefixes) {
+		all = append(all, p.String()+" "+kinds[p])
+	}
+	return all
+}
+
+func expect(s *rendertest.Stage, when string, want ...string) {
+	s.Helper()
+	if d := cmp.Diff(want, held(s), cmpopts.EquateEmpty()); d != "" {
+		s.Errorf("%s: routes in VPP (-want +got):\n%s", when, d)
+	}
+}
+
+// external is a service without endpoints, or one that drops, with external addresses.
+func external(key string, action messages.Action, addresses ...string) *messages.ServiceView {
+	v := rendertest.Rejecting(key, 1, addresses...)
+	for _, f := range v.Frontends {
+		f.Scope, f.Action = messages.Scope_SCOPE_EXTERNAL, action
+	}
+	return v
+}
+
+const network = "10.96.0.0/16 reject"
+
+// TestRoutesWaitForTheAddressesOfHosts: without the list of services these are not known, and an address of a host never gets a route.
+func TestRoutesWaitForTheAddressesOfHosts(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		expect(s, "before the list")
+		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "192.168.16.1", "192.168.16.9", "203.0.113.2", "203.0.113.7"))
+		begin := rendertest.BeginMessage(1, "a/a")
+		begin.NodeAddresses = []string{"203.0.113.2"}
+		s.Tell(begin)
+		expect(s, "with the addresses of the cluster", network, "192.168.16.9/32 reject", "203.0.113.7/32 reject")
+		set := s.Interfaces(2, "uplink0", "pod2")
+		set.Interfaces[0].Addresses = []string{"203.0.113.7/24"}
+		s.Tell(set)
+		expect(s, "203.0.113.7 is an address of VPP", network, "192.168.16.9/32 reject")
+		begin = rendertest.BeginMessage(2, "a/a")
+		s.Tell(begin)
+		expect(s, "203.0.113.2 is not an address of a host", network, "192.168.16.9/32 reject", "203.0.113.2/32 reject")
+	})
+}
+
+// TestContestedAddressesWaitForTheBarrier: an external address may be that of another service, a cluster IP and a service network are not; a route of an
+// earlier run stays until every service has rendered.
+func TestContestedAddressesWaitForTheBarrier(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.Begin(1, "a/a", "b/b")
+		expect(s, "the list", network)
+		both := rendertest.Rejecting("a/a", 1, "10.96.0.1")
+		both.Frontends = append(both.Frontends, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7").Frontends...)
+		s.Render(1, both)
+		expect(s, "before the barrier", network, "10.96.0.1/32 reject")
+		if s.State("a/a") != rendertest.Pending {
+			s.Errorf("acknowledged %v", s.Ack("a/a"))
+		}
+		s.Render(1, rendertest.Rejecting("b/b", 1, "10.96.0.2"))
+		expect(s, "after the barrier", network, "10.96.0.1/32 reject", "10.96.0.2/32 reject", "203.0.113.7/32 reject")
+		s.Kill()
+		s.Connected()
+		s.Found(2)
+		s.Begin(1, "a/a", "b/b")
+		s.Render(2, rendertest.Rejecting("a/a", 1, "10.96.0.3"))
+		expect(s, "an earlier run", network, "10.96.0.1/32 reject", "10.96.0.2/32 reject", "10.96.0.3/32 reject", "203.0.113.7/32 reject")
+		s.Render(2, external("b/b", messages.Action_ACTION_DROP, "203.0.113.7"))
+		expect(s, "every service has rendered", network, "10.96.0.3/32 reject")
+	})
+}
+
+// TestTheMirrorDoesNotRefuse: that a service has no endpoints is only known from the cluster; the service networks are refused all the same.
+func TestTheMirrorDoesNotRefuse(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		provisional := rendertest.BeginMessage(1, "a/a")
+		provisional.Provisional = true
+		s.Tell(provisional)
+		s.Serve("a/a", 1, "10.96.0.1")
+		s.Run(time.Second)
+		expect(s, "on the list of the mirror", network)
+		if h := s.Health(); !h.GetOk() || h.GetReason() == "" {
+			s.Errorf("health %v", h)
+		}
+		s.Begin(2, "a/a")
+		expect(s, "on the list of the cluster", network, "10.96.0.1/32 reject")
+	})
+}
+
+// TestServicesShareARoute: it stays for the other one, and the strongest wish counts.
+func TestServicesShareARoute(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.Begin(1, "a/a", "b/b")
+		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
+		s.Render(1, external("b/b", messages.Action_ACTION_REJECT, "203.0.113.7"))
+		expect(s, "both", network, "203.0.113.7/32 reject")
+		before := s.VPP.Writes
+		s.Serve("a/a", 2)
+		if expect(s, "one", network, "203.0.113.7/32 reject"); s.VPP.Writes != before || s.State("a/a") != rendertest.Retired {
+			s.Errorf("%d writes, acknowledged %v", s.VPP.Writes-before, s.Ack("a/a"))
+		}
+		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7")) // it is served elsewhere
+		expect(s, "one leaves the address to the network", network)
+		if s.State("a/a") != rendertest.InSync || s.State("b/b") != rendertest.InSync {
+			s.Errorf("acknowledged %v and %v", s.Ack("a/a"), s.Ack("b/b"))
+		}
+	})
+}
+
+// TestPacketsAreRefused: what clients see.
+func TestPacketsAreRefused(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.96.0.1")
+		for dst, want := range map[string]simulator.Action{"10.96.0.1:80": simulator.Rejected, "10.96.7.7:80": simulator.Rejected, "203.0.113.7:80": simulator.Delivered} {
+			got := s.VPP.VPP.Send(simulator.Packet{
+				In: "pod2", Src: netip.MustParseAddrPort("10.1.1.2:40000"), Dst: netip.MustParseAddrPort(dst), Proto: simulator.ProtoTCP, Flags: simulator.SYN,
+			})
+			if got.Action != want {
+				s.Errorf("a packet to %s: %s, want %s", dst, got, want)
+			}
+		}
+	})
+}
+
+// TestAVPPWithoutRoutes: it is no failure of single routes. The renderer is ready with a warning, services are acknowledged with an approximation, and
+// another VPP may have them.
+func TestAVPPWithoutRoutes(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		s.VPP.Lacks = "fib_source"
+		s.VPP.Crash()
+		s.Reconnect(2)
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.96.0.1")
+		before := s.VPP.Writes
+		s.Run(5 * time.Minute)
+		ack := s.Ack("a/a")
+		if a := ack.GetApproximations(); len(a) != 1 || a[0].GetFrontend() != "10.96.0.1" || a[0].GetWanted() != "reject" || ack.GetState() != rendertest.InSync {
+			s.Errorf("acknowledged %v", ack)
+		}
+		if h := s.Health(); !h.GetOk() || !strings.HasSuffix(h.GetReason(), ": nothing is refused") || s.VPP.Writes != before {
+			s.Errorf("%v, %d writes", h, s.VPP.Writes-before)
+		}
+		if d := s.Ask(&render.DiffQuery{}).(*render.DiffPage); d.Err != nil || len(d.Operations) != 0 {
+			s.Errorf("diff %+v", d)
+		}
+		s.VPP.Lacks = ""
+		s.VPP.Crash()
+		s.Reconnect(3)
+		expect(s, "another VPP", network, "10.96.0.1/32 reject")
+		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 0 || !h.GetOk() || h.GetReason() != "" {
+			s.Errorf("acknowledged %v, %v", s.Ack("a/a"), h)
+		}
+	})
+}
+
+// TestARouteOfAnotherClient: it is left alone, and ours is in VPP nevertheless, where it counts when the other one goes.
+func TestARouteOfAnotherClient(t *testing.T) {
+	withRenderer(t, func(s *rendertest.Stage) {
+		theirs := simulator.Route{Prefix: netip.MustParsePrefix("10.96.0.1/32"), Interface: "uplink0", NextHop: netip.MustParseAddr("192.168.16.254")}
+		if err := s.VPP.VPP.AddRoute(theirs); err != nil {
+			s.Fatal(err)
+		}
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.96.0.1")
+		before := s.VPP.Writes
+		for range 3 {
+			s.Tell(&messages.Verify{Reason: "test"})
+		}
+		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() || s.VPP.Writes != before {
+			s.Errorf("acknowledged %v, %v, %d writes", s.Ack("a/a"), s.Health(), s.VPP.Writes-before)
+		}
+		if err := s.VPP.VPP.DelRoute(0, theirs.Prefix); err != nil {
+			s.Fatal(err)
+		}
+		expect(s, "theirs is gone", network, "10.96.0.1/32 reject")
+	})
+}

@@ -1,0 +1,199 @@
+package sourceranges
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// ranged is a service that lets in clients from some networks only.
+func ranged(key string, created int64, sources []string, addresses ...string) *messages.ServiceView {
+	v := &messages.ServiceView{Key: key, Created: created}
+	for _, a := range addresses {
+		v.Frontends = append(v.Frontends, &messages.Frontend{
+			Address: a, Port: 80, Protocol: messages.Protocol_TCP, Action: messages.Action_ACTION_FORWARD, AllowSources: sources,
+			Backends: []*messages.Backend{{Address: "10.1.1.2", Port: 8080, Local: true}},
+		})
+	}
+	return v
+}
+
+// at is the frontend at port 80 of an address.
+func at(t *testing.T, address string) frontend.Key {
+	t.Helper()
+	k, err := frontend.ParseKey(address + ":80/TCP")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// settle puts the rules together; all frontends belong to the service that is given for them, or to the service that wants them.
+func (r *Ranges) settle(owners map[frontend.Key]string) []string {
+	plans, moved := r.Fit()
+	return append(moved, r.Merge(plans, func(k frontend.Key) (string, bool) {
+		owner, claimed := owners[k]
+		return owner, claimed
+	})...)
+}
+
+// carryOut has VPP take operations.
+func (r *Ranges) carryOut(ops []acl.Op) []string {
+	for _, op := range ops {
+		r.Record(op)
+	}
+	return r.Compare()
+}
+
+func interfaces(generation uint64) *messages.InterfaceSet {
+	return &messages.InterfaceSet{Generation: generation, Complete: true, Interfaces: []*messages.Interface{
+		{SwIfIndex: 1, Name: "uplink0", Frontend: true}, {SwIfIndex: 2, Name: "pod2", Frontend: true, Local: true},
+	}}
+}
+
+// TestRangesLife goes from nothing to a service with ranges and back.
+func TestRangesLife(t *testing.T) {
+	r, k, clean := New(), at(t, "10.0.0.1"), func(frontend.Key) bool { return false }
+	if r.Stale() || r.Known() || !r.Needed() || !r.Guarded("a/a") || !r.Left("a/a") {
+		t.Error("at the start")
+	}
+	r.Interfaces(nil, interfaces(1))
+	r.Adopt(acl.NewState())
+	if r.Needed() {
+		t.Error("something has to be done for nothing")
+	}
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	if !r.Stale() {
+		t.Error("rules have not changed")
+	}
+	if got := r.settle(nil); !slices.Contains(got, "a/a") || r.Stale() || !r.Missing(k) {
+		t.Errorf("changed for %q, missing %t", got, r.Missing(k))
+	}
+	if !r.News() || r.News() {
+		t.Error("news come once")
+	}
+	ack := &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC}
+	if r.Acknowledge(ack, "a/a", nil); ack.GetState() != messages.RenderState_RENDER_PENDING {
+		t.Errorf("acknowledged %v", ack)
+	}
+	if r.Acknowledge(ack, "a/a", errors.New("no")); ack.GetState() != messages.RenderState_RENDER_FAILED || ack.GetError() != "no" {
+		t.Errorf("acknowledged %v", ack)
+	}
+	if got := r.carryOut(r.Additions()); !slices.Contains(got, "a/a") || r.Missing(k) || len(r.Additions()) != 0 || len(r.Removals(clean)) != 0 {
+		t.Errorf("changed for %q, missing %t", got, r.Missing(k))
+	}
+	ack = &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC}
+	if r.Acknowledge(ack, "a/a", nil); ack.GetState() != messages.RenderState_RENDER_IN_SYNC {
+		t.Errorf("acknowledged %v", ack)
+	}
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	if r.Stale() {
+		t.Error("the same again is a change")
+	}
+	r.Plan("a/a", nil)
+	r.settle(nil)
+	if !slices.Equal(r.Concerned(), []string{"a/a"}) || r.Left("a/a") {
+		t.Errorf("left although VPP still drops, concerned %q", r.Concerned())
+	}
+	if kept := r.Removals(func(frontend.Key) bool { return true }); len(kept) != 0 || r.Waiting(func(frontend.Key) bool { return true }) || !r.Waiting(clean) {
+		t.Errorf("rules that a dirty row relies on go: %v", kept)
+	}
+	r.carryOut(r.Removals(clean))
+	if !r.Left("a/a") || r.Needed() || len(r.Concerned()) != 0 {
+		t.Errorf("left %t, needed %t, concerned %q", r.Left("a/a"), r.Needed(), r.Concerned())
+	}
+}
+
+// TestRulesOfTheOwnerCount: those of other services that want the frontend do not.
+func TestRulesOfTheOwnerCount(t *testing.T) {
+	r, k := New(), at(t, "10.0.0.1")
+	r.Interfaces(nil, interfaces(1))
+	r.Adopt(acl.NewState())
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	if r.settle(map[frontend.Key]string{k: "b/b"}); r.Missing(k) {
+		t.Error("rules count although another service owns the frontend")
+	}
+	r.OwnerChanged(at(t, "10.0.0.2"))
+	if r.Stale() {
+		t.Error("a frontend without rules matters")
+	}
+	if r.OwnerChanged(k); !r.Stale() {
+		t.Error("another owner does not matter")
+	}
+	if r.settle(map[frontend.Key]string{k: "a/a"}); !r.Missing(k) {
+		t.Error("the rules of the owner do not count")
+	}
+}
+
+// TestWithoutAccessLists: nothing is dropped, and services know it.
+func TestWithoutAccessLists(t *testing.T) {
+	r, k := New(), at(t, "10.0.0.1")
+	r.Interfaces(nil, interfaces(1))
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	availability, drifted := r.Adopt(nil)
+	if !availability || drifted || r.Guarded("a/a") || !r.Stale() || !r.Known() || r.Needed() {
+		t.Errorf("availability %t, drifted %t, guarded %t", availability, drifted, r.Guarded("a/a"))
+	}
+	r.settle(nil)
+	r.Compare()
+	ack := &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC}
+	r.Acknowledge(ack, "a/a", nil)
+	if len(ack.GetApproximations()) != 1 || ack.GetState() != messages.RenderState_RENDER_IN_SYNC || r.Missing(k) || r.Diff(true) != nil {
+		t.Errorf("acknowledged %v", ack)
+	}
+	if availability, _ := r.Adopt(acl.NewState()); !availability || !r.Guarded("a/a") {
+		t.Error("a VPP with access lists is no change")
+	}
+	r.settle(nil)
+	if diff := r.Diff(true); diff == nil || len(diff(acl.NewState())) == 0 {
+		t.Error("no difference to an empty VPP")
+	}
+}
+
+// TestAnInterfaceWithAList: where it is another one, what VPP holds is not known.
+func TestAnInterfaceWithAList(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*messages.InterfaceSet)
+		known  bool
+	}{
+		"the same": {func(*messages.InterfaceSet) {}, true},
+		"one more": {func(s *messages.InterfaceSet) {
+			s.Interfaces = append(s.Interfaces, &messages.Interface{SwIfIndex: 9, Name: "new"})
+		}, true},
+		"another one": {func(s *messages.InterfaceSet) { s.Interfaces[1].Name = "new" }, false},
+		"one is gone": {func(s *messages.InterfaceSet) { s.Interfaces = s.Interfaces[:1] }, false},
+	} {
+		r, before, now := New(), interfaces(1), interfaces(2)
+		r.Interfaces(nil, before)
+		r.Adopt(acl.NewState())
+		r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+		r.settle(nil)
+		r.carryOut(r.Additions())
+		tc.change(now)
+		if r.Interfaces(before, now); r.Known() != tc.known {
+			t.Errorf("%s: known %t", name, r.Known())
+		}
+		if r.Forget(); r.Known() {
+			t.Errorf("%s: known although it is forgotten", name)
+		}
+	}
+}
+
+// TestUnrendered: the first part is named, and how many more there are, unless there is another error.
+func TestUnrendered(t *testing.T) {
+	parts := []*messages.ObjectError{{Field: "ports[a]", Message: "too many"}, {Field: "ports[b]", Message: "no"}}
+	ack := &messages.RenderAck{}
+	Unrendered(ack, "not rendered", nil)
+	if ack.GetError() != "" {
+		t.Errorf("%v", ack)
+	}
+	Unrendered(ack, "not rendered", parts)
+	Unrendered(ack, "not guarded", parts[:1])
+	if ack.GetError() != "not rendered: ports[a]: too many (and 1 more)" || len(ack.GetUnrendered()) != 3 {
+		t.Errorf("%v", ack)
+	}
+}

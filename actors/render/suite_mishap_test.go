@@ -1,0 +1,249 @@
+package render_test
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// mishap is what happens to one message that the renderer receives.
+type mishap struct {
+	message string // its type
+	nth     int    // which one of the type, from 1
+	kind    string
+	struck  bool
+}
+
+// mishaps are the things that may happen to a message.
+var mishaps = []string{
+	"lost",         // it never arrives
+	"twice",        // it arrives once more
+	"late",         // it arrives after two seconds, overtaken by others
+	"crash before", // the renderer crashes when it takes it
+	"crash after",  // the renderer crashes when it has handled it and sent everything
+}
+
+// troupe plays what the other actors do for a renderer: they answer its questions, and services repeat what is not acknowledged.
+type troupe struct {
+	*scene
+	want       map[string]*messages.Render // last of each service; of one that is gone until it is acknowledged
+	generation uint64
+	interfaces uint64
+	answered   map[string]int // messages that an actor has answered, by path
+	seen       map[string]int // messages that the renderer has received, by type
+}
+
+// newTroupe has the mishap happen.
+func newTroupe(s *scene, m *mishap) *troupe {
+	r := &troupe{scene: s, want: map[string]*messages.Render{}, interfaces: 1, answered: map[string]int{}, seen: map[string]int{}}
+	s.Before = func(msg any, handle func(any)) {
+		name := strings.TrimPrefix(fmt.Sprintf("%T", msg), "*messages.")
+		if strings.Contains(name, ".") {
+			handle(msg) // timers and results of its own work do not travel
+			return
+		}
+		r.seen[name]++
+		if m.struck || name != m.message || r.seen[name] != m.nth {
+			handle(msg)
+			return
+		}
+		m.struck = true
+		switch m.kind {
+		case "twice":
+			handle(msg)
+			handle(msg)
+		case "late":
+			s.Later(2*time.Second, msg)
+		case "crash before":
+			panic("mishap")
+		case "crash after":
+			handle(msg)
+			panic("mishap")
+		}
+	}
+	return r
+}
+
+// serve changes what a service wants; without addresses it is gone.
+func (r *troupe) serve(key string, addresses ...string) {
+	r.generation++
+	r.want[key] = &messages.Render{Key: key, Generation: r.generation}
+	if len(addresses) > 0 {
+		r.want[key] = rendertest.RenderMessage(r.generation, r.view(key, int64(len(key)), addresses...))
+	}
+	r.Tell(r.want[key])
+	r.attend()
+}
+
+// list is the list of services, as the registry would send it.
+func (r *troupe) list(rollCall bool) {
+	r.generation++
+	m := &messages.Begin{Generation: r.generation, RollCall: rollCall, Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
+	for _, key := range slices.Sorted(maps.Keys(r.want)) {
+		if render := r.want[key]; render.GetView() != nil {
+			m.Keys, m.Generations = append(m.Keys, key), append(m.Generations, render.GetGeneration())
+		}
+	}
+	r.Tell(m)
+}
+
+// pass passes some time in which the other actors answer.
+func (r *troupe) pass(d time.Duration) {
+	for range d / (100 * time.Millisecond) {
+		r.Run(100 * time.Millisecond)
+		r.attend()
+	}
+}
+
+// attend answers what the renderer has asked for.
+func (r *troupe) attend() {
+	for _, ask := range []struct {
+		path   string
+		asked  int
+		answer func()
+	}{
+		{address.Link, len(rendertest.All[*messages.Resync](r.Stage, address.Link)), r.Connected},
+		{address.Interfaces, len(rendertest.All[*messages.Resync](r.Stage, address.Interfaces)), func() { r.Found(r.interfaces) }},
+		{address.Registry, len(rendertest.All[*messages.RenderUp](r.Stage, address.Registry)), func() { r.list(false) }},
+	} {
+		if ask.asked > r.answered[ask.path] {
+			r.answered[ask.path] = ask.asked
+			ask.answer()
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.want)) {
+		path := address.Service(key)
+		if asked := len(rendertest.All[*messages.Replay](r.Stage, path)); asked > r.answered[path] {
+			r.answered[path] = asked
+			r.Tell(r.want[key])
+		}
+	}
+}
+
+// retry has the services repeat what is not acknowledged as done, and forgets those that have been retired.
+func (r *troupe) retry() {
+	for _, key := range slices.Sorted(maps.Keys(r.want)) {
+		switch ack := r.Ack(key); {
+		case ack.GetGeneration() != r.want[key].GetGeneration():
+			r.Tell(r.want[key])
+		case ack.GetState() == rendertest.Retired:
+			delete(r.want, key)
+		case ack.GetState() != rendertest.InSync:
+			r.Tell(r.want[key])
+		}
+	}
+}
+
+// life is everything that happens to a renderer in this test: each type of message comes at least once.
+func (r *troupe) life() {
+	r.list(false)
+	r.serve("a/a", "10.0.0.1", "10.0.0.2")
+	r.serve("b/b", "10.0.0.2", "10.0.0.3")
+	r.serve("c/c", "10.0.0.4")
+	r.Tell(&messages.Verify{Reason: "drift check", Routine: true})
+	r.outside(r.remove, "10.0.0.1")
+	r.Tell(&messages.Verify{Reason: "test"})
+	r.serve("a/a", "10.0.0.1", "10.0.0.5")
+	r.serve("c/c")
+	r.list(false)
+	r.pass(time.Second)
+	r.Kill()
+	r.attend()
+	r.serve("b/b", "10.0.0.3")
+	r.Tell(&messages.Resync{Sibling: "link"})
+	r.VPP.Disconnect()
+	r.Connected()
+	r.serve("a/a", "10.0.0.6")
+	r.VPP.Connect()
+	r.Connected()
+	r.pass(time.Second)
+	r.VPP.Crash()
+	r.Connected()
+	r.serve("b/b", "10.0.0.3", "10.0.0.7")
+	r.VPP.Connect()
+	r.Connected()
+	r.interfaces++
+	r.Found(r.interfaces)
+	r.pass(3 * time.Second)
+}
+
+// rollCall has every actor repeat what it last told the renderer, twice, because the message of the first may be the one with the mishap.
+func (r *troupe) rollCall() {
+	for range 2 {
+		r.Connected()
+		r.Found(r.interfaces)
+		r.retry()
+		r.list(true)
+		r.pass(3 * time.Second)
+	}
+	r.retry()
+}
+
+// settled fails the test where VPP does not hold what is wanted, a service does not know that, or work is left.
+func (r *troupe) settled() {
+	r.Helper()
+	want := map[string]bool{}
+	for key, render := range r.want {
+		for _, f := range render.GetView().GetFrontends() {
+			want[f.GetAddress()] = true
+		}
+		if ack := r.Ack(key); ack.GetState() != rendertest.InSync || ack.GetGeneration() != render.GetGeneration() {
+			r.Errorf("%s wants generation %d and was acknowledged %v", key, render.GetGeneration(), ack)
+		}
+	}
+	addresses := slices.SortedFunc(maps.Keys(want), func(a, b string) int { return netip.MustParseAddr(a).Compare(netip.MustParseAddr(b)) })
+	r.expect("in the end", addresses...)
+	if !r.Health().GetOk() {
+		r.Errorf("health %v", r.Health())
+	}
+	writes, reads := r.cost(func() { r.pass(time.Minute) })
+	if d := r.Ask(&render.DiffQuery{}).(*render.DiffPage); writes+reads != 0 || d.Err != nil || len(d.Operations) != 0 {
+		r.Errorf("%d writes and %d reads when all is done, diff %+v", writes, reads, d)
+	}
+}
+
+// TestDriverSurvivesMishaps takes one message of every type after the other, and loses it, repeats it, delays it, or has the renderer crash of it. After the
+// next roll call VPP holds what it should, every service knows it, and no work is left.
+func TestDriverSurvivesMishaps(t *testing.T) {
+	services := []string{"a/a", "b/b", "c/c"}
+	for _, sub := range subjects() {
+		t.Run(sub.kind.Name, func(t *testing.T) {
+			var seen map[string]int
+			sub.play(t, services, func(s *scene) {
+				r := newTroupe(s, &mishap{})
+				r.life()
+				r.rollCall()
+				r.settled()
+				seen = r.seen
+			})
+			for _, name := range []string{"Begin", "InterfaceSet", "LinkState", "Render", "Resync", "Verify"} {
+				if seen[name] == 0 {
+					t.Errorf("%s never comes: %v", name, seen)
+				}
+			}
+			for _, name := range slices.Sorted(maps.Keys(seen)) {
+				for nth := 1; nth <= seen[name]; nth++ {
+					for _, kind := range mishaps {
+						t.Run(fmt.Sprintf("%s %d %s", name, nth, kind), func(t *testing.T) {
+							sub.play(t, services, func(s *scene) {
+								r := newTroupe(s, &mishap{message: name, nth: nth, kind: kind})
+								r.life()
+								r.rollCall()
+								r.settled()
+							})
+						})
+					}
+				}
+			}
+		})
+	}
+}
