@@ -48,6 +48,30 @@ func enabled(t *testing.T, changed func(RowChange)) *Stream {
 	return s
 }
 
+var errVeto = errors.New("not this one")
+
+// veto refuses the second row in VPP's place, and every dump.
+func veto(m api.Message) error {
+	row, is := m.(*nat44_ed.Nat44AddDelLbStaticMapping)
+	if !is || row.ExternalPort == 81 {
+		return errVeto
+	}
+	return nil
+}
+
+// TestVetoOfADump: the caller gets the error, past the connection VPP is read.
+func TestVetoOfADump(t *testing.T) {
+	s := enabled(t, nil)
+	s.Veto = veto
+	none := func(api.Message) {}
+	if err := s.Dump(t.Context(), &nat44_ed.Nat44LbStaticMappingDump{}, none); !errors.Is(err, errVeto) {
+		t.Error(err)
+	}
+	if err := NewReader(s.VPP).Dump(t.Context(), &nat44_ed.Nat44LbStaticMappingDump{}, none); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestFaults: the result of the caller and the effect in VPP.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -57,6 +81,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"none":                  {func(*Stream) {}, []error{nil, nil}, 2},
 		"refused":               {func(s *Stream) { s.Refuse = 1 }, []error{api.UNSPECIFIED, nil}, 1},
+		"vetoed":                {func(s *Stream) { s.Veto = veto }, []error{nil, errVeto}, 1},
 		"answer lost":           {func(s *Stream) { s.Lose = 1 }, []error{link.ErrUnknown, link.ErrUnknown}, 1},
 		"cut behind the second": {func(s *Stream) { s.Cut = 2 }, []error{nil, link.ErrUnknown}, 2},
 		"hangs":                 {func(s *Stream) { s.Hang() }, []error{link.ErrUnknown, link.ErrUnknown}, 0},

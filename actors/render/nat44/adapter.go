@@ -94,7 +94,7 @@ func (a *adapter) plan(service string) (changed []object) {
 	}
 	for _, k := range changed {
 		a.ranges.OwnerChanged(k.Key)
-		a.outside.stale = true
+		a.outside.stale = a.outside.stale || a.concernsOutside(k) // to compute the status walks over all rows: not for each service
 	}
 	return changed
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	external "github.com/troupe-vpp/troupe/actors/external"
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	layers "github.com/troupe-vpp/troupe/vpp/external"
@@ -144,6 +145,14 @@ func (a *adapter) spares(k object) bool {
 	}
 	held := a.held(k)
 	return held != nil && nat44.External(held.Tag)
+}
+
+// concernsOutside reports whether external configuration wants, wanted or has a row under a key.
+func (a *adapter) concernsOutside(k object) bool {
+	held := a.held(k)
+	return a.outside.gone[k] || held != nil && nat44.External(held.Tag) || slices.ContainsFunc(a.claims.At(k), func(c render.Claim[nat44.Row]) bool {
+		return strings.HasPrefix(c.Service, claimPrefix)
+	})
 }
 
 // leftBehind lists the rows of external configuration in VPP that are not wanted and may go.
