@@ -16,14 +16,16 @@ func slower() map[string]bound {
 	const second = time.Second
 	stolen := bound{46 * second, "VPP does not report it; the drift check finds it, every 45 s"}
 	refused := bound{1100 * time.Millisecond, "a half-open probe of each refusal class every second"}
+	badly := bound{2200 * time.Millisecond, "settings that are refused hold up everything for a second, then a half-open probe takes another one"}
+	crash := bound{3100 * time.Millisecond, "what a crash has cost is sent again after 0.9 s, what a second one has after 1.8 s, up to 30 % later"}
 	loop := bound{32 * time.Second, "a crash loop: back-off, at worst quarantine for 30 s"}
 	lost := bound{31 * second, "the roll call repeats everything every 30 s"}
 	replaced := bound{noticed, "VPP's interface events are not simulated; while a pod has no interface VPP is asked every second"}
 	return map[string]bound{
 		"pod replaced": replaced,
 		"rows stolen":  stolen, "routes stolen": stolen, "rows given back": stolen,
-		"VPP refuses": refused, "VPP begins badly": refused, "table full": refused,
-		"poisoned service": loop, "panics before messages": loop, "panics after messages": loop, "panics in starts": loop, "panics in stops": loop,
+		"VPP refuses": refused, "VPP begins badly": badly, "table full": refused,
+		"poisoned service": loop, "panics before messages": crash, "panics after messages": crash, "panics in starts": crash, "panics in stops": crash,
 		"crash loop":    loop,
 		"messages lost": lost, "one kind lost": lost, "messages late": lost, "messages twice": lost, "services late": lost,
 	}

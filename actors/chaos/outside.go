@@ -33,6 +33,7 @@ type documents struct {
 	slow    time.Duration     // that reading takes
 	broken  bool              // the watch of the documents ends
 	version int
+	read    time.Time // when the last slow read ended
 }
 
 // layer is a good document.
@@ -159,7 +160,10 @@ func (o *outside) Run(ctx context.Context, out func(external.Update)) error {
 	over := func() bool { return ctx.Err() != nil }
 	for seen := -1; ; {
 		o.sim.Park(func() bool { return over() || o.broken || o.version != seen })
-		o.sim.Sleep(o.slow, over)
+		if o.slow > 0 {
+			o.sim.Sleep(o.slow, over)
+			o.read = o.sim.Now()
+		}
 		switch {
 		case over():
 			return nil

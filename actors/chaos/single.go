@@ -119,7 +119,7 @@ func (w *world) recover(over time.Time, result *Result) error {
 
 // ended is when the last part of a fault ends that goes on by itself: a slow list is there, the last late message has arrived.
 func (w *world) ended(over time.Time) time.Time {
-	return latest(over, w.source.answered, w.weather.arrival)
+	return latest(over, w.source.answered, w.documents.read, w.weather.arrival)
 }
 
 // latest is the last of several times.
