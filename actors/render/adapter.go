@@ -107,12 +107,12 @@ type Surroundings struct {
 type Progress[K Key] interface {
 	// Dirty reports whether an object may not be as wanted.
 	Dirty(k K) bool
-	// Refusal is why VPP refused an object last, and how often in a row; nil = it did not.
-	Refusal(k K) (err error, times int)
+	// Refusal is how often in a row VPP refused an object, and why last; nil = it did not.
+	Refusal(k K) (times int, err error)
 	// Pending counts the objects that are being worked on; refused ones are not among them.
 	Pending() int
-	// Refused is why VPP refused settings last, and how often in a row; nil = it did not.
-	Refused() (err error, times int)
+	// Refused is how often in a row VPP refused settings, and why last; nil = it did not.
+	Refused() (times int, err error)
 	// Read has VPP read soon, before anything else is sent, for the reason.
 	Read(reason string)
 }

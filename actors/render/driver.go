@@ -84,8 +84,8 @@ type progress[K Key] struct {
 }
 
 // Refused satisfies Progress.
-func (p progress[K]) Refused() (err error, times int) { //nolint:revive // the error is the answer, not the outcome
-	return p.session.refused, p.session.times
+func (p progress[K]) Refused() (times int, err error) {
+	return p.session.times, p.session.refused
 }
 
 // Read satisfies Progress.

@@ -32,13 +32,13 @@ type idle[K Key] struct{}
 func (idle[K]) Dirty(K) bool { return false }
 
 // Refusal satisfies Progress.
-func (idle[K]) Refusal(K) (error, int) { return nil, 0 } //nolint:revive // the error is the answer, not the outcome
+func (idle[K]) Refusal(K) (int, error) { return 0, nil }
 
 // Pending satisfies Progress.
 func (idle[K]) Pending() int { return 0 }
 
 // Refused satisfies Progress.
-func (idle[K]) Refused() (error, int) { return nil, 0 } //nolint:revive // the error is the answer, not the outcome
+func (idle[K]) Refused() (int, error) { return 0, nil }
 
 // Read satisfies Progress.
 func (idle[K]) Read(string) {}

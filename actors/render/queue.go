@@ -47,11 +47,11 @@ func (q *queue[K]) Dirty(k K) bool {
 }
 
 // Refusal satisfies Progress.
-func (q *queue[K]) Refusal(k K) (err error, times int) { //nolint:revive // the error is the answer, not the outcome
+func (q *queue[K]) Refusal(k K) (times int, err error) {
 	if f := q.failed[k]; f != nil {
-		return f.err, f.tries
+		return f.tries, f.err
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // Pending satisfies Progress.

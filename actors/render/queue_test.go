@@ -66,7 +66,7 @@ func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 		if got := q.failed["a"].until.Sub(now); got < want*time.Second*4/5 || got > want*time.Second*6/5 {
 			t.Errorf("refusal %d: waits %v, want %v, up to a fifth longer or shorter", i+1, got, want*time.Second)
 		}
-		if err, times := q.Refusal("a"); err == nil || times != i+1 {
+		if times, err := q.Refusal("a"); err == nil || times != i+1 {
 			t.Errorf("refusal %d: %v, %d times", i+1, err, times)
 		}
 		q.retry(now)
@@ -81,7 +81,7 @@ func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 	}
 	q.fail("a", errors.New("refused"), now, backoff)
 	q.touch("a")
-	if err, _ := q.Refusal("a"); err != nil || len(q.take(10)) != 1 {
+	if _, err := q.Refusal("a"); err != nil || len(q.take(10)) != 1 {
 		t.Error("an object that is wanted differently keeps its failure")
 	}
 }

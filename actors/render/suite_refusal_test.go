@@ -76,7 +76,7 @@ func TestDriverTakesManyRefusalsBackQuickly(t *testing.T) {
 func TestDriverForgetsRefusalsThatMeanNothing(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
-		tries := s.refuse("10.0.0.1")
+		s.refuse("10.0.0.1")
 		s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
 		s.Run(5 * time.Minute)
 		s.VPP.Refuse = nil
@@ -87,7 +87,7 @@ func TestDriverForgetsRefusalsThatMeanNothing(t *testing.T) {
 		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() {
 			s.Errorf("acknowledged %v, %v", s.State("a/a"), s.Health())
 		}
-		tries = s.refuse("10.0.0.3")
+		tries := s.refuse("10.0.0.3")
 		s.Serve("a/a", 2, "10.0.0.2", "10.0.0.3")
 		if s.State("a/a") != rendertest.Failed {
 			s.Errorf("acknowledged %v", s.State("a/a"))

@@ -199,7 +199,7 @@ func (a *adapter) Gate(k object, passed bool) render.Gate {
 
 // listsPending reports whether access lists are being programmed; what VPP refused holds up only the rows that it is for.
 func (a *adapter) listsPending() bool {
-	err, _ := a.progress.Refusal(missingLists)
+	_, err := a.progress.Refusal(missingLists)
 	return a.progress.Dirty(missingLists) && err == nil
 }
 
@@ -207,7 +207,7 @@ func (a *adapter) listsPending() bool {
 func (a *adapter) rowsPending() int {
 	n := a.progress.Pending()
 	for _, k := range []object{missingLists, extraLists} {
-		if err, _ := a.progress.Refusal(k); a.progress.Dirty(k) && err == nil {
+		if _, err := a.progress.Refusal(k); a.progress.Dirty(k) && err == nil {
 			n--
 		}
 	}

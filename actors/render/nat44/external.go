@@ -208,7 +208,7 @@ func (a *adapter) status(known bool) *external.Status {
 // mappingState is what became of one mapping.
 func (a *adapter) mappingState(source string, key frontend.Key, known bool) external.State {
 	k := rowOf(key)
-	refused, tries := a.progress.Refusal(k)
+	tries, refused := a.progress.Refusal(k)
 	switch owner := a.Owner(k); {
 	case !known:
 		return external.State{State: external.Pending, Why: "what VPP holds is not known"}
@@ -227,7 +227,7 @@ func (a *adapter) mappingState(source string, key frontend.Key, known bool) exte
 
 // settingState is what became of an entry that is not a row.
 func (a *adapter) settingState(held bool) external.State {
-	refused, tries := a.progress.Refused()
+	tries, refused := a.progress.Refused()
 	switch {
 	case held:
 		return external.State{State: external.InSync}

@@ -169,9 +169,9 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		}
 		sourceranges.Unrendered(ack, "not rendered", plan.Unrendered)
 	}
-	err, _ := a.progress.Refusal(missingLists)
+	_, err := a.progress.Refusal(missingLists)
 	if err == nil {
-		err, _ = a.progress.Refusal(extraLists)
+		_, err = a.progress.Refusal(extraLists)
 	}
 	if err != nil {
 		err = fmt.Errorf("access lists: %w", err)
@@ -185,6 +185,6 @@ func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.R
 	if a.Owner(k) != service {
 		return r.State(false, errContested)
 	}
-	err, _ := a.progress.Refusal(k)
+	_, err := a.progress.Refusal(k)
 	return r.State(known && !a.progress.Dirty(k) && err == nil, err)
 }
