@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 )
@@ -62,6 +64,34 @@ func TestFaultKindsAreDocumented(t *testing.T) {
 	for _, d := range live.Definitions() {
 		if !strings.Contains(text, "\ntroupe chaos "+string(d.Kind)+" ") {
 			t.Errorf("chaos.md does not show: troupe chaos %s", d.Kind)
+		}
+	}
+}
+
+// TestArchitectureIsTrue: docs/architecture.md names every package of actors, and the intervals that it gives are the defaults.
+func TestArchitectureIsTrue(t *testing.T) {
+	root := casefile.ModuleRoot(t)
+	text := read(t, filepath.Join(root, "docs", "architecture.md"))
+	packages, err := filepath.Glob(filepath.Join(root, "actors", "*", "doc.go"))
+	if err != nil || len(packages) < 10 {
+		t.Fatalf("%d packages: %v", len(packages), err)
+	}
+	for _, p := range packages {
+		if name := "`actors/" + filepath.Base(filepath.Dir(p)) + "`"; !strings.Contains(text, name) {
+			t.Errorf("architecture.md does not name %s", name)
+		}
+	}
+	healing := config.Defaults().Healing
+	for _, claim := range []string{
+		fmt.Sprintf("at least for `healing.driftCheckLeast` (%.0f s)", healing.DriftCheckLeast.Duration().Seconds()),
+		fmt.Sprintf("at most for `healing.driftCheckInterval` (%.0f min)", healing.DriftCheckInterval.Duration().Minutes()),
+		fmt.Sprintf("at least every `healing.rediscoverInterval` (%.0f min)", healing.RediscoverInterval.Duration().Minutes()),
+		fmt.Sprintf("every %.0f s (`healing.rollCallInterval`)", healing.RollCallInterval.Duration().Seconds()),
+		fmt.Sprintf("for %.0f s (`healing.patience`)", healing.Patience.Duration().Seconds()),
+		fmt.Sprintf("repeats its health every %.0f s", report.Heartbeat.Seconds()),
+	} {
+		if !strings.Contains(text, claim) {
+			t.Errorf("architecture.md does not say: %s", claim)
 		}
 	}
 }

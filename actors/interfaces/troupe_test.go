@@ -153,12 +153,12 @@ func TestAttachIsAllOrNothing(t *testing.T) {
 					t.Errorf("answer %v, which means %v; want %q, %v", result.Err, command.Meaning(result.Err), tt.text, tt.means)
 				}
 				w.Ready()
-				w.Until("nothing is left", actorstest.Holds(func() bool { return !w.roles(tt.iface) && w.store.text() == "default/other=uplink0" }))
-				w.Until("it is recorded", actorstest.Holds(func() bool {
+				w.Await("nothing is left", func() bool { return !w.roles(tt.iface) && w.store.text() == "default/other=uplink0" })
+				w.Await("it is recorded", func() bool {
 					all := w.Events(&status.EventsQuery{Limit: 10, Cause: result.Cause, Kind: "command"})
 					last := all[len(all)-1]
 					return len(all) == 2 && last.GetError() != "" && len(last.GetOperations()) == 2
-				}))
+				})
 			})
 		})
 	}
