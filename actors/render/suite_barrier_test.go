@@ -211,6 +211,26 @@ func TestDriverRetiresServices(t *testing.T) {
 	})
 }
 
+// TestDriverRetiresNothingBeforeTheBarrier: the objects of a service that goes wait for it, also where VPP is read meanwhile.
+func TestDriverRetiresNothingBeforeTheBarrier(t *testing.T) {
+	each(t, func(s *scene) {
+		s.Begin(1, "a/a", "b/b")
+		s.Serve("a/a", 1, "10.0.0.1")
+		s.Serve("a/a", 2)
+		s.Tell(&messages.Verify{Reason: "test"})
+		s.Run(time.Second)
+		s.expect("b/b is awaited", "10.0.0.1")
+		if s.State("a/a") != rendertest.Pending {
+			s.Errorf("acknowledged %v", s.Ack("a/a"))
+		}
+		s.Serve("b/b", 1, "10.0.0.2")
+		s.expect("b/b has rendered", "10.0.0.2")
+		if s.State("a/a") != rendertest.Retired {
+			s.Errorf("acknowledged %v", s.Ack("a/a"))
+		}
+	})
+}
+
 // TestDriverRepeatsAcknowledgementsInARollCall: those that were sent, to every service, and it asks the services that are behind the list.
 func TestDriverRepeatsAcknowledgementsInARollCall(t *testing.T) {
 	each(t, func(s *scene) {

@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/api"
+
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // TestDriverComesBackForOneRead: a crash of the renderer costs VPP one read and no write, whatever the order of what its siblings send.
@@ -92,6 +95,67 @@ func TestDriverReadsBackWhatItCannotKnow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDriverReadsBackAnUnansweredOperation: VPP has carried it out, or not, and the connection goes on.
+func TestDriverReadsBackAnUnansweredOperation(t *testing.T) {
+	for _, executed := range []bool{true, false} {
+		each(t, func(s *scene) {
+			s.Begin(1, "a/a")
+			s.Serve("a/a", 1, "10.0.0.1")
+			unanswered := 0
+			s.VPP.Refuse = func(req api.Message) error {
+				if unanswered++; unanswered > 1 {
+					return nil
+				}
+				if executed {
+					if _, err := s.VPP.VPP.Exec(req); err != nil {
+						s.Fatal(err)
+					}
+				}
+				return fmt.Errorf("%w: %s", link.ErrUnknown, req.GetMessageName())
+			}
+			writes, reads := s.cost(func() {
+				s.Serve("a/a", 2, "10.0.0.1", "10.0.0.2")
+				if s.State("a/a") != rendertest.Pending || s.Ack("a/a").GetError() != "waiting for VPP" {
+					s.Errorf("acknowledged %v", s.Ack("a/a"))
+				}
+				s.Run(5 * time.Second)
+			})
+			again := map[bool]int{true: 0, false: 1}[executed]
+			if s.expect("read back", "10.0.0.1", "10.0.0.2"); writes != 1+again || reads != 1 || s.State("a/a") != rendertest.InSync {
+				s.Errorf("executed %t: %d writes and %d reads, acknowledged %v", executed, writes, reads, s.Ack("a/a"))
+			}
+		})
+	}
+}
+
+// TestDriverIgnoresAReadOfAnEarlierConnection: what it has found may be of another VPP.
+func TestDriverIgnoresAReadOfAnEarlierConnection(t *testing.T) {
+	each(t, func(s *scene) {
+		s.Begin(1, "a/a")
+		s.Serve("a/a", 1, "10.0.0.1")
+		s.Before = func(msg any, handle func(any)) {
+			if !strings.HasSuffix(fmt.Sprintf("%T", msg), ".readDone") {
+				handle(msg)
+				return
+			}
+			s.Before = nil
+			s.Later(time.Second, msg)
+		}
+		s.Tell(&messages.Verify{Reason: "test"})
+		if s.Before != nil {
+			s.Fatal("no read")
+		}
+		s.VPP.Crash()
+		s.Connected()
+		s.Reconnect(2)
+		s.Run(2 * time.Second)
+		s.expect("another VPP", "10.0.0.1")
+		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() {
+			s.Errorf("acknowledged %v, %v", s.Ack("a/a"), s.Health())
+		}
+	})
 }
 
 // TestDriverAcknowledgesNothingItDoesNotKnow: while VPP is away services wait for it.
