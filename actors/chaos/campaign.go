@@ -16,7 +16,7 @@ type Options struct {
 	Swarm bool
 	// Workers is how many runs go on side by side; 0 = one for each processor.
 	Workers int
-	// Progress is told every result, in no order, from several goroutines; nil = nobody is.
+	// Progress is told every result, in no order, from several goroutines; nil = it is not reported.
 	Progress func(*Result)
 }
 

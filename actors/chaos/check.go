@@ -45,7 +45,7 @@ func (w *world) wrong() []string {
 			say("I1: VPP has a row without an owner for %s", r.At)
 		case !ours:
 		case !wanted:
-			say("I1: VPP holds %s, which nobody wants", r.At)
+			say("I1: VPP holds %s, which no service wants", r.At)
 		case !slices.Equal(r.Backends, e.backends()):
 			say("I1: %s leads to %v, want %v", r.At, r.Backends, e.backends())
 		}
@@ -91,7 +91,7 @@ func (e expectation) backends() []netip.AddrPort {
 	return all
 }
 
-// wrongStatuses compares what introspection shows with who exists, and whether everybody has been served in the latest version (I2).
+// wrongStatuses compares what introspection shows with the services that exist, and whether each has been served in its latest version (I2).
 func (w *world) wrongStatuses() (wrong []string) {
 	answer, err := w.sys.Ask(context.Background(), address.Introspect, &status.ServicesQuery{})
 	if err != nil {
@@ -137,12 +137,12 @@ func (w *world) wrongActors() (wrong []string) {
 // changed looks at every change of a row while it happens (I3, I6, I7).
 func (w *world) changed(c virtual.RowChange) {
 	if c.Added && w.foreign[c.At] {
-		w.breach("I3: %s was changed although somebody else has it", c.At)
+		w.breach("I3: %s was changed although it has another owner", c.At)
 	}
 	if w.source.listed != nil {
 		w.provisional.changed(c)
 	}
-	w.witnesses.changed(w, c)
+	w.observed.changed(w, c)
 }
 
 // bounded looks for mailboxes that are longer than what can be new for their owner (I10): of all that is not written down only the latest of a key

@@ -61,7 +61,7 @@ func (w *world) command(r *rand.Rand) {
 		cmd = &interfaces.Attach{Pod: pod, Interface: podName(n)}
 	}
 	if box, found := w.sys.Mailbox(address.Audit); found {
-		w.weather.count("command sent")
+		w.injector.count("command sent")
 		box.PostUserMessage(&request{cmd})
 	}
 }

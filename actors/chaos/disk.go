@@ -20,7 +20,7 @@ const (
 
 // mirrored puts the local mirror in front of a source, as production does. The disk outlives the process.
 func (w *world) mirrored(s kube.Source) kube.Source {
-	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Clock: mirrorClock{w.sim}, Observer: mirrorObserver{w.weather}}
+	config := mirror.Config{Node: thisNode, Origin: mirrorOrigin, Clock: mirrorClock{w.sim}, Observer: mirrorObserver{w.injector}}
 	return mirror.New(s, mirror.NewStore(mirrorDir, w.disk), config, slog.New(slog.DiscardHandler))
 }
 
@@ -31,7 +31,7 @@ type mirrorClock struct{ *runtime.Sim }
 func (c mirrorClock) AfterFunc(d time.Duration, f func()) mirror.Timer { return c.Sim.AfterFunc(d, f) }
 
 // mirrorObserver counts what becomes of the mirror.
-type mirrorObserver struct{ *weather }
+type mirrorObserver struct{ *injector }
 
 // MirrorServing satisfies mirror.Observer.
 func (o mirrorObserver) MirrorServing(on bool) {

@@ -11,7 +11,7 @@
 //	    model    what a node has to serve, computed from the cluster alone: neither kube/service nor vpp/nat44 is asked
 //	    check    VPP, the actors and what they say, against the model
 //
-// A seed decides everything: same seed, same trace, on every machine. Whoever changes the order of maps, uses the clock of the machine or
+// A seed decides everything: same seed, same trace, on every machine. A change that depends on the order of maps, uses the clock of the machine or
 // the global random source in an actor finds that out here.
 //
 // The tests play the same plans, faults and model on the dispatcher of production as well (TestOnDispatcher): real goroutines, the real connection to the

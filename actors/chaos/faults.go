@@ -23,15 +23,15 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"kill an actor":          (*world).killOne,
 		"kill most services":     (*world).killServices,
 		"stuck actor":            (*world).stick,
-		"panics before messages": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.before, 30, 300) },
-		"panics after messages":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.after, 30, 300) },
-		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.weather.starting, 2, 6); w.killServices(r) },
-		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.weather.stopping, 2, 6); w.killServices(r) },
+		"panics before messages": func(w *world, r *rand.Rand) { w.spell(r, &w.injector.before, 30, 300) },
+		"panics after messages":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.after, 30, 300) },
+		"panics in starts":       func(w *world, r *rand.Rand) { w.spell(r, &w.injector.starting, 2, 6); w.killServices(r) },
+		"panics in stops":        func(w *world, r *rand.Rand) { w.spell(r, &w.injector.stopping, 2, 6); w.killServices(r) },
 		"poisoned service":       (*world).poison,
 		// messages
-		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.lost, 5, 100) },
-		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.weather.twice, 5, 100) },
-		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.weather.late, 5, 100) },
+		"messages lost":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.lost, 5, 100) },
+		"messages twice": func(w *world, r *rand.Rand) { w.spell(r, &w.injector.twice, 5, 100) },
+		"messages late":  func(w *world, r *rand.Rand) { w.spell(r, &w.injector.late, 5, 100) },
 		"one kind lost":  (*world).muffle,
 		"services late":  (*world).lateEpoch,
 		// VPP
@@ -86,7 +86,7 @@ func seconds(r *rand.Rand, n int) time.Duration {
 	return time.Duration(1+r.IntN(n*1000)) * time.Millisecond
 }
 
-// spell is bad weather for a while: one in low to high messages suffers.
+// spell injects a fault at a rate for a while: into one in low to high messages.
 func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 	*rate = low + r.IntN(high-low)
 	w.later(seconds(r, 6), func() { *rate = 0 })
@@ -94,23 +94,23 @@ func (w *world) spell(r *rand.Rand, rate *int, low, high int) {
 
 // muffle has all messages of a random kind get lost.
 func (w *world) muffle(r *rand.Rand) {
-	if kinds := w.weather.kinds(); len(kinds) > 0 {
+	if kinds := w.injector.kinds(); len(kinds) > 0 {
 		w.lose(kinds[r.IntN(len(kinds))], r)
 	}
 }
 
 // lose has all messages of this kind get lost for a while.
 func (w *world) lose(kind string, r *rand.Rand) {
-	w.weather.kind = kind
-	w.later(seconds(r, 6), func() { w.weather.kind = "" })
+	w.injector.kind = kind
+	w.later(seconds(r, 6), func() { w.injector.kind = "" })
 }
 
-// killOne lets a random actor fail. Supervisors are rarely among them: they take everybody along.
+// killOne lets a random actor fail. Supervisors are rarely among them: their children fail with them.
 func (w *world) killOne(r *rand.Rand) {
 	alive := w.sys.Snapshot()
-	victim := alive[r.IntN(len(alive))]
-	if !supervises(victim.Kind) || r.IntN(4) == 0 {
-		_ = w.sys.Kill(victim.Path) // it may be down already
+	target := alive[r.IntN(len(alive))]
+	if !supervises(target.Kind) || r.IntN(4) == 0 {
+		_ = w.sys.Kill(target.Path) // it may be down already
 	}
 }
 
@@ -132,19 +132,19 @@ func (w *world) stick(r *rand.Rand) {
 	}
 	box.Hold()
 	w.silenced = w.silenced || box.Path() == address.Journal
-	w.weather.count("actor held up")
+	w.injector.count("actor held up")
 	w.later(seconds(r, 8), box.Release)
 }
 
 // lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken when it has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
-	w.spell(r, &w.weather.late, 2, 6)
+	w.spell(r, &w.injector.late, 2, 6)
 	_ = w.sys.Kill(address.Renderer("nat44")) // it may be down already
 }
 
 func (w *world) poison(r *rand.Rand) {
-	w.weather.poisoned = serviceKey(r.IntN(serviceNames))
-	w.later(seconds(r, 20), func() { w.weather.poisoned = "" })
+	w.injector.poisoned = serviceKey(r.IntN(serviceNames))
+	w.later(seconds(r, 20), func() { w.injector.poisoned = "" })
 }
 
 func (w *world) crashVPP(r *rand.Rand) {
@@ -181,7 +181,7 @@ func (w *world) fillTable(r *rand.Rand) {
 func (w *world) steal(r *rand.Rand) {
 	for _, row := range w.rows() {
 		at := row.At
-		if r.IntN(3) == 0 || w.witnesses.has(at) {
+		if r.IntN(3) == 0 || w.observed.has(at) {
 			continue
 		}
 		if _, err := w.vpp.VPP.ForeignRemove(at, protoTCP); err != nil {
@@ -209,7 +209,7 @@ func (w *world) stealRoute(r *rand.Rand) {
 	w.strayed++
 }
 
-// occupy puts a row of somebody else on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
+// occupy puts a row of another owner on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
 // not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
 	at := netip.AddrPortFrom(externalIP(r.IntN(externalIPs)), servicePort)
@@ -222,11 +222,11 @@ func (w *world) occupy(r *rand.Rand) {
 	retval, err := w.vpp.VPP.ForeignAdd(simulator.ForeignRow{VIP: at, Proto: protoTCP, Tag: "theirs", Backends: []simulator.Backend{backend(1), backend(2)}})
 	if err == nil && retval == 0 {
 		w.foreign[at] = true
-		w.weather.count("row put")
+		w.injector.count("row put")
 	}
 }
 
-// giveBack removes a row of somebody else; where there is none, one is put there before.
+// giveBack removes a row of another owner; where there is none, one is put there before.
 func (w *world) giveBack(r *rand.Rand) {
 	if len(w.foreign) == 0 {
 		w.occupy(r)
@@ -243,7 +243,7 @@ func (w *world) takeAway() {
 				w.breach("give back: %v", err)
 			}
 			delete(w.foreign, at)
-			w.weather.count("row given back")
+			w.injector.count("row given back")
 			return
 		}
 	}
@@ -295,7 +295,7 @@ func (w *world) renew(r *rand.Rand) {
 	}
 }
 
-// vanish deletes services with all that belongs to them while nobody looks: the next list has nothing of them, and nothing else says that they are gone.
+// vanish deletes services with all that belongs to them during an outage of the source: the next list has nothing of them, and nothing else says that they are gone.
 func (w *world) vanish(r *rand.Rand) {
 	w.source.broken, w.source.slow = true, 500*time.Millisecond+seconds(r, 4)
 	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })

@@ -9,7 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 )
 
-// journal is what the troupe itself wrote down last, newest first, for somebody who has to find out why.
+// journal is what the troupe itself wrote down last, newest first, to find out why.
 func (w *world) journal() []string {
 	const last = 15
 	answer, err := w.sys.Ask(context.Background(), address.Journal, &status.EventsQuery{Limit: last})

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mutant is a bug that somebody might make: a small change of the production code, applied by the compiler's overlay.
+// mutant is a bug that a change might bring: a small change of the production code, applied by the compiler's overlay.
 type mutant struct {
 	name     string
 	file     string // below the root of the module

@@ -71,9 +71,9 @@ func (n *nodeSync) lose() {
 	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_PENDING, Id: 1, Reason: "injected: the store is away"})
 }
 
-// fence gives the ID to somebody else.
+// fence gives the ID to another node.
 func (n *nodeSync) fence() {
-	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: somebody else holds it"})
+	n.set(&messages.ClusterState{Claim: messages.ClaimState_CLAIM_FENCED, Id: 1, Reason: "injected: another node holds it"})
 }
 
 // wipe lets the store lose everything: the node gets another ID.

@@ -18,7 +18,7 @@ func groups() map[string][]string {
 	}
 }
 
-// order watches the start of groups: a child begins when all its elder siblings have said that they are ready (I13).
+// order watches the start of groups: a child begins when all its earlier siblings are ready (I13).
 type order struct {
 	groups map[string][]string
 	begun  map[string]bool // children, in this life of their group

@@ -12,7 +12,7 @@ import (
 // attempts is how many connections a client makes to one frontend.
 const attempts = 3
 
-// client is who sends packets.
+// client sends packets.
 type client struct {
 	from, in string
 	src      netip.Addr

@@ -11,14 +11,14 @@ import (
 
 // replacePod has a pod end and another one take its place: the CNI removes its interface from VPP and makes a new one, under the same name.
 func (w *world) replacePod(r *rand.Rand) {
-	pods := []int{0, 2, 3} // others are clients and witnesses
+	pods := []int{0, 2, 3} // others belong to clients and observed services
 	n := pods[r.IntN(len(pods))]
 	if w.cluster.ended[n] {
 		return
 	}
 	w.cluster.setPod(n, true)
 	w.withVPP(func(v *simulator.VPP) error { return v.DeleteInterface(podName(n)) })
-	w.weather.count("pod ended")
+	w.injector.count("pod ended")
 	const least = 3 * time.Second // so that a discovery sees VPP without it
 	w.later(least+seconds(r, 3), func() {
 		w.withVPP(func(v *simulator.VPP) error {
@@ -51,8 +51,8 @@ func (k *cluster) setPod(n int, ended bool) {
 // its index, and only the drift check finds that it has no roles.
 func (w *world) unseen() bool {
 	away := []string{"VPP hangs", "connection cut", "answer lost", "machine sleeps", "agent restarts", "agent restarts alone", "VPP refuses", "watch gap"}
-	return w.weather.counts["pod ended"] > 0 && slices.ContainsFunc(append(away, explanations()[repeat]...), func(fault string) bool {
-		return w.weather.counts[fault] > 0
+	return w.injector.counts["pod ended"] > 0 && slices.ContainsFunc(append(away, explanations()[repeat]...), func(fault string) bool {
+		return w.injector.counts[fault] > 0
 	})
 }
 

@@ -43,7 +43,7 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 	return want
 }
 
-// leftBehind finds addresses that NAT44 has made VPP's own and for which nobody has a row any more (I1): who ever has such an address is not reached.
+// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more (I1): the owner of such an address is not reached.
 func (w *world) leftBehind() (wrong []string) {
 	state, err := nat44.Read(context.Background(), w.vpp.Reader())
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) leftBehind() (wrong []string) {
 	}
 	for addr := range state.Received {
 		if !kept[addr] {
-			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own, but nobody has a row there", addr))
+			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own, but there is no row", addr))
 		}
 	}
 	slices.Sort(wrong)
@@ -72,7 +72,7 @@ func (w *world) wrongRoutes() (wrong []string) {
 	held := map[netip.Prefix]bool{}
 	for place, kind := range state.Routes {
 		if kind != routes.Reject || held[place.Prefix] || !want[place.Prefix] {
-			wrong = append(wrong, fmt.Sprintf("I1: VPP has a route %s (%s) that nobody wants, or has it twice", place.Prefix, kind))
+			wrong = append(wrong, fmt.Sprintf("I1: VPP has a route %s (%s) that no service wants, or has it twice", place.Prefix, kind))
 		}
 		held[place.Prefix] = true
 	}

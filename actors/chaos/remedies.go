@@ -11,8 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// What the troupe does because it has found that something is not as it should be. In the end everything is well then, and that hides bugs: whoever
-// believes something wrong is saved by the next check, and whoever forgets something by the next repetition. So each of these needs a fault that
+// What the troupe does because it has found that something is not as it should be. In the end everything is well then, and that hides bugs: a wrong
+// belief is corrected by the next drift check, and a lost message by the next roll call. So each of these needs a fault that
 // explains it. That VPP does not hold what a renderer knew is explained by what was stolen.
 const (
 	again  = "what VPP refused is tried again"
@@ -22,7 +22,7 @@ const (
 
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
 func explanations() map[string][]string {
-	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what somebody who has not been told yet may ask for.
+	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what an actor that does not know it yet may ask for.
 	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots"}
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
@@ -57,10 +57,10 @@ func (observer) Programmed(time.Duration) {}
 // Operations satisfies report.Observer.
 func (o observer) Operations(_ string, _, failed, unknown int) {
 	if failed > 0 {
-		o.weather.count("operation refused")
+		o.injector.count("operation refused")
 	}
 	if unknown > 0 {
-		o.weather.count("operation unanswered")
+		o.injector.count("operation unanswered")
 	}
 }
 
@@ -79,9 +79,9 @@ func (o observer) Healed(part, rung string, _ int) {
 	}
 }
 
-// Drifted satisfies report.Observer: nothing explains it but what somebody else has taken away since the read before.
+// Drifted satisfies report.Observer: nothing explains it but what was modified outside of the agent since the read before.
 func (o observer) Drifted(renderer string, n int) {
-	o.weather.count("drift found")
+	o.injector.count("drift found")
 	explained := 0
 	switch renderer {
 	case "nat44":
@@ -91,7 +91,7 @@ func (o observer) Drifted(renderer string, n int) {
 			}
 		}
 		if o.world.unseen() {
-			explained += o.weather.counts["pod ended"]
+			explained += o.injector.counts["pod ended"]
 		}
 	case "routes":
 		explained, o.world.strayed = o.world.strayed, 0
@@ -118,7 +118,7 @@ func (w *world) failure(f *messages.Fault) {
 	now := w.sim.Now()
 	lately := slices.DeleteFunc(w.remedies.failed[f.GetActor()], func(at time.Time) bool { return now.Sub(at) > crashWindow })
 	if lately = append(lately, now); len(lately) >= crashes {
-		w.weather.count("crash loop")
+		w.injector.count("crash loop")
 	}
 	w.remedies.failed[f.GetActor()] = lately
 }
@@ -126,7 +126,7 @@ func (w *world) failure(f *messages.Fault) {
 // handled sees every message before it is handled; it is the runtime's FaultHook.
 func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	if w.order.sees(to.Path(), msg, phase) {
-		w.breach("I13: %s begins before all its elder siblings are ready", to.Path())
+		w.breach("I13: %s begins before all its earlier siblings are ready", to.Path())
 	}
 	if phase == runtime.Before {
 		switch m := msg.(type) {
@@ -136,12 +136,12 @@ func (w *world) handled(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 			w.remedies.boots[to.Path()] = m.GetBoot()
 		}
 	}
-	w.weather.fault(to, msg, phase)
+	w.injector.fault(to, msg, phase)
 }
 
 // remedy judges something that the troupe has done (I15).
 func (w *world) remedy(what string) {
-	explained := slices.ContainsFunc(explanations()[what], func(fault string) bool { return w.weather.counts[fault] > 0 })
+	explained := slices.ContainsFunc(explanations()[what], func(fault string) bool { return w.injector.counts[fault] > 0 })
 	switch {
 	case !explained && !w.remedies.over:
 		w.breach("I15: %s, which no fault explains", what)

@@ -49,7 +49,7 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 	result := &Result{Seed: seed, Plan: plan}
 	defer func() {
 		result.Hash, result.Steps = fmt.Sprintf("%016x", w.sim.TraceHash()), w.sim.Steps()
-		result.Struck, result.Writes, result.Reads = w.weather.counts, w.vpp.Writes, w.vpp.Reads
+		result.Struck, result.Writes, result.Reads = w.injector.counts, w.vpp.Writes, w.vpp.Reads
 	}()
 	err = w.play(plan, result)
 	if stopped := w.stop(); stopped != nil {
@@ -66,7 +66,7 @@ func Run(seed uint64, plan Plan, trace func(runtime.SimStep)) (*Result, error) {
 func (w *world) play(plan Plan, result *Result) error {
 	start := w.sim.Now()
 	kinds := faultKinds()
-	w.witnesses.watch(w)
+	w.observed.watch(w)
 	for _, step := range plan.Steps {
 		if err := w.sim.Run(start.Add(step.At)); err != nil {
 			return err
@@ -77,10 +77,10 @@ func (w *world) play(plan Plan, result *Result) error {
 			w.cluster.mutate(dice, plan.Hot)
 			continue
 		case age:
-			w.witnesses.grow(w.cluster)
+			w.observed.grow(w.cluster)
 			continue
 		}
-		w.weather.count(step.What)
+		w.injector.count(step.What)
 		kinds[step.What](w, dice)
 	}
 	if err := w.sim.Run(start.Add(troubles)); err != nil {
@@ -97,7 +97,7 @@ func (w *world) play(plan Plan, result *Result) error {
 		result.Violations = wrong
 		return err
 	}
-	most := w.weather.counts.within()
+	most := w.injector.counts.within()
 	if w.unseen() {
 		most = max(most, slower()["rows stolen"].most)
 	}
@@ -131,7 +131,7 @@ func (w *world) converge(result *Result) (wrong []string, err error) {
 	}
 }
 
-// still checks that nothing is left to do (I1, I10): nobody writes, nobody turns unready.
+// still checks that nothing is left to do (I1, I10): nothing is written, the node stays ready.
 func (w *world) still() (wrong []string, err error) {
 	writes, since := w.vpp.Writes, w.deps.Readiness.Load().Since
 	reads := w.vpp.Reads - w.vpp.Checks
@@ -151,8 +151,8 @@ func (w *world) still() (wrong []string, err error) {
 	return slices.Concat(wrong, w.wrong(), w.wrongPackets()), nil
 }
 
-// drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing, a renderer one read of the rows, nobody
-// costs a change.
+// drills kills one actor after the other in a world at rest (I4, I5): a service costs VPP nothing, a renderer one read of the rows, none
+// of them a change.
 func (w *world) drills(r *rand.Rand) (wrong []string, err error) {
 	type drill struct {
 		path  string

@@ -61,7 +61,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// effects are what must come of faults that may strike nobody.
+// effects are what must come of faults that may hit no actor.
 func effects() map[string]string {
 	return map[string]string{
 		"panics before messages": "panic before a message", "panics after messages": "panic after a message", "panics in starts": "panic in the start",

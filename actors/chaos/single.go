@@ -30,7 +30,7 @@ func Single(kind string, seed uint64) (*Result, error) {
 		return nil, fmt.Errorf("play a single fault: there is no %q", kind)
 	}
 	return alone(func(w *world, r *rand.Rand) {
-		w.weather.count(kind) // it explains what is done about it
+		w.injector.count(kind) // it explains what is done about it
 		fault(w, r)
 	}, seed)
 }
@@ -49,13 +49,13 @@ func alone(fault func(*world, *rand.Rand), seed uint64) (*Result, error) {
 		result.Violations = append(result.Violations, "I9: "+err.Error())
 	}
 	result.Violations = append(result.Violations, w.broken...)
-	result.Struck = w.weather.counts
+	result.Struck = w.injector.counts
 	return result, nil
 }
 
 func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 	start, dice := w.sim.Now(), rand.New(rand.NewPCG(result.Seed, 3))
-	w.witnesses.watch(w)
+	w.observed.watch(w)
 	for range 20 {
 		w.sim.AfterFunc(time.Duration(dice.Int64N(int64(growUp))), func() { w.cluster.mutate(dice, false) })
 	}
@@ -67,7 +67,7 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 		return nil
 	}
 	w.outage = w.sim.Now()
-	w.witnesses.settle(w.cluster)
+	w.observed.settle(w.cluster)
 	fault(w, dice)
 	over := w.sim.Now()
 	if result.Seed%2 == 0 {
@@ -78,7 +78,7 @@ func (w *world) single(fault func(*world, *rand.Rand), result *Result) error {
 	}
 	if result.Seed%4 == 0 {
 		for range years {
-			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.witnesses.grow(w.cluster) })
+			w.sim.AfterFunc(time.Duration(dice.Int64N(int64(afters))), func() { w.observed.grow(w.cluster) })
 		}
 	}
 	if over.After(w.outage) {
@@ -119,7 +119,7 @@ func (w *world) recover(over time.Time, result *Result) error {
 
 // ended is when the last part of a fault ends that goes on by itself: a slow list is there, the last late message has arrived.
 func (w *world) ended(over time.Time) time.Time {
-	return latest(over, w.source.answered, w.documents.read, w.weather.arrival)
+	return latest(over, w.source.answered, w.documents.read, w.injector.arrival)
 }
 
 // latest is the last of several times.

@@ -48,7 +48,7 @@ func TestSingleFaults(t *testing.T) {
 	t.Logf("until all is well after the end of the fault:\n%s", strings.Join(table, "\n"))
 }
 
-// TestKillEachActor: whoever dies while nothing changes, all is well within a second.
+// TestKillEachActor: whichever actor dies while nothing changes, all is well soon.
 func TestKillEachActor(t *testing.T) {
 	for _, path := range []string{
 		address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces,
@@ -58,7 +58,7 @@ func TestKillEachActor(t *testing.T) {
 		for seed := range uint64(6) {
 			var err error
 			r, broken := alone(func(w *world, _ *rand.Rand) {
-				w.weather.count("kill an actor")
+				w.injector.count("kill an actor")
 				err = w.sys.Kill(path)
 			}, seed)
 			if err = errors.Join(err, broken); err != nil {
@@ -79,9 +79,9 @@ func TestLoseEachKind(t *testing.T) {
 		for seed := range uint64(6) {
 			name := ""
 			r, err := alone(func(w *world, r *rand.Rand) {
-				kinds := w.weather.kinds()
+				kinds := w.injector.kinds()
 				name, all = kinds[i%len(kinds)], max(all, len(kinds))
-				w.weather.count(kind)
+				w.injector.count(kind)
 				w.lose(name, r)
 			}, seed)
 			if err != nil {

@@ -84,7 +84,7 @@ func (w *threaded) cut(r *rand.Rand) {
 	case 2:
 		w.inject(r, simulator.Fault{Skip: r.IntN(40), Times: 1, CloseMidFrame: true})
 	default:
-		w.mortal++ // nobody else puts rows into a VPP that may be another one a moment later
+		w.mortal++ // no rows of others are put into a VPP that may be another one a moment later
 		w.inject(r, simulator.Fault{Skip: r.IntN(40), Times: 1, Crash: true})
 	}
 }

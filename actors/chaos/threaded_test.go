@@ -35,7 +35,7 @@ var (
 // TestOnDispatcher plays the troupe on the dispatcher, with real goroutines, a real connection and time that only runs faster; it is for the race detector, and
 // for what a simulation on one goroutine cannot see. The plan follows from the seed; what is struck depends on the machine as well.
 func TestOnDispatcher(t *testing.T) {
-	seed := cmp.Or(*firstSeed, 1) // whoever changes something else is not told of a seed that nobody has played before
+	seed := cmp.Or(*firstSeed, 1) // a change is not to fail for a seed that is new
 	if *firstSeed == 0 && *roundsFor > wallTroubles {
 		seed = rand.Uint64N(1_000_000)
 	}
@@ -84,7 +84,7 @@ func (w *threaded) play() tally {
 	w.Helper()
 	ctx, cancel := context.WithCancel(w.Context())
 	answered := make(chan int)
-	go func() { answered <- w.onlook(ctx) }()
+	go func() { answered <- w.readAll(ctx) }()
 	w.trouble()
 	cancel()
 	out := tally{worlds: 1, answered: <-answered, writes: w.sim.Counters().Mutating()}
@@ -92,7 +92,7 @@ func (w *threaded) play() tally {
 		out.handled += a.Handled
 	}
 	w.stop()
-	out.struck = w.sky.counts
+	out.struck = w.injected.counts
 	return out
 }
 
@@ -128,13 +128,13 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 			case change:
 				w.cluster.mutate(dice, plan.Hot)
 			case age:
-				w.witnesses.grow(w.cluster)
+				w.observed.grow(w.cluster)
 			default:
 				if w.mortal > 0 && step.What == "rows put by another" {
 					return
 				}
 				if fault := faults[step.What]; fault != nil {
-					w.sky.note(Counts{step.What: 1})
+					w.injected.note(Counts{step.What: 1})
 					fault(dice)
 				}
 			}
@@ -142,7 +142,7 @@ func (w *threaded) schedule(start time.Time, plan Plan) {
 	}
 }
 
-// converge waits until all is well and stays so, and nobody writes any more. What was well may have to be put right again: a message that the weather
+// converge waits until all is well and stays so, and nothing is written any more. What was well may have to be put right again: a message that fault injection
 // has made late tells of a service that is gone.
 func (w *threaded) converge() {
 	w.Helper()

@@ -26,13 +26,13 @@ import (
 )
 
 // threaded is a world on the dispatcher of production, with the real connection to a simulated VPP behind its socket. Its world, with the cluster, the
-// weather and what it knows of VPP, belongs to the goroutine of the test, the driver.
+// injector and what it knows of VPP, belongs to the goroutine of the test, the driver.
 type threaded struct {
 	*testing.T
 	*world
 	seed      uint64
 	clock     *swift
-	sky       *sky
+	injected  *sharedInjector
 	sim       *simulator.VPP
 	source    *threadedSource
 	nodes     *threadedNodes
@@ -43,7 +43,7 @@ type threaded struct {
 	mirror    string // directory of the local mirror
 	disk      *brittle
 	fatal     atomic.Pointer[string]
-	asked     atomic.Pointer[runtime.System] // the present one, for those who ask from other goroutines
+	asked     atomic.Pointer[runtime.System] // the present one, for requests from other goroutines
 	empty     runtime.Statistics
 	feedEnded chan error // what the feed of the present process returned
 }
@@ -66,14 +66,14 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &threaded{T: t, seed: seed, clock: newSwift(), sky: &sky{counts: Counts{}}}
+	w := &threaded{T: t, seed: seed, clock: newSwift(), injected: &sharedInjector{counts: Counts{}}}
 	w.world = &world{
 		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{},
-		weather: &weather{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
+		injector: &injector{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
-	w.witnesses = stationWitnesses(w.cluster)
-	w.sky.show(w.weather)
+	w.observed = newObserved(w.cluster)
+	w.injected.show(w.injector)
 	w.sim = simulator.New(simulator.Options{
 		AutoRestart: true, RestartDelay: 20 * time.Millisecond,
 		OnBoot: func(v *simulator.VPP) {
@@ -127,7 +127,7 @@ func (w *threaded) start(blind bool) {
 		}, quiet),
 	}
 	w.sys = runtime.NewSystem(runtime.Options{
-		Clock: w.clock, Faults: w.sky.fault, Network: w.sky.network, Seed: w.seed,
+		Clock: w.clock, Faults: w.injected.fault, Network: w.injected.network, Seed: w.seed,
 		OnFatal: func(reason string) { w.fatal.Store(&reason) },
 	})
 	w.empty = w.sys.Statistics()
@@ -179,7 +179,7 @@ func (w *threaded) until(end time.Time) {
 		w.plan = w.plan[1:]
 		version := w.cluster.version
 		do()
-		w.sky.show(w.weather)
+		w.injected.show(w.injector)
 		if w.cluster.version != version {
 			w.deliver()
 		}
@@ -193,15 +193,15 @@ func (w *threaded) look() {
 		w.life = life
 		clear(w.foreign)
 		clear(w.stolen)
-		clear(w.witnesses.open)
+		clear(w.observed.open)
 	}
 }
 
 // knock tries the connections through the steady service, again and again. What happens while VPP dies says nothing.
 func (w *threaded) knock() {
 	broken := len(w.broken)
-	w.witnesses.try(w.world)
-	if w.look(); len(w.witnesses.open) == 0 {
+	w.observed.try(w.world)
+	if w.look(); len(w.observed.open) == 0 {
 		w.broken = w.broken[:broken]
 	}
 	w.later(knock, w.knock)
@@ -210,8 +210,8 @@ func (w *threaded) knock() {
 // calm ends every fault, and those that would have ended later.
 func (w *threaded) calm() {
 	w.plan = nil
-	w.weather.calm()
-	w.sky.show(w.weather)
+	w.injector.calm()
+	w.injected.show(w.injector)
 	w.source.set(func(s *threadedSource) { s.sourceFaults = sourceFaults{} })
 	w.disk.broken.Store(false)
 	w.nodes.hold()
@@ -240,7 +240,7 @@ func (w *threaded) end() {
 		w.Errorf("the source ended: %v", err)
 	}
 	left, deadline := w.sys.Statistics(), time.Now().Add(5*time.Second)
-	for left != w.empty && time.Now().Before(deadline) { // somebody still waits for the answer of an actor that is gone
+	for left != w.empty && time.Now().Before(deadline) { // a request still waits for the answer of an actor that is gone
 		time.Sleep(time.Millisecond)
 		left = w.sys.Statistics()
 	}
@@ -256,7 +256,7 @@ func (w *threaded) stop() {
 	if err := w.sim.Close(); err != nil {
 		w.Error(err)
 	}
-	// Messages that the weather has made late are still under way.
+	// Messages that were made late are still under way.
 	deadline := time.Now().Add(15 * time.Second / speed)
 	for w.clock.left() != 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)

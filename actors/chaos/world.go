@@ -37,12 +37,12 @@ type world struct {
 	disk        *durabletest.Disk
 	nodes       *nodeSync
 	vpp         *virtual.Stream
-	weather     *weather
+	injector    *injector
 	deps        *actors.Deps
 	sys         *runtime.System
-	foreign     map[frontend]bool // rows of somebody else in VPP
-	stolen      map[frontend]int  // rows that somebody else removed, with the number of the last read before
-	strayed     int               // routes that somebody else removed and that nobody has missed yet
+	foreign     map[frontend]bool // rows of other owners in VPP
+	stolen      map[frontend]int  // rows that were removed outside of the agent, with the number of the last read before
+	strayed     int               // routes that were removed outside of the agent, and that no drift check has found yet
 	provisional provisional
 	documents   *documents        // of external configuration
 	saved       map[string][]byte // documents that the troupe has saved
@@ -51,7 +51,7 @@ type world struct {
 	remedies    remedies
 	order       order
 	silenced    bool // the journal was held up or had failed
-	witnesses   witnesses
+	observed    observed
 	outage      time.Time // when the last fault ends
 	fatal       string
 	probes      int      // packets that were sent
@@ -67,9 +67,9 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	w.order = newOrder()
 	w.remedies = remedies{boots: map[string]string{}, failed: map[string][]time.Time{}}
 	w.later = w.virtually
-	w.witnesses = stationWitnesses(w.cluster)
+	w.observed = newObserved(w.cluster)
 	w.vpp = virtual.New(sim, w.topology, w.changed)
-	w.weather = &weather{rand: sim.Rand(), now: sim.Now, heard: map[string]bool{}}
+	w.injector = &injector{rand: sim.Rand(), now: sim.Now, heard: map[string]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (w *world) start() error {
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
-	o.Faults, o.Network = w.handled, w.weather.network
+	o.Faults, o.Network = w.handled, w.injector.network
 	o.OnFault = w.failure
 	o.OnFatal = func(reason string) { w.fatal = reason }
 	w.sys = runtime.NewSystem(o)
@@ -124,7 +124,7 @@ func (w *world) topology(v *simulator.VPP) {
 func connectPods(v *simulator.VPP, ended map[int]bool) error {
 	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
 	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
-	for i := range podsPerNode + 1 { // the last one is for a witness
+	for i := range podsPerNode + 1 { // the last one is for an observed service
 		if ended[i] {
 			continue
 		}
@@ -152,7 +152,7 @@ func (w *world) virtually(d time.Duration, fn func()) {
 
 // heal ends every fault.
 func (w *world) heal() error {
-	w.weather.calm()
+	w.injector.calm()
 	w.source.blind, w.source.slow, w.source.broken = false, 0, false
 	w.repairDisk()
 	w.documents.mend()
@@ -172,7 +172,7 @@ func (w *world) heal() error {
 	return nil
 }
 
-// stop ends the troupe and reports who does not end.
+// stop ends the troupe and reports what does not end.
 func (w *world) stop() error {
 	err := w.sys.Shutdown(context.Background())
 	w.endSource()

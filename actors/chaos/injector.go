@@ -13,31 +13,31 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// errLightning is what actors panic with.
-var errLightning = errors.New("injected: lightning")
+// errInjected is what actors panic with.
+var errInjected = errors.New("injected: panic")
 
-// weather is what may happen to any message and any incarnation while it lasts. A rate of n means one in n, 0 never.
-type weather struct {
+// injector is the fault injection into messages and incarnations. A rate of n means one in n, 0 never.
+type injector struct {
 	rand *rand.Rand
 
 	before, after, starting, stopping int // panics
 	lost, twice, late                 int // messages between actors
 	poisoned                          string
 	kind                              string          // of messages that all get lost
-	heard                             map[string]bool // kinds of messages there have been; nil = nobody notes them
+	heard                             map[string]bool // kinds of messages there have been; nil = they are not recorded
 	counts                            Counts
-	now                               func() time.Time // nil = nobody wants to know when the last late message arrives
+	now                               func() time.Time // nil = the arrival of the last late message is not recorded
 	arrival                           time.Time        // of the last one
 }
 
 // Counts are the faults that struck, by name.
 type Counts map[string]int
 
-func (w *weather) calm() {
+func (w *injector) calm() {
 	w.before, w.after, w.starting, w.stopping, w.lost, w.twice, w.late, w.poisoned, w.kind = 0, 0, 0, 0, 0, 0, 0, "", ""
 }
 
-func (w *weather) strikes(name string, rate int) bool {
+func (w *injector) strikes(name string, rate int) bool {
 	if rate == 0 || w.rand.IntN(rate) != 0 {
 		return false
 	}
@@ -45,7 +45,7 @@ func (w *weather) strikes(name string, rate int) bool {
 	return true
 }
 
-func (w *weather) count(name string) {
+func (w *injector) count(name string) {
 	if w.counts == nil {
 		w.counts = Counts{}
 	}
@@ -53,7 +53,7 @@ func (w *weather) count(name string) {
 }
 
 // fault is the runtime's FaultHook.
-func (w *weather) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
+func (w *injector) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	name, rate := "", 0
 	switch phase {
 	case runtime.Before:
@@ -68,18 +68,18 @@ func (w *weather) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	spec, isSpec := msg.(*messages.ServiceSpec)
 	if isSpec && phase == runtime.Before && spec.GetInput().GetKey() == w.poisoned {
 		w.count("poisoned spec")
-		panic(errLightning)
+		panic(errInjected)
 	}
 	if supervises(to.Kind()) {
-		rate *= 20 // they take everybody along
+		rate *= 20 // their children fail with them
 	}
 	if w.strikes(name, rate) {
-		panic(errLightning)
+		panic(errInjected)
 	}
 }
 
 // network is the runtime's NetworkHook. What supervisors and their children tell each other does not leave the runtime.
-func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
+func (w *injector) network(to *runtime.Mailbox, msg any) []time.Duration {
 	usual := []time.Duration{0}
 	kind := reflect.TypeOf(msg).String()
 	if supervises(to.Kind()) || !strings.HasPrefix(kind, "*messages.") {
@@ -103,7 +103,7 @@ func (w *weather) network(to *runtime.Mailbox, msg any) []time.Duration {
 }
 
 // delay notes when a message will arrive.
-func (w *weather) delay(d time.Duration) time.Duration {
+func (w *injector) delay(d time.Duration) time.Duration {
 	if w.now != nil {
 		if at := w.now().Add(d); at.After(w.arrival) {
 			w.arrival = at
@@ -113,7 +113,7 @@ func (w *weather) delay(d time.Duration) time.Duration {
 }
 
 // kinds are the kinds of messages there have been, in alphabetical order.
-func (w *weather) kinds() []string { return slices.Sorted(maps.Keys(w.heard)) }
+func (w *injector) kinds() []string { return slices.Sorted(maps.Keys(w.heard)) }
 
 // supervises reports whether a kind of actor is a supervisor.
 func supervises(kind string) bool {

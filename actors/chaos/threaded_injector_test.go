@@ -9,42 +9,42 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 )
 
-// sky shows the weather to actors on many goroutines. They only read what the driver of the world has put there, and every strike has dice of its
+// sharedInjector is the injector for actors on many goroutines. They only read what the driver of the world has put there, and every injection has dice of its
 // own: which message is struck is not repeatable here. What strikes is counted, which is rare enough to hide no race.
-type sky struct {
-	now    atomic.Pointer[weather]
+type sharedInjector struct {
+	now    atomic.Pointer[injector]
 	mu     sync.Mutex // guards counts
 	counts Counts
 }
 
 // spoken are the kinds of messages that actors exchange, as a simulation has heard them.
 var spoken = sync.OnceValues(func() (kinds map[string]bool, err error) {
-	_, err = alone(func(w *world, _ *rand.Rand) { kinds = w.weather.heard }, 0)
+	_, err = alone(func(w *world, _ *rand.Rand) { kinds = w.injector.heard }, 0)
 	return kinds, err
 })
 
-// show makes the present weather that of the actors.
-func (s *sky) show(w *weather) {
+// show makes the present rates those of the actors.
+func (s *sharedInjector) show(w *injector) {
 	copied := *w
 	copied.counts = nil
 	s.now.Store(&copied)
 }
 
-// local is the weather with the dice of one strike.
-func (s *sky) local() *weather {
+// local is the injector with the dice of one injection.
+func (s *sharedInjector) local() *injector {
 	w := *s.now.Load()
 	w.rand, w.heard = rand.New(dice{}), nil
 	return &w
 }
 
-// dice is the generator of the thread: nobody shares it.
+// dice is the generator of the thread; it is not shared.
 type dice struct{}
 
 // Uint64 satisfies rand.Source.
 func (dice) Uint64() uint64 { return rand.Uint64() }
 
 // note adds what has struck.
-func (s *sky) note(c Counts) {
+func (s *sharedInjector) note(c Counts) {
 	if len(c) == 0 {
 		return
 	}
@@ -56,14 +56,14 @@ func (s *sky) note(c Counts) {
 }
 
 // fault is the runtime's FaultHook.
-func (s *sky) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
+func (s *sharedInjector) fault(to *runtime.Mailbox, msg any, phase runtime.Phase) {
 	w := s.local()
 	defer func() { s.note(w.counts) }()
 	w.fault(to, msg, phase)
 }
 
 // network is the runtime's NetworkHook.
-func (s *sky) network(to *runtime.Mailbox, msg any) []time.Duration {
+func (s *sharedInjector) network(to *runtime.Mailbox, msg any) []time.Duration {
 	w := s.local()
 	defer func() { s.note(w.counts) }()
 	return w.network(to, msg)

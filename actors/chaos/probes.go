@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// The services that bear witness. Nobody outside the troupe touches their rows.
+// The services that are observed all the time. No fault touches their rows.
 const (
 	steady = serviceNames     // never changes: whatever happens, its rows stay and its connections live
 	ageing = serviceNames + 1 // has one more endpoint each time: its row must never go back
@@ -23,8 +23,8 @@ const age = "age"
 // knock is how often the connections through the steady service are tried, in virtual time.
 const knock = time.Second
 
-// witnesses watch two services all the time, not only at the end.
-type witnesses struct {
+// observed watches three services all the time, not only at the end.
+type observed struct {
 	frontends map[frontend]bool                    // of the steady service
 	at        frontend                             // of the ageing one
 	inward    frontend                             // of the one for clients of this node
@@ -33,19 +33,19 @@ type witnesses struct {
 	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
 	missed    time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
 	boots     int                                  // of VPP when they were opened
-	settled   map[frontend]int                     // all other frontends that nobody else can claim, with their services, once all is well
+	settled   map[frontend]int                     // all other frontends that no other service can claim, with their services, once all is well
 	version   uint64                               // of the cluster then
 }
 
-// stationWitnesses creates the two services.
-func stationWitnesses(k *cluster) witnesses {
+// newObserved creates the two services.
+func newObserved(k *cluster) observed {
 	k.put(steady, service{external: -1, nodePort: true})
 	// pods of its own: VPP ends the connections to a backend that another service loses
 	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
 	k.put(ageing, service{external: -1})
 	k.put(inward, service{external: externalIPs, local: true}) // an address of its own, and no endpoint here
 	k.putSlice(inward, 0, []netip.Addr{podIP(2, podsPerNode+1)})
-	s := witnesses{
+	s := observed{
 		frontends: map[frontend]bool{
 			netip.AddrPortFrom(clusterIP(steady), servicePort):                true,
 			netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(steady)): true,
@@ -58,8 +58,8 @@ func stationWitnesses(k *cluster) witnesses {
 	return s
 }
 
-// has reports whether a frontend is one of a witness.
-func (s *witnesses) has(at frontend) bool { return at == s.at || at == s.inward || s.frontends[at] }
+// has reports whether a frontend is one of an observed service.
+func (s *observed) has(at frontend) bool { return at == s.at || at == s.inward || s.frontends[at] }
 
 // year is the endpoint that the ageing service gets in a year.
 func year(n int) netip.Addr {
@@ -67,13 +67,13 @@ func year(n int) netip.Addr {
 }
 
 // grow gives the ageing service its next endpoint; it keeps the one before.
-func (s *witnesses) grow(k *cluster) {
+func (s *observed) grow(k *cluster) {
 	s.years++
 	k.putSlice(ageing, 0, []netip.Addr{year(s.years - 1), year(s.years)})
 }
 
 // changed sees every change of a row.
-func (s *witnesses) changed(w *world, c virtual.RowChange) {
+func (s *observed) changed(w *world, c virtual.RowChange) {
 	switch {
 	case s.frontends[c.At] && (!c.Added || c.Backend.IsValid()), s.rests(w.cluster, c.At) && (!c.Added || c.Backend.IsValid()):
 		w.breach("I6: %s was changed although its service is the same: %+v", c.At, c)
@@ -89,14 +89,14 @@ func (s *witnesses) changed(w *world, c virtual.RowChange) {
 }
 
 // intrude has a client from outside try the service for clients of this node (I16).
-func (s *witnesses) intrude(w *world) {
+func (s *observed) intrude(w *world) {
 	if got := w.probe(outsider(), s.inward); got.Action == simulator.Delivered && got.Dst != s.inward {
 		w.breach("I16: a client from outside was let in: %v", got)
 	}
 }
 
-// settle notes that all is well: from now on the rows of every service are those of a witness until it changes.
-func (s *witnesses) settle(k *cluster) {
+// settle notes that all is well: from now on the rows of every service are observed until it changes.
+func (s *observed) settle(k *cluster) {
 	s.settled, s.version = map[frontend]int{}, k.version
 	for n := range k.ordered() {
 		s.settled[netip.AddrPortFrom(clusterIP(n), servicePort)] = n
@@ -105,13 +105,13 @@ func (s *witnesses) settle(k *cluster) {
 }
 
 // rests reports whether a frontend is that of a service that has not changed since all was well.
-func (s *witnesses) rests(k *cluster, at frontend) bool {
+func (s *observed) rests(k *cluster, at frontend) bool {
 	n, known := s.settled[at]
 	return known && k.touched[n] <= s.version
 }
 
 // compare finds out whether the row of the ageing service went back (I7).
-func (s *witnesses) compare(w *world) {
+func (s *observed) compare(w *world) {
 	for _, row := range w.rows() {
 		if row.At != s.at {
 			continue
@@ -130,7 +130,7 @@ func (s *witnesses) compare(w *world) {
 }
 
 // watch tries the connections through the steady service again and again (I12).
-func (s *witnesses) watch(w *world) {
+func (s *observed) watch(w *world) {
 	s.try(w)
 	s.intrude(w)
 	s.believe(w)
@@ -140,7 +140,7 @@ func (s *witnesses) watch(w *world) {
 }
 
 // try sends a packet on every connection, or opens it.
-func (s *witnesses) try(w *world) {
+func (s *observed) try(w *world) {
 	if s.boots != w.vpp.Boots() {
 		s.boots = w.vpp.Boots()
 		clear(s.open) // they died with VPP
@@ -155,7 +155,7 @@ func (s *witnesses) try(w *world) {
 }
 
 // knock sends one packet and its answer.
-func (s *witnesses) knock(w *world, p simulator.Packet) {
+func (s *observed) knock(w *world, p simulator.Packet) {
 	id := netip.AddrPortFrom(p.Src.Addr(), p.Src.Port()+p.Dst.Port())
 	p.Src = id
 	before, isOpen := s.open[id]
@@ -177,8 +177,8 @@ func (s *witnesses) knock(w *world, p simulator.Packet) {
 // believable is how long a node may call itself ready although rows are missing: until it has noticed.
 const believable = 3 * time.Second
 
-// believe compares readiness with what is in VPP (I11). Whoever is held up can not notice anything, and who is told nothing can not know.
-func (s *witnesses) believe(w *world) {
+// believe compares readiness with what is in VPP (I11). An actor that is suspended cannot notice anything, and a healer that gets no health cannot know.
+func (s *observed) believe(w *world) {
 	rows := 0
 	for _, row := range w.rows() {
 		if s.frontends[row.At] {
@@ -186,7 +186,7 @@ func (s *witnesses) believe(w *world) {
 		}
 	}
 	held := slices.ContainsFunc(w.sys.Snapshot(), func(a runtime.ActorState) bool { return a.Held || a.Suspended })
-	deaf := w.weather.kind == "*messages.Health"
+	deaf := w.injector.kind == "*messages.Health"
 	switch now := w.sim.Now(); {
 	case rows == len(s.frontends) || held || deaf || !w.deps.Readiness.Load().Ready:
 		s.missed = time.Time{}

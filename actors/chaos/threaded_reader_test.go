@@ -13,9 +13,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 )
 
-// onlook asks everything that can be asked from outside, as the HTTP server does, until ctx ends, and reads every answer to its ends. It returns how
+// readAll asks everything that can be asked from outside, as the HTTP server does, until ctx ends, and reads every answer to its ends. It returns how
 // many questions were answered.
-func (w *threaded) onlook(ctx context.Context) (answered int) {
+func (w *threaded) readAll(ctx context.Context) (answered int) {
 	for ctx.Err() == nil {
 		sys := w.asked.Load()
 		states := sys.Snapshot()
@@ -23,12 +23,12 @@ func (w *threaded) onlook(ctx context.Context) (answered int) {
 			pause(ctx, time.Millisecond)
 			continue
 		}
-		victim := states[rand.IntN(len(states))].Path
-		if box, found := sys.Mailbox(victim); found {
+		target := states[rand.IntN(len(states))].Path
+		if box, found := sys.Mailbox(target); found {
 			w.read(box.Pending())
 			w.read(box.Failures())
 		}
-		_, _ = sys.Inspect(ctx, victim) // it may be gone, or busy
+		_, _ = sys.Inspect(ctx, target) // it may be gone, or busy
 		for _, question := range []struct {
 			path string
 			text any
