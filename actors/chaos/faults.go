@@ -71,6 +71,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"documents late":   (*world).delayDocuments,
 		"documents end":    (*world).endDocuments,
 		"commands":         (*world).sendCommands,
+		"commands expire":  (*world).expireCommands,
 		"pod replaced":     (*world).replacePod,
 		// the machine
 		"agent restarts":       (*world).restart,
