@@ -73,6 +73,15 @@ func (w *world) sendCommands(r *rand.Rand) {
 	}
 }
 
+// expireCommands sends commands to an agent whose VPP hangs for longer than they may take.
+func (w *world) expireCommands(r *rand.Rand) {
+	w.vpp.Hang()
+	for range 3 {
+		w.command(r)
+	}
+	w.later(7*time.Second, func() { w.vpp.Resume(); w.vpp.Connect() })
+}
+
 // answered checks that no command was answered twice (I18). That one is answered at all is checked at rest: the client may have died.
 func (w *world) answered() {
 	if w.commands.answered > w.commands.asked {

@@ -36,7 +36,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"services late":  (*world).lateEpoch,
 		// VPP
 		"VPP crashes":         (*world).crashVPP,
-		"VPP begins badly":    func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(8) },
+		"VPP begins badly":    func(w *world, r *rand.Rand) { w.crashVPP(r); w.vpp.Refuse = 1 + r.IntN(4) },
 		"VPP hangs":           (*world).hangVPP,
 		"connection cut":      func(w *world, r *rand.Rand) { w.vpp.Cut = 1 + r.IntN(20); w.reconnect(r) },
 		"answer lost":         func(w *world, r *rand.Rand) { w.vpp.Lose = 1; w.reconnect(r) },
@@ -71,6 +71,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"documents late":   (*world).delayDocuments,
 		"documents end":    (*world).endDocuments,
 		"commands":         (*world).sendCommands,
+		"commands expire":  (*world).expireCommands,
 		"pod replaced":     (*world).replacePod,
 		// the machine
 		"agent restarts":       (*world).restart,

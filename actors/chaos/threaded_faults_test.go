@@ -19,7 +19,7 @@ var sharedFaults = []string{
 }
 
 // simulatedOnly are the faults of what a world with threads does not have: external configuration and commands.
-var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands"}
+var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire"}
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
 func TestFaultsOnDispatcher(t *testing.T) {
