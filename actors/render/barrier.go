@@ -72,10 +72,15 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.kind.Name})
 	}
-	for _, key := range slices.Sorted(maps.Keys(d.subscribers)) {
-		if s := d.subscribers[key]; s.view != nil && s.generation < m.GetGeneration() && !d.listed(key) { // it is gone
-			d.adopt(c, key, m.GetGeneration(), 0, nil)
+	var gone []string
+	for key, s := range d.subscribers {
+		if s.view != nil && s.generation < m.GetGeneration() && !d.listed(key) {
+			gone = append(gone, key)
 		}
+	}
+	slices.Sort(gone)
+	for _, key := range gone {
+		d.adopt(c, key, m.GetGeneration(), 0, nil)
 	}
 	maps.DeleteFunc(d.awaited, func(key string, _ uint64) bool { return !d.listed(key) })
 	d.surroundings(c)
@@ -237,10 +242,13 @@ func (d *Driver[K]) answerAll(c *runtime.Context) {
 // cost next to nothing.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
 	d.rollCalls++
-	for i, key := range slices.Sorted(maps.Keys(d.subscribers)) {
+	for i, key := range d.begun.GetKeys() {
 		s := d.subscribers[key]
+		if s == nil || s.acked == nil {
+			continue
+		}
 		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
-		if s.acked != nil && (s.repeat || !settled || (i+d.rollCalls)%10 == 0) {
+		if s.repeat || !settled || (i+d.rollCalls)%10 == 0 {
 			c.Send(c.PID(address.Service(key)), s.acked)
 			s.repeat = false
 		}
