@@ -73,8 +73,8 @@ var mutants = []mutant{
 	},
 	{
 		"an older Render replaces a newer one", "actors/render/barrier.go",
-		"if s != nil && m.GetGeneration() < s.generation || s == nil && d.departed(m) {",
-		"if s == nil && d.departed(m) {",
+		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
+		"if m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
 	},
 	{
 		"rows are deleted before every service has rendered", "actors/render/barrier.go",
@@ -173,7 +173,7 @@ var mutants = []mutant{
 	},
 	{
 		"the roles of a replaced interface are believed to be there", "actors/render/nat44/adapter.go",
-		"			a.have.Lose(i.GetSwIfIndex())\n",
+		"			a.have.Lose(index)\n",
 		"",
 	},
 	{

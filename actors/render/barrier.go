@@ -102,7 +102,7 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 	key := m.GetKey()
 	s := d.subscribers[key]
-	if s != nil && m.GetGeneration() < s.generation || s == nil && d.departed(m) {
+	if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {
 		return // older than what the service, or the list of services, has said since
 	}
 	d.rendered(key, m.GetGeneration())

@@ -134,6 +134,11 @@ func (s *State) Suspect(op Op) {
 	}
 }
 
+// Interfaces are those that have roles or are output interfaces, in no order.
+func (s *State) Interfaces() []uint32 {
+	return slices.AppendSeq(slices.Collect(maps.Keys(s.Roles)), maps.Keys(s.Output))
+}
+
 // Lose notes that an interface is gone: VPP has taken its roles with it, and gives its index to another one.
 func (s *State) Lose(swIf uint32) {
 	delete(s.Roles, swIf)

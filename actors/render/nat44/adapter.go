@@ -137,9 +137,16 @@ func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	for _, i := range now.GetInterfaces() {
 		names[i.GetSwIfIndex()] = i.GetName()
 	}
+	before := a.have.Interfaces() // VPP may have been read before the first set
 	for _, i := range a.set.GetInterfaces() {
 		if names[i.GetSwIfIndex()] != i.GetName() {
-			a.have.Lose(i.GetSwIfIndex())
+			before = append(before, i.GetSwIfIndex())
+			delete(names, i.GetSwIfIndex())
+		}
+	}
+	for _, index := range before {
+		if _, same := names[index]; !same {
+			a.have.Lose(index)
 		}
 	}
 }
