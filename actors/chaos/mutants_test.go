@@ -190,7 +190,7 @@ var mutants = []mutant{
 
 // hunts are tried one after the other, the shortest first.
 var hunts = []string{
-	"-test.run=^(TestSingleFaults|TestKillEachActor)$ -first-failure -singles=2",
+	"-test.run=^(TestSingleFaults|TestKillEachActor|TestNewSpecEndsQuarantine)$ -first-failure -singles=2",
 	"-test.run=^TestSeeds$ -first-failure -seeds=150",
 	"-test.run=^(TestSingleFaults|TestLoseEachKind)$ -first-failure",
 }

@@ -193,7 +193,7 @@ func (o *outside) update(family string) external.Update {
 	return u
 }
 
-// wrongOutside compares the identity mappings in VPP with those of external configuration (I1).
+// wrongOutside compares the identity mappings in VPP with those of external configuration, and wants every interface of a pod to have its roles (I1).
 func (w *world) wrongOutside() (wrong []string) {
 	if w.documents == nil {
 		return nil
@@ -213,6 +213,11 @@ func (w *world) wrongOutside() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP has an identity mapping of %s, which no document wants", key))
 		default:
 			delete(want, key)
+		}
+	}
+	for name, index := range w.vpp.VPP.Interfaces() {
+		if strings.HasPrefix(name, podPrefix) && state.Roles[index] == 0 {
+			wrong = append(wrong, fmt.Sprintf("I1: interface %s has no roles", name))
 		}
 	}
 	for key := range want {

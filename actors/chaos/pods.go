@@ -37,7 +37,10 @@ func (w *world) withVPP(do func(v *simulator.VPP) error) {
 }
 
 // podName is the name of a pod's interface.
-func podName(n int) string { return fmt.Sprint("pod", n) }
+func podName(n int) string { return fmt.Sprint(podPrefix, n) }
+
+// podPrefix begins the names of pods' interfaces.
+const podPrefix = "pod"
 
 // setPod says whether a pod has ended.
 func (k *cluster) setPod(n int, ended bool) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
@@ -67,6 +68,31 @@ func TestKillEachActor(t *testing.T) {
 			if !r.OK() || r.Converged > soon {
 				t.Errorf("%s, seed %d: %v, %s", path, seed, r.Converged, strings.Join(r.Violations, "\n"))
 			}
+		}
+	}
+}
+
+// TestNewSpecEndsQuarantine: a service in quarantine is told that there is a new spec, and does not wait for the end of the quarantine.
+func TestNewSpecEndsQuarantine(t *testing.T) {
+	const most = 2 * time.Second // the spec is sent again after 0.9 s, up to 30 % later
+	for seed := range uint64(5) {
+		r, err := alone(func(w *world, _ *rand.Rand) {
+			const n = steady
+			w.injector.count("poisoned service")
+			w.injector.poisoned = serviceKey(n)
+			w.cluster.changed(n)
+			w.cluster.putSlice(n, 1, []netip.Addr{podIP(2, podsPerNode+2)})
+			w.observed.frontends = nil // it changes now
+			w.later(3*time.Second, func() {
+				w.injector.poisoned = ""
+				w.cluster.putSlice(n, 1, []netip.Addr{podIP(2, podsPerNode+3)})
+			})
+		}, 2*seed+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.OK() || r.Converged > most {
+			t.Errorf("seed %d: %v, want at most %v, %s", seed, r.Converged, most, strings.Join(r.Violations, "\n"))
 		}
 	}
 }
