@@ -27,8 +27,8 @@ var mutants = []mutant{
 		"",
 	},
 	{
-		"a spec that got lost is not repeated", "actors/desired/specs.go",
-		"	r.unacked[in.GetKey()] = e\n",
+		"a new spec does not end a quarantine", "actors/desired/specs.go",
+		"		c.Send(c.PID(address.Services), &messages.Nudge{Key: key, Generation: r.unacked[key].spec.GetGeneration()})\n",
 		"",
 	},
 	{
