@@ -76,8 +76,12 @@ func (w *world) wrongRoutes() (wrong []string) {
 		}
 		held[place.Prefix] = true
 	}
+	own, err := nat44.Read(context.Background(), w.vpp.Reader())
+	if err != nil {
+		return []string{"I1: " + err.Error()}
+	}
 	for p := range want {
-		if !held[p] {
+		if !held[p] && !(p.IsSingleIP() && own.Received[p.Addr()]) { // a route of NAT44 hides ours; leftBehind finds it where there is no row
 			wrong = append(wrong, fmt.Sprintf("I1: VPP does not refuse %s", p))
 		}
 	}
