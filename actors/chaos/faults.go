@@ -194,7 +194,7 @@ func (w *world) steal(r *rand.Rand) {
 	}
 }
 
-// stealRoute removes one of our routes, with our own source: VPP lets anybody do that.
+// stealRoute removes one of our routes, with our own source: VPP allows it to every client.
 func (w *world) stealRoute(r *rand.Rand) {
 	vpp := w.vpp.Reader()
 	state, err := routes.Read(context.Background(), vpp)

@@ -60,7 +60,7 @@ type Adapter[K Key] interface {
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
 	// Adopt takes what was read and compares it with what is wanted and, where known, with what was believed.
 	Adopt(reading any, known, passed bool) Comparison[K]
-	// InSync reports whether VPP holds what is wanted under the key, or what nobody may change yet.
+	// InSync reports whether VPP holds what is wanted under the key, or what may not be changed yet.
 	InSync(k K) bool
 	// Leftovers are objects of ours in VPP that no service wants; they go when the barrier has been passed.
 	Leftovers() []K
@@ -133,7 +133,7 @@ const (
 type Comparison[K Key] struct {
 	// Changed are objects of which something else is wanted now, because of objects in VPP that are not ours.
 	Changed []K
-	// Differing are objects that are not as wanted. Without the barrier, those that nobody wants are not among them.
+	// Differing are objects that are not as wanted. Without the barrier, those that no service wants are not among them.
 	Differing []K
 	// Drifted are objects that were not as believed: they were modified outside of the agent. Settings counts settings and roles.
 	Drifted  []K

@@ -56,7 +56,7 @@ func (*adapter) Compare(a, b object) int { return compare(a, b) }
 // Bind satisfies render.Adapter.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: nobody's where the key is in VPP and not ours, else that of the oldest service.
+// resolve says whose row is installed: none where the key in VPP is not ours, else that of the oldest service.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
 	if a.have != nil {
 		if _, foreign := a.have.Foreign[k.Key]; foreign {
