@@ -46,8 +46,8 @@ func halves(p netip.Prefix) (low, high netip.Prefix) {
 	return netip.PrefixFrom(p.Addr(), bit+1), netip.PrefixFrom(upper, bit+1)
 }
 
-// everybody returns the network of all addresses of the family of addr: the sources of a rule that allows none.
-func everybody(addr netip.Addr) netip.Prefix {
+// allAddresses returns the network of all addresses of the family of addr: the sources of a rule that allows none.
+func allAddresses(addr netip.Addr) netip.Prefix {
 	if addr.Is4() {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
 	}

@@ -39,7 +39,7 @@ func blocks(service string, first byte, n int) *ServicePlan {
 	}
 	plan.Rules = Minimal(plan.Rules)
 	for _, r := range plan.Rules {
-		r.From = everybody(r.VIP)
+		r.From = allAddresses(r.VIP)
 		plan.Closed = append(plan.Closed, r)
 	}
 	plan.Closed = Minimal(plan.Closed)

@@ -89,7 +89,7 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not guarded: ACLs compare ports of TCP and UDP only", p.name))
 	default:
 		return Rule{
-			Class: classOf(f.GetFrom()), VIP: addr, Port: uint16(f.GetPort()), Proto: uint8(proto), From: everybody(addr),
+			Class: classOf(f.GetFrom()), VIP: addr, Port: uint16(f.GetPort()), Proto: uint8(proto), From: allAddresses(addr),
 		}, true
 	}
 	return Rule{}, false

@@ -47,7 +47,7 @@ func wireRules(tag string, rules []Rule) []acl_types.ACLRule {
 func permits() []acl_types.ACLRule {
 	all := make([]acl_types.ACLRule, 2)
 	for i, addr := range [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
-		everything := wirePrefix(everybody(addr))
+		everything := wirePrefix(allAddresses(addr))
 		all[i] = acl_types.ACLRule{
 			IsPermit: acl_types.ACL_ACTION_API_PERMIT, SrcPrefix: everything, DstPrefix: everything,
 			SrcportOrIcmptypeLast: maxPort, DstportOrIcmpcodeLast: maxPort,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
@@ -33,10 +32,4 @@ func (s *Stage) connectPods(v *simulator.VPP) {
 	if err != nil {
 		s.Error(err)
 	}
-}
-
-// TellLink tells the subject the state of a connection, as the link actor does. session grows from one connection to the next.
-func (s *Stage) TellLink(stream *virtual.Stream, session uint64) {
-	s.Helper()
-	s.Tell(&messages.LinkState{Up: stream.Boot() != "", Boot: stream.Boot(), Session: session})
 }
