@@ -523,12 +523,11 @@ func (x *Ensure) GetComplete() bool {
 	return false
 }
 
-// registry -> every actor, at an interval: the roll call. Each actor repeats what it last told the others; a service that has an older generation
-// than this pulls its spec. It repairs whatever else may be wrong inside the process; no other protocol looks for lost messages.
+// registry -> every part, at an interval: the roll call. Each actor repeats what it last told the others. It repairs whatever else may be wrong inside
+// the process; no other protocol looks for lost messages. Renderers get it in Begin and services from them, as repeated acknowledgements; they get
+// this one when introspection has been restarted.
 type RollCall struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the spec of the service; 0 to other actors.
-	Generation    uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,13 +560,6 @@ func (x *RollCall) ProtoReflect() protoreflect.Message {
 // Deprecated: Use RollCall.ProtoReflect.Descriptor instead.
 func (*RollCall) Descriptor() ([]byte, []int) {
 	return file_control_proto_rawDescGZIP(), []int{7}
-}
-
-func (x *RollCall) GetGeneration() uint64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
 }
 
 // registry -> services: this actor does not answer although it was given this generation; if it is in quarantine because of an
@@ -1589,11 +1581,9 @@ const file_control_proto_rawDesc = "" +
 	"generation\"8\n" +
 	"\x06Ensure\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"*\n" +
-	"\bRollCall\x12\x1e\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"\n" +
 	"\n" +
-	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"9\n" +
+	"\bRollCall\"9\n" +
 	"\x05Nudge\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +

@@ -67,11 +67,6 @@ var mutants = []mutant{
 		"if e != nil && m.GetGeneration() > e.spec.GetGeneration() {",
 	},
 	{
-		"a mailbox lets a newer value overtake what was sent in between", "actors/runtime/queue.go",
-		"			l.moveToEnd(i)\n",
-		"",
-	},
-	{
 		"an older Render replaces a newer one", "actors/render/barrier.go",
 		"if s != nil && m.GetGeneration() < s.generation || m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",
 		"if m.GetGeneration() < d.awaited[key] || s == nil && d.departed(m) {",

@@ -39,9 +39,10 @@ func (r *registry) ensure(c *runtime.Context) {
 	c.Send(c.PID(address.Introspect), all)
 }
 
-// callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told the others, services and renderers compare their
-// generations with those of the registry. Inside a process nothing is lost without the failure of an actor, whose next incarnation asks again; this is
-// for whatever else there may be.
+// callRoll repeats everything: the source delivers a snapshot, each actor repeats what it last told the others, the renderers ask the services that they
+// know in an older generation, and repeat acknowledgements, at which the services repeat their status. Specs are not repeated here: one without an
+// acknowledgement is sent again anyway. Inside a process nothing is lost without the failure of an actor, whose next incarnation asks again; this is for
+// whatever else there may be.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}
 	for _, path := range []string{address.Watch, address.Link, address.Interfaces, address.Nodes, address.External} {
@@ -49,13 +50,13 @@ func (r *registry) callRoll(c *runtime.Context) {
 	}
 	r.ensure(c)
 	r.announce(c, true)
-	r.callServices(c)
 	r.tellEndpoints(c)
 }
 
 // callServices has every service repeat its status.
 func (r *registry) callServices(c *runtime.Context) {
+	call := &messages.RollCall{}
 	for _, key := range r.keys() {
-		c.Send(c.PID(address.Service(key)), &messages.RollCall{Generation: r.entries[key].spec.GetGeneration()})
+		c.Send(c.PID(address.Service(key)), call)
 	}
 }

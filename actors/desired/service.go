@@ -56,27 +56,17 @@ func (s *serviceActor) Receive(c *runtime.Context, msg any) {
 			s.render(c, m.GetRenderer())
 		}
 	case *messages.RollCall:
-		s.answerRollCall(c, m)
+		s.repeatStatus(c)
 	case *serviceRetry:
 		s.cancel = nil
 		s.retry(c)
 	}
 }
 
-// answerRollCall pulls a spec that was missed, repeats the status, and asks a renderer again whose last acknowledgement says that something is left to
-// do or contested.
-func (s *serviceActor) answerRollCall(c *runtime.Context, m *messages.RollCall) {
-	if s.spec.GetGeneration() < m.GetGeneration() {
-		s.pull(c)
-		return
-	}
+// repeatStatus publishes again what was published last: it may have been lost.
+func (s *serviceActor) repeatStatus(c *runtime.Context) {
 	if s.status != nil {
 		c.Send(c.PID(address.Introspect), s.status)
-	}
-	for _, name := range s.config.Renderers {
-		if ack := s.acks[name]; !settled(ack) || len(ack.GetConflicts()) > 0 {
-			s.render(c, name)
-		}
 	}
 }
 
@@ -158,8 +148,12 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]
-	if s.spec == nil || ack == before {
-		return // a roll call repeats it
+	switch {
+	case s.spec == nil:
+		return
+	case ack == before: // in a roll call
+		s.repeatStatus(c)
+		return
 	}
 	switch {
 	case ack.GetHash() == s.hash && (s.view == nil || ack.GetState() != messages.RenderState_RENDER_RETIRED):

@@ -173,42 +173,24 @@ func TestServiceRendersWhenItIsAsked(t *testing.T) {
 	})
 }
 
-// TestServiceAnswersTheRollCall: it repeats its status, pulls a spec that it has missed, and asks a renderer again whose last acknowledgement is not final.
-func TestServiceAnswersTheRollCall(t *testing.T) {
-	conflict := []*messages.Conflict{{Frontend: "10.96.0.10:80/TCP", Owner: "default/older"}}
-	for name, tc := range map[string]struct {
-		generation uint64
-		state      messages.RenderState
-		conflicts  []*messages.Conflict
-		pulls      bool
-		renders    bool
-	}{
-		"all is well":       {generation: 5, state: messages.RenderState_RENDER_IN_SYNC},
-		"it is further":     {generation: 4, state: messages.RenderState_RENDER_IN_SYNC},
-		"a spec was missed": {generation: 6, state: messages.RenderState_RENDER_IN_SYNC, pulls: true},
-		"pending":           {generation: 5, state: messages.RenderState_RENDER_PENDING, renders: true},
-		"refused":           {generation: 5, state: messages.RenderState_RENDER_FAILED, renders: true},
-		"contested":         {generation: 5, state: messages.RenderState_RENDER_IN_SYNC, conflicts: conflict, renders: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withService(t, func(s *stage) {
-				s.Tell(specOf(5, "10.1.1.2"))
-				for _, renderer := range probe.Renderers {
-					s.Tell(&messages.RenderAck{
-						Key: webKey, Generation: 5, Hash: s.rendered().GetHash(), Renderer: renderer, State: tc.state, Conflicts: tc.conflicts,
-					})
-				}
+// TestServiceRepeatsItsStatus: for a restarted introspection, and when a renderer repeats its acknowledgement in a roll call.
+func TestServiceRepeatsItsStatus(t *testing.T) {
+	for _, state := range []messages.RenderState{messages.RenderState_RENDER_IN_SYNC, messages.RenderState_RENDER_FAILED} {
+		withService(t, func(s *stage) {
+			s.Tell(specOf(5, "10.1.1.2"))
+			var acks []any
+			for _, renderer := range probe.Renderers {
+				acks = append(acks, &messages.RenderAck{Key: webKey, Generation: 5, Hash: s.rendered().GetHash(), Renderer: renderer, State: state})
+			}
+			s.Tell(acks...)
+			for name, question := range map[string]any{"a roll call": acks[0], "introspection": &messages.RollCall{}} {
 				s.Forget()
-				s.Tell(&messages.RollCall{Generation: tc.generation})
-				pulled := probe.Latest[*messages.PullSpec](s.Stage, address.Registry) != nil
+				s.Tell(question)
 				status := probe.Latest[*messages.ServiceStatus](s.Stage, address.Introspect)
-				if pulled != tc.pulls || (status == nil) != tc.pulls || (s.renders() > 0) != tc.renders {
-					t.Errorf("pulled %t, published %v, rendered %d times", pulled, status, s.renders())
+				if status.GetGeneration() != 5 || len(status.GetRenders()) != len(probe.Renderers) || s.renders() != 0 {
+					t.Errorf("%s: published %v, rendered %d times", name, status, s.renders())
 				}
-				if status != nil && (status.GetGeneration() != 5 || len(status.GetRenders()) != len(probe.Renderers)) {
-					t.Errorf("published %v", status)
-				}
-			})
+			}
 		})
 	}
 }

@@ -146,7 +146,6 @@ func TestRollCall(t *testing.T) {
 	withRegistry(t, func(s *stage) {
 		s.Tell(changedTo(testInput("web", "10.96.0.10", 10, "10.1.1.3")))
 		s.acknowledge()
-		generation := s.spec(webKey).GetGeneration()
 		for round := range 3 {
 			s.Forget()
 			s.Run(s.config.RollCall)
@@ -155,9 +154,8 @@ func TestRollCall(t *testing.T) {
 					t.Errorf("round %d: %s got %d roll calls", round, path, n)
 				}
 			}
-			calls := probe.All[*messages.RollCall](s.Stage, address.Service(webKey))
-			if len(calls) != 1 || calls[0].GetGeneration() != generation || len(s.Heard(address.Service(webKey))) != 1 {
-				t.Errorf("round %d: web got %v, want the call of generation %d", round, s.Heard(address.Service(webKey)), generation)
+			if got := s.Heard(address.Service(webKey)); len(got) > 0 {
+				t.Errorf("round %d: web got %v; the renderers repeat their acknowledgements", round, got)
 			}
 			for _, renderer := range probe.Renderers {
 				begins := probe.All[*messages.Begin](s.Stage, address.Renderer(renderer))

@@ -18,7 +18,7 @@ type subscriber struct {
 	generation, hash uint64
 	view             *messages.ServiceView // nil: it is gone, and is forgotten when nothing of it is left in VPP
 	acked            *messages.RenderAck   // last acknowledgement; nil = none for what it rendered last
-	repeat           bool                  // the next roll call repeats it
+	repeats          int                   // so many roll calls repeat it before it waits for its turn
 }
 
 // barrier knows which services exist and which of them have not rendered what they should have. Nothing that an earlier run put into VPP may be removed
@@ -62,9 +62,14 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 	first := d.begun == nil
 	closes := first || d.begun.GetProvisional() && !m.GetProvisional()
 	d.begun = m
+	found := 0
 	for i, key := range m.GetKeys() {
 		wanted := m.GetGenerations()[i]
-		if s := d.subscribers[key]; s != nil && s.generation >= wanted {
+		s := d.subscribers[key]
+		if s != nil {
+			found++
+		}
+		if s != nil && s.generation >= wanted {
 			continue
 		}
 		if closes {
@@ -72,15 +77,8 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.kind.Name})
 	}
-	var gone []string
-	for key, s := range d.subscribers {
-		if s.view != nil && s.generation < m.GetGeneration() && !d.listed(key) {
-			gone = append(gone, key)
-		}
-	}
-	slices.Sort(gone)
-	for _, key := range gone {
-		d.adopt(c, key, m.GetGeneration(), 0, nil)
+	if found < len(d.subscribers) {
+		d.forget(c, m)
 	}
 	maps.DeleteFunc(d.awaited, func(key string, _ uint64) bool { return !d.listed(key) })
 	d.surroundings(c)
@@ -95,6 +93,20 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		}
 	case m.GetRollCall():
 		d.repeatAcks(c)
+	}
+}
+
+// forget has the services leave that are not in a list and have not rendered since.
+func (d *Driver[K]) forget(c *runtime.Context, m *messages.Begin) {
+	var gone []string
+	for key, s := range d.subscribers {
+		if s.view != nil && s.generation < m.GetGeneration() && !d.listed(key) {
+			gone = append(gone, key)
+		}
+	}
+	slices.Sort(gone)
+	for _, key := range gone {
+		d.adopt(c, key, m.GetGeneration(), 0, nil)
 	}
 }
 
@@ -171,7 +183,7 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	if s.acked != nil && proto.Equal(s.acked, ack) {
 		return
 	}
-	s.acked, s.repeat = ack, true
+	s.acked, s.repeats = ack, newsRepeats
 	c.Send(c.PID(address.Service(key)), ack)
 	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
 		delete(d.subscribers, key)
@@ -237,9 +249,14 @@ func (d *Driver[K]) answerAll(c *runtime.Context) {
 	d.answerEach(c, slices.Collect(maps.Keys(d.subscribers)))
 }
 
-// repeatAcks sends acknowledgements again: of services that are not in sync, those that are newer than the last roll call, and a tenth of the others in
-// turn. A service that knows of none that is in sync asks by itself, so that what is left for the turn are details, and ten thousand services at rest
-// cost next to nothing.
+// Acknowledgements in roll calls: news are repeated in newsRepeats of them, so that a fault that hides one roll call and the news before it hides
+// nothing; what is in sync has its turn every restInterval of them, so that services at rest cost next to nothing.
+const (
+	newsRepeats  = 2
+	restInterval = 10
+)
+
+// repeatAcks sends acknowledgements again: news, those of services that are not in sync, and a part of the others in turn.
 func (d *Driver[K]) repeatAcks(c *runtime.Context) {
 	d.rollCalls++
 	for i, key := range d.begun.GetKeys() {
@@ -248,9 +265,9 @@ func (d *Driver[K]) repeatAcks(c *runtime.Context) {
 			continue
 		}
 		settled := s.acked.GetState() == messages.RenderState_RENDER_IN_SYNC
-		if s.repeat || !settled || (i+d.rollCalls)%10 == 0 {
+		if s.repeats > 0 || !settled || (i+d.rollCalls)%restInterval == 0 {
 			c.Send(c.PID(address.Service(key)), s.acked)
-			s.repeat = false
+			s.repeats = max(0, s.repeats-1)
 		}
 	}
 }

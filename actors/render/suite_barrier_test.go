@@ -259,6 +259,26 @@ func TestDriverRepeatsAcknowledgementsInARollCall(t *testing.T) {
 	})
 }
 
+// TestDriverRepeatsNewsTwice, and after that each acknowledgement in every tenth roll call.
+func TestDriverRepeatsNewsTwice(t *testing.T) {
+	each(t, func(s *scene) {
+		s.Begin(5, "a/a", "b/b")
+		s.Serve("a/a", 1, "10.0.0.1")
+		s.Serve("b/b", 1, "10.0.0.2")
+		for call, want := range []int{2, 2, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1} {
+			s.Forget()
+			roll := rendertest.BeginMessage(uint64(6+call), "a/a", "b/b")
+			roll.RollCall, roll.Generations = true, []uint64{1, 1}
+			s.Tell(roll)
+			got := len(rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a"))) +
+				len(rendertest.All[*messages.RenderAck](s.Stage, address.Service("b/b")))
+			if got != want {
+				s.Errorf("roll call %d repeated %d acknowledgements, want %d", call+1, got, want)
+			}
+		}
+	})
+}
+
 // TestDriverGivesAContestedObjectToTheOldest, or has the services share it.
 func TestDriverGivesAContestedObjectToTheOldest(t *testing.T) {
 	each(t, func(s *scene) {

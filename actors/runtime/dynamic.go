@@ -100,7 +100,7 @@ func (d *dynamic) ensure(c *Context, m *messages.Ensure) {
 	for _, key := range m.GetKeys() {
 		d.want(c, key)
 	}
-	if !m.GetComplete() {
+	if !m.GetComplete() || len(d.children) == len(m.GetKeys()) { // keys are distinct: there is none to release
 		return
 	}
 	keep := make(map[string]struct{}, len(m.GetKeys()))
