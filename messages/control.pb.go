@@ -472,9 +472,12 @@ func (x *Retired) GetGeneration() uint64 {
 // registry -> services: these actors must exist (all of them, or one). registry -> introspection: these services exist.
 type Ensure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Keys  []string               `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Distinct.
+	Keys []string `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
 	// True: keys is the complete set, stop or forget the others.
-	Complete      bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
+	// The registry's generation: of a service that is not in a complete set, a status that is not newer comes late.
+	Generation    uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -521,6 +524,13 @@ func (x *Ensure) GetComplete() bool {
 		return x.Complete
 	}
 	return false
+}
+
+func (x *Ensure) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
 }
 
 // registry -> every part, at an interval: the roll call. Each actor repeats what it last told the others. It repairs whatever else may be wrong inside
@@ -1578,10 +1588,13 @@ const file_control_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x04R\n" +
-	"generation\"8\n" +
+	"generation\"X\n" +
 	"\x06Ensure\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12\x1a\n" +
-	"\bcomplete\x18\x02 \x01(\bR\bcomplete\"\n" +
+	"\bcomplete\x18\x02 \x01(\bR\bcomplete\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\"\n" +
 	"\n" +
 	"\bRollCall\"9\n" +
 	"\x05Nudge\x12\x10\n" +

@@ -34,7 +34,7 @@ func (r *registry) ensure(c *runtime.Context) {
 	if !r.known() {
 		return
 	}
-	all := &messages.Ensure{Keys: r.keys(), Complete: true}
+	all := &messages.Ensure{Keys: r.keys(), Complete: true, Generation: r.generation}
 	c.Send(c.PID(address.Services), all)
 	c.Send(c.PID(address.Introspect), all)
 }

@@ -68,6 +68,8 @@ type WorldPage struct {
 type introspect struct {
 	config    *Config
 	services  map[string]*messages.ServiceStatus
+	exist     map[string]bool // the services in the registry's last complete list
+	listed    uint64          // the generation of that list
 	world     WorldPage
 	verified  map[string]*messages.Verified
 	problems  int // of services
@@ -130,7 +132,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
-	if m == before || m.GetGeneration() < before.GetGeneration() {
+	if m == before || m.GetGeneration() < before.GetGeneration() || m.GetGeneration() <= i.listed && !i.exist[key] {
 		return // repeated, or late
 	}
 	i.problems -= len(before.GetErrors())
@@ -165,21 +167,21 @@ func (i *introspect) drop(m *messages.Ensure) {
 	if !m.GetComplete() {
 		return // it is about new services, which publish themselves
 	}
-	exist := make(map[string]bool, len(m.GetKeys()))
+	i.exist, i.listed = make(map[string]bool, len(m.GetKeys())), m.GetGeneration()
 	for _, key := range m.GetKeys() {
-		exist[key] = true
+		i.exist[key] = true
 	}
 	for key, s := range i.services {
-		if !exist[key] {
+		if !i.exist[key] {
 			i.problems -= len(s.GetErrors())
 			delete(i.services, key)
 		}
 	}
 	i.countProblems()
 	if i.config.Pending != nil {
-		i.config.Pending.keep(exist)
+		i.config.Pending.keep(i.exist)
 	}
-	i.publisher.exist(exist, i.services)
+	i.publisher.exist(i.exist, i.services)
 }
 
 // countProblems counts the problems when their number changes: those of services, and those of everything else, files that cannot be read

@@ -78,6 +78,10 @@ func TestIntrospectionShowsWhatExists(t *testing.T) {
 		if got := s.shown(&ServicesQuery{}); !slices.Equal(got, []string{"c/c"}) {
 			t.Errorf("after a complete list: %q", got)
 		}
+		s.Tell(&messages.Ensure{Keys: []string{"c/c"}, Complete: true, Generation: 7}, statusAt("d/d", 7), statusAt("e/e", 8))
+		if got := s.shown(&ServicesQuery{}); !slices.Equal(got, []string{"c/c", "e/e"}) {
+			t.Errorf("after a status that is older than the list without its service: %q", got)
+		}
 	})
 }
 

@@ -185,6 +185,10 @@ func TestFreshRowsAreNotReleased(t *testing.T) {
 	row, late := newRow("10.96.0.1:80/TCP", "10.1.1.1:80"), newRow("10.96.0.2:80/TCP", "10.1.1.1:80")
 	deletion := Op{Verb: DelRow, Key: row.Key, Row: &row}
 	outside := Op{Verb: AddRoles, Interface: 7, Roles: Both}
+	replace := func(s *State) {
+		s.Record(deletion)
+		s.Record(Op{Verb: AddRow, Key: row.Key, Row: &row})
+	}
 	reread := func(s *State) *State {
 		read := NewState()
 		read.Rows = s.Clone().Rows
@@ -226,6 +230,22 @@ func TestFreshRowsAreNotReleased(t *testing.T) {
 		}, nil, true},
 		{"an interface may have come", func(s *State) *State {
 			s.Suspect(outside)
+			return s
+		}, nil, true},
+		{"added and replaced", func(s *State) *State {
+			replace(s)
+			return s
+		}, nil, false},
+		{"an interface came, and the row was replaced", func(s *State) *State {
+			s.Record(outside)
+			replace(s)
+			return s
+		}, nil, true},
+		{"the row was replaced after an interface and before the next", func(s *State) *State {
+			s.Record(outside)
+			s.Record(deletion)
+			s.Record(outside)
+			s.Record(Op{Verb: AddRow, Key: row.Key, Row: &row})
 			return s
 		}, nil, true},
 		{"an output interface came", func(s *State) *State {

@@ -91,7 +91,7 @@ type State struct {
 	// Addresses that NAT44 enters later are absent, and so are those hidden by a better route. See doc.go.
 	Received map[netip.Addr]bool
 	// Fresh are the rows that Record has added since an interface last became an outside one: unless Received has their address, NAT44 has
-	// not entered it into the FIB. See Inherit.
+	// not entered it into the FIB. False: it may have, for a row of this key that was deleted and kept its address. See Inherit.
 	Fresh map[frontend.Key]bool
 }
 
@@ -119,8 +119,8 @@ func (s *State) Inherit(before *State) {
 	if before == nil {
 		return
 	}
-	for key := range before.Fresh {
-		if _, held := s.Rows[key]; held && !s.Received[key.Addr] {
+	for key, fresh := range before.Fresh {
+		if _, held := s.Rows[key]; fresh && held && !s.Received[key.Addr] {
 			s.Fresh[key] = true
 		}
 	}
@@ -130,8 +130,13 @@ func (s *State) Inherit(before *State) {
 // so no row counts as fresh any more.
 func (s *State) Suspect(op Op) {
 	if op.walks() {
-		clear(s.Fresh)
+		s.walked()
 	}
+}
+
+// walked notes that NAT44 may have entered the addresses of all rows into the FIB.
+func (s *State) walked() {
+	maps.DeleteFunc(s.Fresh, func(_ frontend.Key, fresh bool) bool { return fresh })
 }
 
 // Interfaces are those that have roles or are output interfaces, in no order.
@@ -174,7 +179,7 @@ func (s *State) Record(op Op) {
 		s.Pool = slices.DeleteFunc(s.Pool, func(a netip.Addr) bool { return a == op.Addr })
 	case AddOutput:
 		s.Output[op.Interface] = true
-		clear(s.Fresh)
+		s.walked()
 	case DelOutput:
 		delete(s.Output, op.Interface)
 	case Withdraw:
@@ -189,12 +194,20 @@ func (s *State) Record(op Op) {
 	case AddRow:
 		row := *op.Row
 		row.FormerHash = "" // not part of what VPP holds
-		s.Rows[op.Key], s.Fresh[op.Key] = row, true
+		s.Rows[op.Key] = row
+		if _, former := s.Fresh[op.Key]; !former {
+			s.Fresh[op.Key] = true
+		}
 	case DelRow:
 		delete(s.Rows, op.Key)
-		delete(s.Fresh, op.Key)
-		if op.Release {
+		switch {
+		case op.Release:
 			delete(s.Received, op.Key.Addr)
+			delete(s.Fresh, op.Key)
+		case s.Fresh[op.Key]:
+			delete(s.Fresh, op.Key)
+		default:
+			s.Fresh[op.Key] = false
 		}
 	case AddLocal, DelLocal:
 		s.recordLocal(op)
