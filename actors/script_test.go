@@ -50,9 +50,18 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	                     translated
 //	routes FILE          it holds these routes of ours (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
+//	says KEY TEXT        the status of the service has this text in an error, an approximation or what is not rendered
 //	conflict KEY OWNER   the service is shown as having lost an address to that owner; without an owner, as having lost none
 func TestStories(t *testing.T) {
-	stories, err := filepath.Glob("testdata/*.txtar")
+	playStories(t, "testdata/*.txtar")
+}
+
+// TestTenants plays the stories of a tenant who may write Services and EndpointSlices in one namespace and tries to harm the others. The language is
+// that of TestStories.
+func TestTenants(t *testing.T) { playStories(t, "testdata/tenants/*.txtar") }
+
+func playStories(t *testing.T, pattern string) {
+	stories, err := filepath.Glob(pattern)
 	if err != nil || len(stories) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
@@ -113,6 +122,7 @@ func (s *story) run(command string, args []string) {
 		"routes":   {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
 		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict": {-1, s.conflict},
+		"says":     {-1, s.says},
 		"refuse":   {2, func(args []string) { s.refuse(args[0], args[1]) }},
 		"healed":   {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
 		"iface":    {1, func(args []string) { s.iface(args[0]) }},
@@ -282,6 +292,19 @@ func (s *story) countWrites(want string) {
 		s.Errorf("%s: %d messages changed VPP:\n%s", s.line, n, now.String())
 	}
 	s.writes = now.Mutating()
+}
+
+// says waits until the status of a service has a text in its problems, or in what a renderer says of it.
+func (s *story) says(args []string) {
+	key, text := args[0], strings.Join(args[1:], " ")
+	s.world.Await(s.line, func() bool {
+		status := s.world.Statuses()[key]
+		said := fmt.Sprint(status.GetErrors())
+		for _, r := range status.GetRenders() {
+			said += fmt.Sprint(r.GetError(), r.GetApproximations(), r.GetUnrendered())
+		}
+		return strings.Contains(said, text)
+	})
 }
 
 func (s *story) conflict(args []string) {

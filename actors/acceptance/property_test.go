@@ -12,7 +12,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/service"
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -114,17 +113,22 @@ func (n *node) copyOf(other *node, random *rand.Rand) {
 func (n *node) compareWithRules() {
 	n.Helper()
 	inputs := n.Source.Services()
-	owners, rows := map[frontend.Key]*messages.ServiceView{}, map[frontend.Key]nat44.Row{}
+	created, rows := map[frontend.Key]int64{}, map[frontend.Key]nat44.Row{}
 	for _, key := range slices.Sorted(maps.Keys(inputs)) { // of two services of the same age the smaller key wins
 		view := service.Resolve(inputs[key], n.context, n.Serving)
-		for _, planned := range nat44.Plan(view, nat44.Config{Node: n.Node, Pads: true, Guarded: true}).Rows {
-			if owner := owners[planned.Key]; owner == nil || view.GetCreated() < owner.GetCreated() {
-				owners[planned.Key], rows[planned.Key] = view, planned
+		plan := nat44.Plan(view, nat44.Config{Node: n.Node, Pads: true, Guarded: true})
+		for _, planned := range slices.Concat(plan.Rows, plan.Refused) {
+			first, taken := rows[planned.Key]
+			if !taken || planned.Rank < first.Rank || planned.Rank == first.Rank && view.GetCreated() < created[planned.Key] {
+				created[planned.Key], rows[planned.Key] = view.GetCreated(), planned
 			}
 		}
 	}
 	want := map[string]string{}
 	for key, planned := range rows {
+		if len(planned.Locals) == 0 {
+			continue // it is refused
+		}
 		var endpoints []string
 		for _, l := range planned.Locals {
 			endpoints = append(endpoints, l.String())

@@ -1,8 +1,11 @@
 package actorstest
 
 import (
+	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -72,10 +75,12 @@ func (w *World) refusals() map[netip.Prefix]routes.Route {
 	return want
 }
 
-// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the service
-// that was created first, then to the smaller key, and none where another client of VPP has one. The rules are about the frontends that no other client owns.
+// reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the lowest rank, then to
+// the service that was created first, then to the smaller key, and none where another client of VPP has one. The rules are about the frontends that no
+// other client owns.
 func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
+		rank    nat44.Rank
 		created int64
 		key     string
 	}
@@ -85,14 +90,16 @@ func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	config.Guarded = true
 	for _, view := range w.views() {
 		rules[view.GetKey()] = acl.Plan(view, acl.Config{}).Rules
-		for _, row := range nat44.Plan(view, config).Rows {
-			mine, other := owner{view.GetCreated(), view.GetKey()}, owners[row.Key]
-			taken := other.key != "" && (other.created < mine.created || other.created == mine.created && other.key < mine.key)
-			if !taken && !w.Foreign[row.Key] {
+		plan := nat44.Plan(view, config)
+		for _, row := range slices.Concat(plan.Rows, plan.Refused) {
+			mine, other := owner{row.Rank, view.GetCreated(), view.GetKey()}, owners[row.Key]
+			before := cmp.Or(cmp.Compare(other.rank, mine.rank), cmp.Compare(other.created, mine.created), strings.Compare(other.key, mine.key)) < 0
+			if (other.key == "" || !before) && !w.Foreign[row.Key] {
 				owners[row.Key], rows[row.Key] = mine, row
 			}
 		}
 	}
+	maps.DeleteFunc(rows, func(_ frontend.Key, row nat44.Row) bool { return len(row.Locals) == 0 })
 	var counting []acl.Rule
 	for key, own := range rules {
 		for _, rule := range own {

@@ -173,8 +173,8 @@ var mutants = []mutant{
 	},
 	{
 		"external configuration takes an address from a service", "actors/render/nat44/external.go",
-		"a.claims.Set(name, math.MaxInt64, wishes)",
-		"a.claims.Set(name, math.MinInt64, wishes)",
+		"				r.Rank = nat44.OfExternalConfiguration\n",
+		"				r.Rank = nat44.OfClusterIP\n",
 	},
 	{
 		"a command is answered twice", "actors/command/command.go",

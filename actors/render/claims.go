@@ -11,31 +11,36 @@ type Claim[V any] struct {
 	// Service wants it; Created is its creation in Unix seconds.
 	Service string
 	Created int64
-	// Value is what it wants.
+	// Value is what it wants, Rank how much that counts: the lowest most.
 	Value V
+	Rank  int
 }
 
-// compare orders claims: the service that was created first, then the one with the smallest key.
+// compare orders claims: the lowest rank, then the service that was created first, then the one with the smallest key.
 func (c Claim[V]) compare(other Claim[V]) int {
-	return cmp.Or(cmp.Compare(c.Created, other.Created), cmp.Compare(c.Service, other.Service))
+	return cmp.Or(cmp.Compare(c.Rank, other.Rank), cmp.Compare(c.Created, other.Created), cmp.Compare(c.Service, other.Service))
 }
 
 // Claims knows what every service wants for which objects, and what follows where several want the same object. A service that loses gets the object
 // as soon as it is free. V is the wish of one service, D what VPP should hold. It belongs to one goroutine.
 type Claims[K comparable, V, D any] struct {
 	order    func(a, b K) int
+	rank     func(V) int
 	resolve  func(k K, claims []Claim[V]) (D, bool)
 	same     func(a, b D) bool
 	services map[string][]K
 	claims   map[K][]Claim[V]
 }
 
-// NewClaims returns an empty value. order orders keys; resolve says what the claims on an object, in their order, come to, and whether VPP should hold
-// anything; same compares two of its results.
+// NewClaims returns an empty value. order orders keys; rank says how much a wish counts, the lowest most, before age does, nil = all alike; resolve says
+// what the claims on an object, in their order, come to, and whether VPP should hold anything; same compares two of its results.
 func NewClaims[K comparable, V, D any](
-	order func(a, b K) int, resolve func(k K, claims []Claim[V]) (D, bool), same func(a, b D) bool,
+	order func(a, b K) int, rank func(V) int, resolve func(k K, claims []Claim[V]) (D, bool), same func(a, b D) bool,
 ) *Claims[K, V, D] {
-	return &Claims[K, V, D]{order: order, resolve: resolve, same: same, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
+	if rank == nil {
+		rank = func(V) int { return 0 }
+	}
+	return &Claims[K, V, D]{order: order, rank: rank, resolve: resolve, same: same, services: map[string][]K{}, claims: map[K][]Claim[V]{}}
 }
 
 // Set replaces all wishes of a service and returns the keys, ordered, for which Desired has another answer than before. The values must not be
@@ -47,7 +52,7 @@ func (c *Claims[K, V, D]) Set(service string, created int64, wishes map[K]V) (ch
 			c.withdraw(k, service)
 		}
 		for k, v := range wishes {
-			claim := Claim[V]{service, created, v}
+			claim := Claim[V]{service, created, v, c.rank(v)}
 			at, _ := slices.BinarySearchFunc(c.claims[k], claim, Claim[V].compare)
 			c.claims[k] = slices.Insert(slices.Clip(c.claims[k]), at, claim)
 		}

@@ -16,7 +16,7 @@ import (
 // newClaims are claims on names of which the first one counts, unless the name is blocked.
 func newClaims(blocked map[string]bool) *Claims[string, int, int] {
 	resolve := func(k string, claims []Claim[int]) (int, bool) { return claims[0].Value, !blocked[k] }
-	return NewClaims(strings.Compare, resolve, func(a, b int) bool { return a == b })
+	return NewClaims(strings.Compare, nil, resolve, func(a, b int) bool { return a == b })
 }
 
 // check fails the test where values differ.

@@ -38,7 +38,7 @@ var _ render.Adapter[netip.Addr] = (*toy)(nil)
 
 func newToy(struct{}) render.Adapter[netip.Addr] {
 	a := &toy{}
-	a.claims = render.NewClaims(netip.Addr.Compare, a.resolve, func(x, y mac) bool { return x == y })
+	a.claims = render.NewClaims(netip.Addr.Compare, nil, a.resolve, func(x, y mac) bool { return x == y })
 	return a
 }
 

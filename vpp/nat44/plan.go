@@ -19,9 +19,9 @@ type ServicePlan struct {
 	Approximations []*messages.Approximation
 	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
-	// Rejects and Drops are the keys without a row whose packets are to be rejected or dropped. NAT44 does neither: these packets follow
-	// the routes of VPP.
-	Rejects, Drops []frontend.Key
+	// Refused are cluster IPs and node ports whose packets are to be rejected or dropped, as rows without backends: VPP gets none, but no service of
+	// a lower rank may serve what Kubernetes has given to this one. NAT44 does not refuse; these packets follow the routes of VPP.
+	Refused []Row
 }
 
 // Plan returns the rows of one service on this node. It is pure: the same view and configuration give the same plan. The view must come
@@ -132,7 +132,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	}
 	weight := locals[0].Weight
 	row := Row{
-		Key: key, Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
+		Key: key, Rank: rankOf(rule), Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
 	}
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT

@@ -48,7 +48,7 @@ const (
 	remote = messages.ClientClass_FROM_REMOTE
 )
 
-// planText renders a plan: rows, then "~" approximations, "!" unrendered parts, keys that are rejected or dropped.
+// planText renders a plan: rows, then "~" approximations, "!" unrendered parts, keys of cluster IPs and node ports that are refused.
 func planText(p *ServicePlan) string {
 	var b strings.Builder
 	for _, row := range p.Rows {
@@ -61,11 +61,8 @@ func planText(p *ServicePlan) string {
 		}
 		b.WriteString("\n")
 	}
-	for _, key := range p.Rejects {
-		fmt.Fprintf(&b, "reject %s\n", key)
-	}
-	for _, key := range p.Drops {
-		fmt.Fprintf(&b, "drop %s\n", key)
+	for _, row := range p.Refused {
+		fmt.Fprintf(&b, "refuse %s\n", row.Key)
 	}
 	for _, a := range p.Approximations {
 		fmt.Fprintf(&b, "~ %s: %s -> %s\n", a.GetFrontend(), a.GetWanted(), a.GetRendered())
@@ -146,8 +143,7 @@ func TestPlan(t *testing.T) {
 				as(cluster("10.1.2.3:80"), external, from(local), masqueraded("node")),
 				as(cluster(), external, from(remote), action(messages.Action_ACTION_DROP)),
 			},
-			"drop 10.96.0.1:80/TCP\n" +
-				"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
+			"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
 				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> like everybody: drop\n",
 		},
 		{
@@ -159,7 +155,7 @@ func TestPlan(t *testing.T) {
 		{
 			"no endpoints",
 			[]*messages.Frontend{as(cluster(), action(messages.Action_ACTION_REJECT))},
-			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+			"refuse 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
 		{
 			"source ranges",
@@ -242,13 +238,13 @@ func TestPlanGuarded(t *testing.T) {
 			[]*messages.Frontend{
 				as(cluster(), external, from(local), action(messages.Action_ACTION_REJECT)), as(cluster(), external, from(remote), dropped),
 			},
-			"reject 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+			"~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
-		{"dropped for all", []*messages.Frontend{as(cluster(), dropped)}, "drop 10.96.0.1:80/TCP\n"},
+		{"dropped for all", []*messages.Frontend{as(cluster(), dropped)}, "refuse 10.96.0.1:80/TCP\n"},
 		{
 			"dropped for each",
 			[]*messages.Frontend{as(cluster(), from(local), dropped), as(cluster(), from(remote), dropped)},
-			"drop 10.96.0.1:80/TCP\n",
+			"refuse 10.96.0.1:80/TCP\n",
 		},
 		{
 			"two rows would be needed",
@@ -372,7 +368,7 @@ func TestPlanProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		view := &messages.ServiceView{Key: "default/web", Frontends: genFrontends(t)}
 		plan := Plan(view, testConfig)
-		if got := len(plan.Rows) + len(plan.Rejects) + len(plan.Drops); got != len(view.GetFrontends()) {
+		if got := len(plan.Rows) + len(plan.Refused); got != len(view.GetFrontends()) {
 			t.Fatalf("%d of %d frontends are accounted for", got, len(view.GetFrontends()))
 		}
 		for _, row := range plan.Rows {

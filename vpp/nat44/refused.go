@@ -20,10 +20,8 @@ const (
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.
 func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	if reject {
-		p.plan.Rejects = append(p.plan.Rejects, key)
-	} else {
-		p.plan.Drops = append(p.plan.Drops, key)
+	if rank := rankOf(rule); rank <= OfNodePort {
+		p.plan.Refused = append(p.plan.Refused, Row{Key: key, Rank: rank})
 	}
 	scope := rule.GetScope()
 	routed := p.cfg.Unreachable

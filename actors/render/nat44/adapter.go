@@ -43,7 +43,7 @@ func New(config nat44.Config) render.Adapter[object] {
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(), outside: newOutside(),
 	}
-	a.claims = render.NewClaims(compare, a.resolve, nat44.Row.Equal)
+	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
 	return a
 }
 
@@ -56,14 +56,14 @@ func (*adapter) Compare(a, b object) int { return compare(a, b) }
 // Bind satisfies render.Adapter.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, else that of the oldest service.
+// resolve says whose row is installed: none where the key in VPP is not ours, or the service that has it refuses its clients, else the first one.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
 	if a.have != nil {
 		if _, foreign := a.have.Foreign[k.Key]; foreign {
 			return nat44.Row{}, false
 		}
 	}
-	return claims[0].Value, true
+	return claims[0].Value, len(claims[0].Value.Locals) > 0
 }
 
 // Plan satisfies render.Adapter.
@@ -87,7 +87,7 @@ func (a *adapter) plan(service string) (changed []object) {
 		plan := nat44.Plan(view, config)
 		a.plans[service] = plan
 		wishes := make(map[object]nat44.Row, len(plan.Rows))
-		for _, r := range plan.Rows {
+		for _, r := range slices.Concat(plan.Rows, plan.Refused) {
 			wishes[rowOf(r.Key)] = r
 		}
 		changed = a.claims.Set(service, view.GetCreated(), wishes)

@@ -3,7 +3,6 @@ package nat44
 import (
 	"errors"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ import (
 // errContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
 var errContested = errors.New("the address has another owner")
 
-// External configuration claims rows under one name per source; it is younger than every service.
+// External configuration claims rows under one name per source, after every service.
 const (
 	claimPrefix   = "external:"
 	ownerServices = "services"
@@ -57,7 +56,7 @@ func (a *adapter) Handle(_ *runtime.Context, msg any) (handled bool, changed []o
 	return true, a.adoptExternal(m), nil
 }
 
-// adoptExternal changes what external configuration wants. Services are older, so they keep every row that they want.
+// adoptExternal changes what external configuration wants. Services keep every row that they want.
 func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 	o := &a.outside
 	if m.Complete && (o.wants == nil || !o.wants.Complete) {
@@ -84,9 +83,10 @@ func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 			}
 			wishes := make(map[object]nat44.Row, len(of))
 			for _, r := range of {
+				r.Rank = nat44.OfExternalConfiguration
 				wishes[rowOf(r.Key)] = r
 			}
-			changed = append(changed, a.claims.Set(name, math.MaxInt64, wishes)...)
+			changed = append(changed, a.claims.Set(name, 0, wishes)...)
 		}
 	}
 	for _, k := range changed {

@@ -57,7 +57,7 @@ func New(config Config) render.Adapter[netip.Prefix] {
 		}
 		return routes.Resolve(p, values, a.ground)
 	}
-	a.claims = render.NewClaims(routes.ComparePrefixes, resolve, func(x, y routes.Route) bool { return x == y })
+	a.claims = render.NewClaims(routes.ComparePrefixes, nil, resolve, func(x, y routes.Route) bool { return x == y })
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
 	return a
 }
