@@ -14,6 +14,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/health"
@@ -315,15 +316,15 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 // restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	onEmptyNode(t, func(p *patient) {
-		gone := func(s *kube.Store) { s.DeleteNode(actorstest.Node) }
+		gone := func(s *kube.Store) { s.DeleteNode(probe.Node) }
 		p.Source.Change(gone)
 		p.Source.Serve("web", "10.96.0.10", "10.1.1.2")
 		p.Run(30 * time.Minute)
 		p.expect(nil)
-		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+actorstest.Node) {
+		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+probe.Node) {
 			t.Errorf("readiness: %s", page.Reasons())
 		}
-		p.Source.Change(func(s *kube.Store) { s.SetNode(actorstest.ThisNode(), nil) })
+		p.Source.Change(func(s *kube.Store) { s.SetNode(probe.ThisNode(), nil) })
 		p.Settle(time.Minute)
 		p.Source.Change(gone)
 		p.Run(30 * time.Minute)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/kube"
@@ -51,7 +52,7 @@ func agedMirror(t *testing.T) (w *actorstest.World, rows []string) {
 	t.Helper()
 	store, log := mirror.NewStore(t.TempDir(), durable.Disk{}), slog.New(slog.DiscardHandler)
 	mirrored := func(source kube.Source) kube.Source {
-		return mirror.New(source, store, mirror.Config{Node: actorstest.Node, Grace: time.Millisecond}, log)
+		return mirror.New(source, store, mirror.Config{Node: probe.Node, Grace: time.Millisecond}, log)
 	}
 	w = web(t, actorstest.Config{Chain: mirrored})
 	w.Stop() // saves

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -57,7 +58,7 @@ func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	want := acl.Want{Rules: acl.Minimal(rules), Interfaces: map[uint32]acl.Class{}}
 	err := w.Reader().Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
 		switch i := msg.(*interfaceapi.SwInterfaceDetails); {
-		case i.InterfaceName == "uplink0":
+		case i.InterfaceName == probe.Uplink:
 			want.Interfaces[uint32(i.SwIfIndex)] = acl.Remote
 		case strings.HasPrefix(i.InterfaceName, "pod"):
 			want.Interfaces[uint32(i.SwIfIndex)] = acl.Local

@@ -56,7 +56,7 @@ func TestExternalLayers(t *testing.T) {
 			t.Errorf("an unknown source is an empty layer: %v", err)
 		}
 		w.Settled()
-		w.quiet()
+		w.Rests(3 * time.Minute)
 	})
 }
 
@@ -220,7 +220,7 @@ func TestExternalSettings(t *testing.T) {
 			t.Errorf("uplink0 is no output interface: %+v", state)
 		}
 		w.Settled()
-		w.quiet()
+		w.Rests(3 * time.Minute)
 		for _, path := range []string{address.External, address.Renderer("nat44"), address.External} {
 			writes := w.Writes()
 			if err := w.System.Kill(path); err != nil {

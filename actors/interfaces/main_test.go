@@ -19,8 +19,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testNode = "n1"
-
 // receivers are the actors that the interfaces actor tells its set.
 var receivers = []string{address.Renderer("nat44"), address.Nodes, address.Registry, address.Introspect}
 
@@ -39,7 +37,7 @@ func perform(t *testing.T, play func(s *stage)) {
 	s := &stage{Stage: probe.New(t), store: &brokenStore{}}
 	s.vpp = s.VPP()
 	s.config = &Config{
-		NodeName: testNode, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
+		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
 		Rediscover: time.Minute, RediscoverSoon: time.Second, Command: 5 * time.Second,
 	}
 	s.Start(address.Interfaces, probe.Actors{address.Interfaces: func() runtime.Behaviour { return New(s.config) }})
@@ -98,10 +96,10 @@ func named(set *messages.InterfaceSet, name string) *messages.Interface {
 
 // nodeWith is what Kubernetes says of this node; pods are "NAME ADDRESS".
 func nodeWith(pods ...string) *messages.NodeChanged {
-	in := &messages.NodeInput{Self: &messages.Node{Name: testNode, Addresses: []string{"192.168.16.1"}, PodCidrs: []string{"10.1.1.0/24"}}}
+	in := &messages.NodeInput{Self: probe.ThisNode()}
 	for _, text := range pods {
 		name, address, _ := strings.Cut(text, " ")
-		in.Pods = append(in.Pods, &messages.Pod{Namespace: "default", Name: name, Node: testNode, Addresses: []string{address}})
+		in.Pods = append(in.Pods, probe.Pod(name, address))
 	}
 	return &messages.NodeChanged{Input: in}
 }
