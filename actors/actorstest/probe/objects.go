@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -30,6 +31,13 @@ func Topology(v *simulator.VPP) {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// Rows lists the NAT44 rows of ours in VPP, ordered.
+func Rows(v *simulator.VPP) []string {
+	rows := slices.DeleteFunc(v.Rows(), func(row string) bool { return !strings.Contains(row, "troupe/") })
+	slices.Sort(rows)
+	return rows
 }
 
 // ThisNode is the object of the node.
