@@ -154,16 +154,7 @@ func TestSNAT(t *testing.T) {
 		w.recorded("pods leave with an address of the node")
 		w.translation("5000", true)
 		w.Rests(3 * time.Minute)
-		for _, path := range []string{address.External, address.Interfaces, address.Renderer("nat44"), address.External} {
-			writes := w.Writes()
-			if err := w.System.Kill(path); err != nil {
-				t.Fatal(err)
-			}
-			w.Run(10 * time.Second)
-			if after := w.Writes(); after != writes {
-				t.Errorf("a failure of %s cost %d writes", path, after-writes)
-			}
-		}
+		w.failuresCostNothing(address.External, address.Interfaces, address.Renderer("nat44"), address.External)
 		if err := w.command("snat", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")); !errors.Is(err, command.ErrState) {
 			t.Errorf("its layer was changed: %v", err)
 		}

@@ -221,16 +221,7 @@ func TestExternalSettings(t *testing.T) {
 		}
 		w.Settled()
 		w.Rests(3 * time.Minute)
-		for _, path := range []string{address.External, address.Renderer("nat44"), address.External} {
-			writes := w.Writes()
-			if err := w.System.Kill(path); err != nil {
-				t.Fatal(err)
-			}
-			w.Run(10 * time.Second)
-			if after := w.Writes(); after != writes {
-				t.Errorf("a failure of %s cost %d writes", path, after-writes)
-			}
-		}
+		w.failuresCostNothing(address.External, address.Renderer("nat44"), address.External)
 		if err := w.command("ops", ""); err != nil {
 			t.Fatal(err)
 		}

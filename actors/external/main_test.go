@@ -172,6 +172,21 @@ func (w *world) expect(what, want string, got func() string) {
 	})
 }
 
+// failuresCostNothing fails the test where VPP is written to because an actor has failed.
+func (w *world) failuresCostNothing(paths ...string) {
+	w.Helper()
+	for _, path := range paths {
+		writes := w.Writes()
+		if err := w.System.Kill(path); err != nil {
+			w.Fatal(err)
+		}
+		w.Run(10 * time.Second)
+		if after := w.Writes(); after != writes {
+			w.Errorf("a failure of %s cost %d writes", path, after-writes)
+		}
+	}
+}
+
 // part is what readiness says of external configuration.
 func (w *world) part() (part health.Part, ready bool) {
 	report := w.Readiness.Load()

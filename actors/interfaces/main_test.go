@@ -27,14 +27,14 @@ type stage struct {
 	*probe.Stage
 	config  *Config
 	vpp     *virtual.Stream
-	store   *brokenStore
+	store   *probe.Store
 	session uint64 // of the connection that the actor was told last
 }
 
 // perform plays with an interfaces actor that has not been told of a connection.
 func perform(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	s := &stage{Stage: probe.New(t), store: &brokenStore{}}
+	s := &stage{Stage: probe.New(t), store: &probe.Store{}}
 	s.vpp = s.VPP()
 	s.config = &Config{
 		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
@@ -102,34 +102,6 @@ func nodeWith(pods ...string) *messages.NodeChanged {
 		in.Pods = append(in.Pods, probe.Pod(name, address))
 	}
 	return &messages.NodeChanged{Input: in}
-}
-
-// brokenStore is a Store that can be broken. It is used on the goroutine of the simulation only.
-type brokenStore struct {
-	saved  *messages.Attachments
-	broken error
-	saves  int
-}
-
-// Load satisfies Store.
-func (s *brokenStore) Load() (*messages.Attachments, error) { return s.saved, s.broken }
-
-// Save satisfies Store.
-func (s *brokenStore) Save(all *messages.Attachments) error {
-	if s.saves++; s.broken != nil {
-		return s.broken
-	}
-	s.saved = all
-	return nil
-}
-
-// text lists what is saved, as "POD=INTERFACE".
-func (s *brokenStore) text() string {
-	var all []string
-	for _, a := range s.saved.GetItems() {
-		all = append(all, a.GetPod()+"="+a.GetInterface())
-	}
-	return strings.Join(all, " ")
 }
 
 // countingVPP counts dumps.

@@ -177,7 +177,7 @@ type scene struct {
 	reads, routine int
 }
 
-// each plays with every renderer. The services are those that are extras.
+// each plays with every renderer. Each of the services is a probe.
 func each(t *testing.T, play func(s *scene), services ...string) {
 	t.Helper()
 	if services == nil {
