@@ -113,7 +113,7 @@ func (p *patient) expect(want map[string][2]int) {
 const addRow = "nat44_add_del_lb_static_mapping"
 
 // TestOneBadObjectMakesNoStorm: VPP refuses one row for an hour. It is tried once a second, which costs one message; VPP is read for it more and
-// more seldom; nothing else happens to anybody, and when VPP takes the row all is well at once.
+// more seldom; nothing else happens to other actors, and when VPP takes the row all is well at once.
 func TestOneBadObjectMakesNoStorm(t *testing.T) {
 	onNode(t, func(p *patient) {
 		tries := 0
@@ -250,7 +250,7 @@ func TestFailedResyncClimbs(t *testing.T) {
 	})
 }
 
-// TestSleepIsNoIllness: the machine sleeps while something is wrong. Nobody could do anything about it meanwhile, so nobody is restarted for that.
+// TestSleepIsNoIllness: the machine sleeps while something is wrong. No actor could do anything about it meanwhile, so none is restarted for that.
 func TestSleepIsNoIllness(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.unreadable(errors.New("no dump"))
@@ -282,8 +282,8 @@ func (p *patient) fail(path string) {
 	p.Run(time.Second)
 }
 
-// TestWhoHangsIsRestarted: nobody can be asked for anything who does not listen.
-func TestWhoHangsIsRestarted(t *testing.T) {
+// TestHangingActorIsRestarted: an actor that does not listen cannot be asked for anything.
+func TestHangingActorIsRestarted(t *testing.T) {
 	onNode(t, func(p *patient) {
 		box, _ := p.System.Mailbox(address.Interfaces)
 		box.Hold()
@@ -298,7 +298,7 @@ func TestWhoHangsIsRestarted(t *testing.T) {
 	})
 }
 
-// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart anybody.
+// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart an actor.
 func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.Stream.Disconnect("the connection broke")
@@ -338,7 +338,7 @@ func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	})
 }
 
-// steal has somebody remove a row of ours.
+// steal has another client remove a row of ours.
 func (p *patient) steal(k frontend.Key) {
 	p.Helper()
 	if retval, err := p.VPP.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
@@ -346,7 +346,7 @@ func (p *patient) steal(k frontend.Key) {
 	}
 }
 
-// forge has somebody add a row that looks like one of ours.
+// forge has another client add a row that looks like one of ours.
 func (p *patient) forge(k frontend.Key) {
 	p.Helper()
 	backends := []simulator.Backend{
@@ -360,13 +360,13 @@ func (p *patient) forge(k frontend.Key) {
 	}
 }
 
-// alter has somebody put other backends behind a row of ours.
+// alter has another client put other backends behind a row of ours.
 func (p *patient) alter(k frontend.Key) {
 	p.steal(k)
 	p.forge(k)
 }
 
-// unrole has somebody take a role from an interface.
+// unrole has another client take a role from an interface.
 func (p *patient) unrole(name string, role nat_types.NatConfigFlags) {
 	p.Helper()
 	index := interface_types.InterfaceIndex(p.VPP.Interfaces()[name])
@@ -375,7 +375,7 @@ func (p *patient) unrole(name string, role nat_types.NatConfigFlags) {
 	}
 }
 
-// retime has somebody change how long sessions live.
+// retime has another client change how long sessions live.
 func (p *patient) retime() {
 	p.Helper()
 	if _, err := p.VPP.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
@@ -383,7 +383,7 @@ func (p *patient) retime() {
 	}
 }
 
-// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. Nobody else has been there.
+// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. No other client has been there.
 func TestHalfDoneIsNoDrift(t *testing.T) {
 	onNode(t, func(p *patient) {
 		mend := p.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {

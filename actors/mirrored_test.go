@@ -33,7 +33,7 @@ func keptUp(w *actorstest.World) {
 	}
 }
 
-// unwritten runs something that must not make anybody write to VPP while the mirror serves.
+// unwritten runs something that must not make any actor write to VPP while the mirror serves.
 func unwritten(w *actorstest.World, what func()) {
 	w.Helper()
 	before := w.Writes()
@@ -92,7 +92,7 @@ func TestAMirrorRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestDeathsWhileTheMirrorServesWriteNothing, and whoever died knows everything again.
+// TestDeathsWhileTheMirrorServesWriteNothing, and the actor that failed knows everything again.
 func TestDeathsWhileTheMirrorServesWriteNothing(t *testing.T) {
 	w, rows := agedMirror(t)
 	w.Start()

@@ -35,7 +35,7 @@ func hasRoles(w *actorstest.World, name string) bool {
 	return strings.Contains(w.VPP.State(), name+" in out")
 }
 
-// undisturbed runs something that must not make anybody write to VPP, and returns how often the agent that is there then
+// undisturbed runs something that must not make any actor write to VPP, and returns how often the agent that is there then
 // has read the rows for it.
 func undisturbed(w *actorstest.World, what func()) (reads uint64) {
 	w.Helper()
@@ -238,7 +238,7 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 	w.Settled()
 }
 
-func TestBadInputIsShownAndHarmsNobodyElse(t *testing.T) {
+func TestBadInputIsShownAndHarmsNoOtherService(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {
 		broken := probe.Service("broken", "10.96.0.12")
@@ -252,7 +252,7 @@ func TestBadInputIsShownAndHarmsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestNothingIsDeletedBeforeEverybodyHasSpoken(t *testing.T) {
+func TestNothingIsDeletedBeforeAllServicesHaveRendered(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Stop()
 	before := w.VPP.Counters()
@@ -260,7 +260,7 @@ func TestNothingIsDeletedBeforeEverybodyHasSpoken(t *testing.T) {
 	w.Start()
 	w.Await("VPP read", func() bool { return w.VPP.Counters().Of(lbDump) > before.Of(lbDump) })
 	if got := len(w.Rows()); got != 2 {
-		t.Errorf("%d rows in VPP while nobody has spoken, want 2", got)
+		t.Errorf("%d rows in VPP while no service has rendered, want 2", got)
 	}
 	if w.Readiness.Load().Ready {
 		t.Error("ready without a snapshot")

@@ -41,7 +41,7 @@ func (w *World) Wrong() string {
 	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
 		row := state.Rows[k]
 		if _, wanted := want[k]; !wanted && (w.Deps.External == nil || !nat44.External(row.Tag)) {
-			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
+			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which no service wants", k))
 		}
 	}
 	if hairpin := w.Deps.NAT44.ForNode(w.Source.Snapshot().GetNode().GetSelf()).TwiceNAT; len(want) > 0 && !slices.Contains(state.TwiceNAT, hairpin) {
@@ -99,7 +99,7 @@ func (w *World) wrongRoutes() (wrong []string) {
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(held), routes.ComparePrefixes) {
 		if _, wanted := want[p]; !wanted {
-			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which nobody wants", p))
+			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which no service wants", p))
 		}
 	}
 	return wrong

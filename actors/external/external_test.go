@@ -52,7 +52,7 @@ func TestExternalLayers(t *testing.T) {
 		}
 		s.say(update("file"))
 		w.expect("nothing is left", "", w.rows)
-		if err := w.command("nobody", ""); err != nil {
+		if err := w.command("unknown", ""); err != nil {
 			t.Errorf("an unknown source is an empty layer: %v", err)
 		}
 		w.Settled()
