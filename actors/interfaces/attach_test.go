@@ -98,7 +98,7 @@ func TestAttachmentsSurviveTheActor(t *testing.T) {
 		for _, broken := range []error{nil, errBroken} {
 			s.store.Broken = broken
 			s.Kill()
-			s.tellLink()
+			s.connected()
 			s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
 			if !s.set().GetComplete() || len(named(s.set(), "pod2").GetPods()) != 1 {
 				t.Errorf("broken store %v: told %v", broken, s.set())

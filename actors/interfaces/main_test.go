@@ -1,7 +1,6 @@
 package interfaces
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -25,10 +24,10 @@ var receivers = []string{address.Renderer("nat44"), address.Nodes, address.Regis
 // stage has the interfaces actor in a tree of probes.
 type stage struct {
 	*probe.Stage
-	config  *Config
-	vpp     *virtual.Stream
-	store   *probe.Store
-	session uint64 // of the connection that the actor was told last
+	config       *Config
+	vpp          *virtual.Stream
+	store        *probe.Store
+	dumps, lists int // that VPP has made, and those of them that list its interfaces
 }
 
 // perform plays with an interfaces actor that has not been told of a connection.
@@ -36,6 +35,16 @@ func perform(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	s := &stage{Stage: probe.New(t), store: &probe.Store{}}
 	s.vpp = s.VPP()
+	s.vpp.Veto = func(request api.Message) error {
+		name := request.GetMessageName()
+		if strings.HasSuffix(name, "_dump") {
+			s.dumps++
+		}
+		if name == "sw_interface_dump" {
+			s.lists++
+		}
+		return nil
+	}
 	s.config = &Config{
 		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
 		Rediscover: time.Minute, RediscoverSoon: time.Second, Command: 5 * time.Second,
@@ -53,18 +62,10 @@ func withInterfaces(t *testing.T, play func(s *stage)) {
 	})
 }
 
-// connected tells the actor of a new connection, as the link would, and lets a discovery end.
+// connected tells the actor the state of the connection, as the link would, and lets a discovery end.
 func (s *stage) connected() {
 	s.Helper()
-	s.session++
-	s.tellLink()
-}
-
-// tellLink tells the actor the state of the connection.
-func (s *stage) tellLink() {
-	s.Helper()
-	s.Tell(&messages.LinkState{Up: s.vpp.Boot() != "", Boot: s.vpp.Boot(), Session: s.session})
-	s.Run(100 * time.Millisecond)
+	s.tell(s.vpp.State())
 }
 
 // tell sends messages and lets a discovery end.
@@ -103,25 +104,3 @@ func nodeWith(pods ...string) *messages.NodeChanged {
 	}
 	return &messages.NodeChanged{Input: in}
 }
-
-// countingVPP counts dumps.
-type countingVPP struct {
-	*virtual.Stream
-	dumps, lists int
-}
-
-// Dump satisfies link.Caller.
-func (v *countingVPP) Dump(ctx context.Context, request api.Message, each func(api.Message)) error {
-	v.dumps++
-	if request.GetMessageName() == "sw_interface_dump" {
-		v.lists++
-	}
-	return v.Stream.Dump(ctx, request, each)
-}
-
-// count puts a countingVPP between the actor and VPP.
-func (s *stage) count() { s.config.VPP = &countingVPP{Stream: s.vpp} }
-
-// lists is how often VPP has listed its interfaces, requests how many dumps it has made, since count.
-func (s *stage) lists() int    { return s.config.VPP.(*countingVPP).lists }
-func (s *stage) requests() int { return s.config.VPP.(*countingVPP).dumps }
