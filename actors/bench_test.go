@@ -8,6 +8,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/kube"
@@ -26,7 +27,7 @@ func bigSlice(i, turn int) *messages.EndpointSlice {
 	if turn > 0 {
 		addresses[4] = fmt.Sprintf("10.9.%d.%d", turn/250%250, 1+turn%250)
 	}
-	return actorstest.Slice(bigName(i), addresses...)
+	return probe.Slice(bigName(i), addresses...)
 }
 
 // bigWorld is a node in a cluster of n services with five endpoints each. The troupe has the intervals of production; the observer may be nil.
@@ -35,7 +36,7 @@ func bigWorld(b *testing.B, n int, observer report.Observer) *actorstest.World {
 	w := actorstest.New(b, actorstest.Config{Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
 	w.Source.Change(func(s *kube.Store) {
 		for i := range n {
-			s.SetService(actorstest.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
+			s.SetService(probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
 			s.SetSlice(bigSlice(i, 0), nil)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/health"
@@ -112,7 +113,7 @@ func (p *patient) expect(want map[string][2]int) {
 const addRow = "nat44_add_del_lb_static_mapping"
 
 // TestOneBadObjectMakesNoStorm: VPP refuses one row for an hour. It is tried once a second, which costs one message; VPP is read for it more and
-// more seldom; nothing else happens to anybody, and when VPP takes the row all is well at once.
+// more seldom; nothing else happens to other actors, and when VPP takes the row all is well at once.
 func TestOneBadObjectMakesNoStorm(t *testing.T) {
 	onNode(t, func(p *patient) {
 		tries := 0
@@ -249,7 +250,7 @@ func TestFailedResyncClimbs(t *testing.T) {
 	})
 }
 
-// TestSleepIsNoIllness: the machine sleeps while something is wrong. Nobody could do anything about it meanwhile, so nobody is restarted for that.
+// TestSleepIsNoIllness: the machine sleeps while something is wrong. No actor could do anything about it meanwhile, so none is restarted for that.
 func TestSleepIsNoIllness(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.unreadable(errors.New("no dump"))
@@ -281,8 +282,8 @@ func (p *patient) fail(path string) {
 	p.Run(time.Second)
 }
 
-// TestWhoHangsIsRestarted: nobody can be asked for anything who does not listen.
-func TestWhoHangsIsRestarted(t *testing.T) {
+// TestHangingActorIsRestarted: an actor that does not listen cannot be asked for anything.
+func TestHangingActorIsRestarted(t *testing.T) {
 	onNode(t, func(p *patient) {
 		box, _ := p.System.Mailbox(address.Interfaces)
 		box.Hold()
@@ -297,7 +298,7 @@ func TestWhoHangsIsRestarted(t *testing.T) {
 	})
 }
 
-// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart anybody.
+// TestWhatIsOutsideIsWaitedFor: neither a VPP that is away nor a cluster that does not answer is a reason to restart an actor.
 func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 	onNode(t, func(p *patient) {
 		p.Stream.Disconnect("the connection broke")
@@ -315,15 +316,15 @@ func TestWhatIsOutsideIsWaitedFor(t *testing.T) {
 // restart would help.
 func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	onEmptyNode(t, func(p *patient) {
-		gone := func(s *kube.Store) { s.DeleteNode(actorstest.Node) }
+		gone := func(s *kube.Store) { s.DeleteNode(probe.Node) }
 		p.Source.Change(gone)
 		p.Source.Serve("web", "10.96.0.10", "10.1.1.2")
 		p.Run(30 * time.Minute)
 		p.expect(nil)
-		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+actorstest.Node) {
+		if page := p.Deps.Readiness.Load(); page.Ready || !strings.Contains(page.Reasons(), "registry: Kubernetes has no node "+probe.Node) {
 			t.Errorf("readiness: %s", page.Reasons())
 		}
-		p.Source.Change(func(s *kube.Store) { s.SetNode(actorstest.ThisNode(), nil) })
+		p.Source.Change(func(s *kube.Store) { s.SetNode(probe.ThisNode(), nil) })
 		p.Settle(time.Minute)
 		p.Source.Change(gone)
 		p.Run(30 * time.Minute)
@@ -337,7 +338,7 @@ func TestANodeThatKubernetesDoesNotHaveIsWaitedFor(t *testing.T) {
 	})
 }
 
-// steal has somebody remove a row of ours.
+// steal has another client remove a row of ours.
 func (p *patient) steal(k frontend.Key) {
 	p.Helper()
 	if retval, err := p.VPP.ForeignRemove(netip.AddrPortFrom(k.Addr, k.Port), k.Proto); err != nil || retval != 0 {
@@ -345,7 +346,7 @@ func (p *patient) steal(k frontend.Key) {
 	}
 }
 
-// forge has somebody add a row that looks like one of ours.
+// forge has another client add a row that looks like one of ours.
 func (p *patient) forge(k frontend.Key) {
 	p.Helper()
 	backends := []simulator.Backend{
@@ -359,13 +360,13 @@ func (p *patient) forge(k frontend.Key) {
 	}
 }
 
-// alter has somebody put other backends behind a row of ours.
+// alter has another client put other backends behind a row of ours.
 func (p *patient) alter(k frontend.Key) {
 	p.steal(k)
 	p.forge(k)
 }
 
-// unrole has somebody take a role from an interface.
+// unrole has another client take a role from an interface.
 func (p *patient) unrole(name string, role nat_types.NatConfigFlags) {
 	p.Helper()
 	index := interface_types.InterfaceIndex(p.VPP.Interfaces()[name])
@@ -374,7 +375,7 @@ func (p *patient) unrole(name string, role nat_types.NatConfigFlags) {
 	}
 }
 
-// retime has somebody change how long sessions live.
+// retime has another client change how long sessions live.
 func (p *patient) retime() {
 	p.Helper()
 	if _, err := p.VPP.Exec(&nat44_ed.NatSetTimeouts{UDP: 5, TCPEstablished: 5, TCPTransitory: 5, ICMP: 5}); err != nil {
@@ -382,7 +383,7 @@ func (p *patient) retime() {
 	}
 }
 
-// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. Nobody else has been there.
+// TestHalfDoneIsNoDrift: VPP takes one of the two roles of an interface and refuses the other. No other client has been there.
 func TestHalfDoneIsNoDrift(t *testing.T) {
 	onNode(t, func(p *patient) {
 		mend := p.refuses("nat44_interface_add_del_feature", func(m api.Message) bool {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/kube"
@@ -32,7 +33,7 @@ func keptUp(w *actorstest.World) {
 	}
 }
 
-// unwritten runs something that must not make anybody write to VPP while the mirror serves.
+// unwritten runs something that must not make any actor write to VPP while the mirror serves.
 func unwritten(w *actorstest.World, what func()) {
 	w.Helper()
 	before := w.Writes()
@@ -51,7 +52,7 @@ func agedMirror(t *testing.T) (w *actorstest.World, rows []string) {
 	t.Helper()
 	store, log := mirror.NewStore(t.TempDir(), durable.Disk{}), slog.New(slog.DiscardHandler)
 	mirrored := func(source kube.Source) kube.Source {
-		return mirror.New(source, store, mirror.Config{Node: actorstest.Node, Grace: time.Millisecond}, log)
+		return mirror.New(source, store, mirror.Config{Node: probe.Node, Grace: time.Millisecond}, log)
 	}
 	w = web(t, actorstest.Config{Chain: mirrored})
 	w.Stop() // saves
@@ -91,7 +92,7 @@ func TestAMirrorRemovesNothing(t *testing.T) {
 	}
 }
 
-// TestDeathsWhileTheMirrorServesWriteNothing, and whoever died knows everything again.
+// TestDeathsWhileTheMirrorServesWriteNothing, and the actor that failed knows everything again.
 func TestDeathsWhileTheMirrorServesWriteNothing(t *testing.T) {
 	w, rows := agedMirror(t)
 	w.Start()

@@ -75,7 +75,7 @@ func TestAnyChangesEndLikeFromScratch(t *testing.T) {
 // likeFromScratch says what is not as it should be in the end.
 func likeFromScratch(w *actorstest.World) string {
 	const limit = 3 * time.Minute
-	w.Run(5 * time.Second) // what nobody looks at may still be on its way, like a new hairpin address without a row
+	w.Run(5 * time.Second) // what no check looks at may still be on its way, like a new hairpin address without a row
 	wrong := w.Wrong()
 	for passed := time.Duration(0); wrong != "" && passed < limit; passed += time.Second {
 		w.Run(time.Second)

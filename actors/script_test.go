@@ -32,21 +32,21 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	start, stop          the agent
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
-//	foreign add VIP      somebody else puts a row into VPP, "ip:port/TCP"
+//	foreign add VIP      another client puts a row into VPP, "ip:port/TCP"
 //	foreign remove VIP   and removes it, or one of ours
 //	foreign alter VIP    puts other backends behind one of ours
 //	foreign forge VIP    adds a row that looks like one of ours
 //	verify               the drift check
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
 //	healed PART STEP N   the healer counts so many of that step
-//	iface NAME           somebody adds an interface to VPP, up, without address and routes
-//	attach POD IFACE     somebody tells that it is that of a pod, and is told that it has its roles
+//	iface NAME           an interface is added to VPP, up, without address and routes
+//	attach POD IFACE     a command says that it is that of a pod, and the answer is that it has its roles
 //	detach POD           and takes that back
-//	denied POD IFACE WHY he is told why not, and nothing has changed
+//	denied POD IFACE WHY the answer is why not, and nothing has changed
 //	roles IFACE yes|no   VPP has given it its roles
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
-//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "nobody" where it is neither dropped nor
+//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "unchanged" where it is neither dropped nor
 //	                     translated
 //	routes FILE          it holds these routes of ours (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
@@ -273,7 +273,7 @@ func (s *story) packet(in, src, dst, want string) {
 	s.port++
 	to := netip.MustParseAddrPort(dst)
 	v := s.world.VPP.Send(simulator.Packet{In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: to, Proto: simulator.ProtoTCP})
-	got := "nobody"
+	got := "unchanged"
 	switch {
 	case v.Action == simulator.Dropped:
 		got = "dropped"

@@ -17,7 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// weather is what may happen to everybody while a storm lasts.
+// weather is what may happen to all components while a storm lasts.
 type weather struct {
 	rand   *rand.Rand
 	on     bool
@@ -73,7 +73,7 @@ func (s *storm) act() {
 	s.kinds[s.rand.IntN(len(s.kinds))]()
 }
 
-// kill lets a random actor fail. Supervisors are among them, though less often: they take everybody along.
+// kill lets a random actor fail. Supervisors are among them, though less often: they take all their children along.
 func (s *storm) kill() {
 	alive := s.System.Snapshot()
 	chosen := alive[s.rand.IntN(len(alive))]
@@ -105,7 +105,7 @@ func (s *storm) occupyOrGive() {
 	s.Occupy(key, true)
 }
 
-// meddle lets somebody take all access lists from an interface, or put one of his own on it.
+// meddle has another client take all access lists from an interface, or put one of its own on it.
 func (s *storm) meddle() {
 	indexes := s.VPP.Interfaces()
 	at := indexes[[]string{"uplink0", "pod2", "pod3"}[s.rand.IntN(3)]]
@@ -123,7 +123,7 @@ func (s *storm) meddle() {
 }
 
 // TestSimulatedStormsEndWell: whatever happens, when it is over VPP holds exactly what an independent computation says, introspection shows
-// exactly the services there are, no actor is left over or stuck, and nobody does anything any more.
+// exactly the services there are, no actor is left over or stuck, and no actor does anything any more.
 func TestSimulatedStormsEndWell(t *testing.T) {
 	n := campaign(60)
 	deaths, lost := 0, 0

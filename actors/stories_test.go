@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
@@ -34,7 +35,7 @@ func hasRoles(w *actorstest.World, name string) bool {
 	return strings.Contains(w.VPP.State(), name+" in out")
 }
 
-// undisturbed runs something that must not make anybody write to VPP, and returns how often the agent that is there then
+// undisturbed runs something that must not make any actor write to VPP, and returns how often the agent that is there then
 // has read the rows for it.
 func undisturbed(w *actorstest.World, what func()) (reads uint64) {
 	w.Helper()
@@ -104,7 +105,7 @@ func TestDeadRendererReadsOnceAndWritesNothing(t *testing.T) {
 
 func TestDeadRoutesRendererWritesNothing(t *testing.T) {
 	w := web(t, actorstest.Config{})
-	w.Source.Change(func(s *kube.Store) { s.SetService(actorstest.Service("empty", "10.96.0.77"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("empty", "10.96.0.77"), nil) })
 	w.Settled()
 	reads := undisturbed(w, func() { w.Kill(address.Renderer("routes")) })
 	if reads != 0 {
@@ -145,15 +146,15 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 	w.Source.Change(func(s *kube.Store) {
 		for i := range services {
 			name := fmt.Sprint("svc", i)
-			s.SetService(actorstest.Service(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
-			s.SetSlice(actorstest.Slice(name, "10.1.1.2", "10.1.2.9"), nil)
+			s.SetService(probe.Service(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
+			s.SetSlice(probe.Slice(name, "10.1.1.2", "10.1.2.9"), nil)
 		}
 	})
 	w.Start()
 	w.Settled()
 	w.Quiet()
 	before := w.VPP.Counters()
-	w.Source.Change(func(s *kube.Store) { s.SetSlice(actorstest.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
 	w.Await("third backend", func() bool {
 		rows := w.Statuses()["default/svc7"].GetRenders()
 		return len(rows) == len(actors.Renderers()) && len(rows[0].GetRows()) == 1 && len(rows[0].GetRows()[0].GetLocals()) == 3 && rows[0].GetRows()[0].GetInSync()
@@ -172,7 +173,7 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 func TestAddressOfAServiceThatWentIsRefused(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {
-		s.SetPod(&messages.Pod{Namespace: "default", Name: "late", Node: actorstest.Node, Addresses: []string{"10.1.1.9"}}, nil)
+		s.SetPod(probe.Pod("late", "10.1.1.9"), nil)
 	})
 	if _, err := w.VPP.AddPod("late", netip.MustParseAddr("10.1.1.9")); err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestServiceGoesAndItsActorWithIt(t *testing.T) {
 		_, ok := w.System.Actor(address.Service("default/web"))
 		return !ok
 	})
-	w.Source.Change(func(s *kube.Store) { s.SetService(actorstest.Service("web", "10.96.0.10"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("web", "10.96.0.10"), nil) })
 	w.Await("row back", func() bool { return len(w.Rows()) == 2 })
 	w.Settled()
 }
@@ -214,7 +215,7 @@ func TestServiceGoesAndItsActorWithIt(t *testing.T) {
 func TestContestedAddressHasOneOwner(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	external := func(name, ip string, created int64) *messages.Service {
-		s := actorstest.Service(name, ip)
+		s := probe.Service(name, ip)
 		s.Created, s.ExternalIps = created, []string{"203.0.113.7"}
 		return s
 	}
@@ -232,17 +233,17 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 	if owner := conflicts("default/web")[0].GetOwner(); owner != "default/db" {
 		t.Errorf("owner is %q, want default/db", owner)
 	}
-	w.Source.Change(func(s *kube.Store) { s.SetService(actorstest.Service("db", "10.96.0.11"), nil) })
+	w.Source.Change(func(s *kube.Store) { s.SetService(probe.Service("db", "10.96.0.11"), nil) })
 	w.Await("younger one takes over", func() bool { return len(conflicts("default/web")) == 0 && len(w.Rows()) == 3 })
 	w.Settled()
 }
 
-func TestBadInputIsShownAndHarmsNobodyElse(t *testing.T) {
+func TestBadInputIsShownAndHarmsNoOtherService(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Source.Change(func(s *kube.Store) {
-		broken := actorstest.Service("broken", "10.96.0.12")
+		broken := probe.Service("broken", "10.96.0.12")
 		s.SetService(broken, []*messages.ObjectError{{Source: "test", Kind: "Service", Object: "default/broken", Field: "spec.externalIPs[0]", Message: "not an IP"}})
-		s.SetSlice(actorstest.Slice("broken", "10.1.1.5"), nil)
+		s.SetSlice(probe.Slice("broken", "10.1.1.5"), nil)
 	})
 	w.Await("error is shown", func() bool { return len(w.Statuses()["default/broken"].GetErrors()) == 1 })
 	w.Settled()
@@ -251,7 +252,7 @@ func TestBadInputIsShownAndHarmsNobodyElse(t *testing.T) {
 	}
 }
 
-func TestNothingIsDeletedBeforeEverybodyHasSpoken(t *testing.T) {
+func TestNothingIsDeletedBeforeAllServicesHaveRendered(t *testing.T) {
 	w := web(t, actorstest.Config{})
 	w.Stop()
 	before := w.VPP.Counters()
@@ -259,7 +260,7 @@ func TestNothingIsDeletedBeforeEverybodyHasSpoken(t *testing.T) {
 	w.Start()
 	w.Await("VPP read", func() bool { return w.VPP.Counters().Of(lbDump) > before.Of(lbDump) })
 	if got := len(w.Rows()); got != 2 {
-		t.Errorf("%d rows in VPP while nobody has spoken, want 2", got)
+		t.Errorf("%d rows in VPP while no service has rendered, want 2", got)
 	}
 	if w.Readiness.Load().Ready {
 		t.Error("ready without a snapshot")

@@ -58,8 +58,8 @@ func (r *run) generate(expect []casefile.Row) []deviation {
 	return found
 }
 
-// clients are the sources of packets to a frontend: a pod of this node, a process of this node, somebody elsewhere, the endpoints on this
-// node themselves, and somebody inside and outside of each source range.
+// clients are the sources of packets to a frontend: a pod of this node, a process of this node, a client elsewhere, the endpoints on this
+// node themselves, and a client inside and outside of each source range.
 func (r *run) clients(row casefile.Row) []netip.Addr {
 	all := []netip.Addr{r.pod, r.remote}
 	for _, text := range r.self.Addresses {

@@ -94,7 +94,7 @@ func (r *run) setCaseNode(n casefile.Node) {
 	r.setNode(self)
 }
 
-// connect makes interfaces for the endpoints on this node, before anybody hears of them, as a CNI does.
+// connect makes interfaces for the endpoints on this node, before the troupe hears of them, as a CNI does.
 func (r *run) connect(o *objects) {
 	r.Helper()
 	r.built = 0
@@ -118,7 +118,7 @@ func (r *run) connect(o *objects) {
 	}
 }
 
-// chooseClients makes the clients of the packets: those of the file, and one of each place that nobody else is.
+// chooseClients makes the clients of the packets: those of the file, and one of each place where no other client is.
 func (r *run) chooseClients() {
 	r.Helper()
 	r.used, r.vips = map[netip.Addr]bool{}, map[netip.Addr]bool{}

@@ -99,7 +99,7 @@ type tally struct {
 	mu      sync.Mutex
 	counts  map[string]int
 	excused map[string]*excuse
-	// wrong are the deviations that nobody reported and the reports without a deviation, by their shape.
+	// wrong are the deviations that were not reported and the reports without a deviation, by their shape.
 	wrong map[string]*excuse
 }
 

@@ -91,14 +91,14 @@ func (l *checkupListener) Close() error {
 	return l.Listener.Close()
 }
 
-// listening are the addresses of a node that somebody listens on, with where they really are.
+// listening are the addresses of a node on which a server listens, with where they really are.
 func (c *checkups) listening() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.at)
 }
 
-// checkHealth asks every health-check node port of the node over HTTP: those that the outcome speaks of as it says, and nobody else listens.
+// checkHealth asks every health-check node port of the node over HTTP: those that the outcome speaks of as it says, and no other port answers.
 // The listeners follow the troupe by themselves, so they are waited for.
 func (r *run) checkHealth(checks []casefile.HealthCheck, statuses map[string]*messages.ServiceStatus) {
 	r.Helper()

@@ -86,7 +86,7 @@ type heldService struct {
 	endpoints []netip.Addr
 }
 
-// Endpoints of this node and elsewhere: the first ones belong to held services alone, the shared ones to everybody, the rest to churn.
+// Endpoints of this node and elsewhere: the first ones belong to held services alone, the shared ones to all services, the rest to churn.
 const (
 	sharedFrom, sharedTo = 8, 11
 	churnFrom, churnTo   = 11, 20

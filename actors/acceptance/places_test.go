@@ -12,7 +12,7 @@ import (
 
 // Names of the interfaces that every node has.
 const (
-	uplink = "uplink0" // carries the default route; everybody who is not on this node is behind it
+	uplink = "uplink0" // carries the default route; every client that is not on this node is behind it
 	host   = "host0"   // leads to the processes of this node
 )
 

@@ -78,7 +78,7 @@ func (n *node) disturb(random *rand.Rand) {
 		n.settled()
 	case 8:
 		n.Stop()
-		n.Source.Change(randomChange(random)) // while nobody looks
+		n.Source.Change(randomChange(random)) // while the agent does not look
 		n.Start()
 	case 9:
 		n.Stop() // at once, half way

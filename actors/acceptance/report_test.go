@@ -31,8 +31,8 @@ const (
 	notRendered               // no row at all
 	notRefused                // no refusal
 	notDropped                // no silence
-	likeEverybody             // clients of this node get what clients elsewhere get
-	forEverybody              // everybody gets what is for clients of this node
+	likeAllClients            // clients of this node get what clients elsewhere get
+	forAllClients             // all clients get what is for clients of this node
 	fromEverywhere            // source ranges are not guarded
 	affinityPerVIP            // affinity per frontend, with a longer time
 	unequalShares             // some endpoints get nothing for a while
@@ -89,9 +89,9 @@ func approximation(a *messages.Approximation) *report {
 	case wanted == "drop":
 		r.kind = notDropped
 	case strings.HasPrefix(wanted, "from local only: "):
-		r.kind = forEverybody
+		r.kind = forAllClients
 	case strings.HasPrefix(wanted, "from local: "):
-		r.kind = likeEverybody
+		r.kind = likeAllClients
 	case strings.HasPrefix(wanted, "only clients from "):
 		r.kind = fromEverywhere
 	case strings.HasPrefix(wanted, "a client stays with its endpoint"):
@@ -152,9 +152,9 @@ func (r *report) allows(d deviation) bool {
 		return d.aspect == aspectAction && d.want == reject && d.got == r.instead
 	case notDropped:
 		return d.aspect == aspectAction && d.want == drop && d.got == r.instead
-	case likeEverybody:
+	case likeAllClients:
 		return d.from == "local" && slices.Contains([]aspect{aspectRow, aspectEndpoints, aspectAction, aspectEndpoint, aspectStarved}, d.aspect)
-	case forEverybody:
+	case forAllClients:
 		return d.from != "local" && d.aspect != aspectAnswer
 	case fromEverywhere:
 		return d.aspect == aspectAction && d.want == drop && d.got != drop && d.guarded

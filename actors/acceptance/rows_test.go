@@ -27,7 +27,7 @@ type row struct {
 // rowPattern takes a line of simulator.Rows apart.
 var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
 
-// rows reads the rows of ours in VPP. Anything else in VPP fails the test: nobody else writes there.
+// rows reads the rows of ours in VPP. Anything else in VPP fails the test: no other client writes there.
 func (n *node) rows() map[string]row {
 	n.Helper()
 	rows := map[string]row{}

@@ -121,7 +121,7 @@ func TestAffinityOfAnEndpointThatGoes(t *testing.T) {
 			}
 		}
 		if abandoned == 0 {
-			t.Fatalf("%s: nobody is at %s", at, goes)
+			t.Fatalf("%s: no endpoint is at %s", at, goes)
 		}
 		n.apply(s, heldPort, stays...)
 		n.settled()
@@ -188,7 +188,7 @@ func TestRenamedServices(t *testing.T) {
 	}
 }
 
-// remoteClient is somebody outside the cluster.
+// remoteClient is a client outside the cluster.
 var remoteClient = netip.AddrFrom4([4]byte{198, 51, 100, 7})
 
 // TestRetypedAndRecreatedServices: the rows follow, and a connection through a frontend that the service keeps survives, unless another row

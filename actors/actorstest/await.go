@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
@@ -221,16 +221,7 @@ func (w *World) Kill(path string) {
 }
 
 // Rows lists the rows of ours in VPP, ordered.
-func (w *World) Rows() []string {
-	var rows []string
-	for _, row := range w.VPP.Rows() {
-		if strings.Contains(row, "troupe/") {
-			rows = append(rows, row)
-		}
-	}
-	slices.Sort(rows)
-	return rows
-}
+func (w *World) Rows() []string { return probe.Rows(w.VPP) }
 
 // Writes is how many requests changed VPP so far.
 func (w *World) Writes() uint64 {

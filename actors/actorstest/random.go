@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -24,12 +25,12 @@ func (s *Source) Mutate(r *rand.Rand) {
 		case 8:
 			store.DeleteSlice(fmt.Sprint("default/", name, "-", r.IntN(2)))
 		case 9:
-			node := ThisNode()
+			node := probe.ThisNode()
 			node.Zone = []string{"a", "b"}[r.IntN(2)]
-			node.Addresses = [][]string{{UplinkAddress}, {"172.30.1.1", UplinkAddress}, {"172.30.1.2"}}[r.IntN(3)]
+			node.Addresses = [][]string{{probe.UplinkAddress}, {"172.30.1.1", probe.UplinkAddress}, {"172.30.1.2"}}[r.IntN(3)]
 			node.PodCidrs = [][]string{{"10.1.1.0/24"}, {"10.1.0.0/16"}}[r.IntN(2)]
 			store.SetNode(node, nil)
-			store.SetNode(Peer([]string{"192.168.16.2", "203.0.113.2"}[r.IntN(2)]), nil)
+			store.SetNode(probe.Peer([]string{"192.168.16.2", "203.0.113.2"}[r.IntN(2)]), nil)
 		}
 	})
 }
@@ -38,7 +39,7 @@ func (s *Source) Mutate(r *rand.Rand) {
 var externalAddresses = []string{"203.0.113.0", "203.0.113.1", "203.0.113.2", "192.168.16.50", "172.30.1.1"}
 
 func randomService(r *rand.Rand, name string, n int) *messages.Service {
-	s := Service(name, fmt.Sprint("10.96.0.", 10+n))
+	s := probe.Service(name, fmt.Sprint("10.96.0.", 10+n))
 	s.Created = int64(r.IntN(3))
 	if r.IntN(2) == 0 {
 		s.ExternalIps = []string{externalAddresses[r.IntN(len(externalAddresses))]}
@@ -67,7 +68,7 @@ func randomSlice(r *rand.Rand, name, service string) *messages.EndpointSlice {
 		addresses = append(addresses, fmt.Sprintf("10.1.%d.%d", 1+r.IntN(2), 2+r.IntN(4)))
 	}
 	slices.Sort(addresses)
-	s := Slice(service, slices.Compact(addresses)...)
+	s := probe.Slice(service, slices.Compact(addresses)...)
 	s.Name = name
 	return s
 }

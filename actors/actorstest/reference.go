@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -20,8 +21,8 @@ func (w *World) views() []*messages.ServiceView {
 	snapshot := w.Source.Snapshot()
 	node := snapshot.GetNode().GetSelf()
 	addresses := slices.Clone(node.GetAddresses())
-	if !slices.Contains(addresses, UplinkAddress) {
-		addresses = append(addresses, UplinkAddress)
+	if !slices.Contains(addresses, probe.UplinkAddress) {
+		addresses = append(addresses, probe.UplinkAddress)
 	}
 	var views []*messages.ServiceView
 	for _, in := range snapshot.GetServices() {
@@ -54,11 +55,11 @@ func (w *World) refusals() map[netip.Prefix]routes.Route {
 			all[f.GetAddress()] = wish
 		}
 	}
-	hosts := []string{UplinkAddress}
+	hosts := []string{probe.UplinkAddress}
 	for _, node := range w.Source.Snapshot().GetNode().GetNodes() {
 		hosts = append(hosts, node.GetAddresses()...)
 	}
-	uplink := netip.MustParsePrefix(UplinkAddress + "/24")
+	uplink := netip.MustParsePrefix(probe.UplinkAddress + "/24")
 	for text, wish := range all {
 		addr := netip.MustParseAddr(text)
 		route := routes.Route{Kind: routes.Reject, Rank: routes.Firm}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/messages"
@@ -35,7 +36,7 @@ func synced(s *Source) {
 // TestSourceKeepsTheContract: every listener sees what kube.Source promises and ends with the cluster, over several runs.
 func TestSourceKeepsTheContract(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := NewSource(Node)
+		s := NewSource(probe.Node)
 		s.furnish()
 		listener := kubetest.NewMirror()
 		stop := running(s, listener)
@@ -84,7 +85,7 @@ func (c *calls) Health(ok bool, reason string) {
 // TestHold: a source that is held lists nothing, or not all, until Release.
 func TestHold(t *testing.T) {
 	for partial, first := range map[bool][]string{false: {"blind: no answer"}, true: {"some", "blind: no answer"}} {
-		s, c := NewSource(Node), &calls{}
+		s, c := NewSource(probe.Node), &calls{}
 		s.Hold("no answer", partial)
 		stop := running(s, c)
 		synced(s)

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -40,7 +41,7 @@ func (w *World) Wrong() string {
 	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
 		row := state.Rows[k]
 		if _, wanted := want[k]; !wanted && (w.Deps.External == nil || !nat44.External(row.Tag)) {
-			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which nobody wants", k))
+			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which no service wants", k))
 		}
 	}
 	if hairpin := w.Deps.NAT44.ForNode(w.Source.Snapshot().GetNode().GetSelf()).TwiceNAT; len(want) > 0 && !slices.Contains(state.TwiceNAT, hairpin) {
@@ -57,7 +58,7 @@ func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 	want := acl.Want{Rules: acl.Minimal(rules), Interfaces: map[uint32]acl.Class{}}
 	err := w.Reader().Dump(context.Background(), &interfaceapi.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(msg api.Message) {
 		switch i := msg.(*interfaceapi.SwInterfaceDetails); {
-		case i.InterfaceName == "uplink0":
+		case i.InterfaceName == probe.Uplink:
 			want.Interfaces[uint32(i.SwIfIndex)] = acl.Remote
 		case strings.HasPrefix(i.InterfaceName, "pod"):
 			want.Interfaces[uint32(i.SwIfIndex)] = acl.Local
@@ -98,7 +99,7 @@ func (w *World) wrongRoutes() (wrong []string) {
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(held), routes.ComparePrefixes) {
 		if _, wanted := want[p]; !wanted {
-			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which nobody wants", p))
+			wrong = append(wrong, fmt.Sprintf("VPP holds a route %s, which no service wants", p))
 		}
 	}
 	return wrong

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -26,7 +27,7 @@ import (
 
 // Config is what a World is built of. The zero value is a furnished node on the real dispatcher.
 type Config struct {
-	// Node is the name of the node; "" = Node.
+	// Node is the name of the node; "" = probe.Node.
 	Node string
 	// Empty: VPP has no interfaces and the cluster no objects.
 	Empty bool
@@ -79,13 +80,13 @@ type World struct {
 func New(t testing.TB, config Config) *World {
 	t.Helper()
 	if config.Node == "" {
-		config.Node = Node
+		config.Node = probe.Node
 	}
 	if config.Serving.ServiceCIDRs == nil && !config.Empty {
 		config.Serving = Serving()
 	}
 	w := &World{TB: t, Config: config, Source: NewSource(config.Node), Readiness: &health.Readiness{}, Foreign: map[frontend.Key]bool{}}
-	topology := Topology
+	topology := probe.Topology
 	if config.Empty {
 		topology = func(*simulator.VPP) {}
 	} else {

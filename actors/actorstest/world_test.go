@@ -78,7 +78,7 @@ func TestWrong(t *testing.T) {
 		expect("a service that is not served", `route 10.96.0.12/32 is "other", want "reject"`, `shown are ["default/web"], want`)
 		w.Settle(time.Minute)
 		w.Source.Change(func(s *kube.Store) { s.DeleteService("default/web") })
-		expect("a service that is gone", "VPP holds 10.96.0.10:80/TCP, which nobody wants")
+		expect("a service that is gone", "VPP holds 10.96.0.10:80/TCP, which no service wants")
 		w.Settle(time.Minute)
 		key := frontend.Key{Addr: netip.MustParseAddr("10.96.0.13"), Port: 80, Proto: 6}
 		w.Occupy(key, true)

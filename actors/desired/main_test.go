@@ -3,7 +3,6 @@ package desired
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,9 +20,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	testNode = "n1"
-	webKey   = "default/web"
-	dbKey    = "default/db"
+	webKey = "default/web"
+	dbKey  = "default/db"
 )
 
 // stage has one actor of this package in a tree of probes.
@@ -37,10 +35,10 @@ type stage struct {
 // perform plays with the actor at a path; each of the services has a probe of its own.
 func perform(t *testing.T, path string, services []string, play func(s *stage)) {
 	t.Helper()
-	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(testNode)}}
+	s := &stage{Stage: probe.New(t), feed: &fakeFeed{store: kube.NewStore(probe.Node)}}
 	s.sync = &fakeSync{park: s.Sim.Park}
 	s.config = &Config{
-		NodeName: testNode, Feed: s.feed, Renderers: probe.Renderers, NodeSync: s.sync, NodeGate: gate.New(s.Sim.Park), Observer: report.None{},
+		NodeName: probe.Node, Feed: s.feed, Renderers: probe.Renderers, NodeSync: s.sync, NodeGate: gate.New(s.Sim.Park), Observer: report.None{},
 		Retry: 900 * time.Millisecond, RollCall: 30 * time.Second,
 	}
 	actors := map[string]func() runtime.Behaviour{
@@ -126,44 +124,15 @@ func (f *fakeSync) SetNodes(n *messages.NodeInput) { f.nodes = n }
 // Publish satisfies NodeSync.
 func (f *fakeSync) Publish(addresses []string) { f.published = append(f.published, addresses) }
 
-// testService is a Service with one TCP port 80.
-func testService(name, ip string) *messages.Service {
-	return &messages.Service{
-		Namespace: "default", Name: name, Uid: "uid-" + name, Created: 1, ClusterIps: []string{ip}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
-		Ports: []*messages.ServicePort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 80}},
-	}
-}
-
-// testSlice is an EndpointSlice of ready endpoints on port 8080; 10.1.1.x are on this node.
-func testSlice(service string, addresses ...string) *messages.EndpointSlice {
-	s := &messages.EndpointSlice{
-		Namespace: "default", Name: service + "-1", Service: service, Family: messages.IPFamily_IPV4,
-		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 8080}},
-	}
-	for _, a := range addresses {
-		node := "n2"
-		if strings.HasPrefix(a, "10.1.1.") {
-			node = testNode
-		}
-		s.Endpoints = append(s.Endpoints, &messages.Endpoint{Address: a, Ready: true, Serving: true, Node: node})
-	}
-	return s
-}
-
-// testNodeObject is this node.
-func testNodeObject() *messages.Node {
-	return &messages.Node{Name: testNode, Uid: "u1", Zone: "a", Addresses: []string{"192.168.16.1"}, PodCidrs: []string{"10.1.1.0/24"}}
-}
-
 // testNodeInput is what Kubernetes says of this node.
 func testNodeInput(generation uint64) *messages.NodeInput {
-	return &messages.NodeInput{Self: testNodeObject(), Nodes: map[string]*messages.Node{testNode: testNodeObject()}, Generation: generation}
+	return &messages.NodeInput{Self: probe.ThisNode(), Nodes: map[string]*messages.Node{probe.Node: probe.ThisNode()}, Generation: generation}
 }
 
 // testInput is the input of a service with endpoints.
 func testInput(name, ip string, generation uint64, addresses ...string) *messages.ServiceInput {
 	return &messages.ServiceInput{
-		Key: "default/" + name, Service: testService(name, ip), Slices: []*messages.EndpointSlice{testSlice(name, addresses...)},
+		Key: "default/" + name, Service: probe.Service(name, ip), Slices: []*messages.EndpointSlice{probe.Slice(name, addresses...)},
 		Generation: generation,
 	}
 }

@@ -20,7 +20,7 @@ func withService(t *testing.T, play func(s *stage)) {
 func specOf(generation uint64, endpoints ...string) *messages.ServiceSpec {
 	return &messages.ServiceSpec{
 		Input: testInput("web", "10.96.0.10", generation, endpoints...), Generation: generation,
-		Node: &messages.NodeContext{Node: testNodeObject(), Addresses: []string{"192.168.16.1"}},
+		Node: &messages.NodeContext{Node: probe.ThisNode(), Addresses: []string{"192.168.16.1"}},
 	}
 }
 

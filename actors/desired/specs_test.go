@@ -22,7 +22,7 @@ func TestRegistryGivesASpecToAServiceThatAsks(t *testing.T) {
 			t.Error("a spec for an actor that is still being spawned")
 		}
 		s.Tell(&messages.PullSpec{Key: webKey})
-		if got := s.spec(webKey); got.GetInput().GetService() == nil || got.GetNode().GetNode().GetName() != testNode {
+		if got := s.spec(webKey); got.GetInput().GetService() == nil || got.GetNode().GetNode().GetName() != probe.Node {
 			t.Errorf("spec %v", got)
 		}
 	})

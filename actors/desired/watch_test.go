@@ -15,8 +15,8 @@ import (
 func withWatch(t *testing.T, play func(s *stage)) {
 	t.Helper()
 	perform(t, address.Watch, nil, func(s *stage) {
-		s.feed.store.SetNode(testNodeObject(), nil)
-		s.feed.store.SetService(testService("web", "10.96.0.10"), nil)
+		s.feed.store.SetNode(probe.ThisNode(), nil)
+		s.feed.store.SetService(probe.Service("web", "10.96.0.10"), nil)
 		s.feed.store.Commit()
 		s.feed.sink.Health(true, "")
 		s.feed.sink.Snapshot(s.feed.store.Snapshot())
@@ -35,9 +35,9 @@ func TestWatchPassesOnWhatTheSourceSays(t *testing.T) {
 				t.Errorf("%s was told %v with the snapshot", path, got)
 			}
 		}
-		s.feed.change(func(store *kube.Store) { store.SetSlice(testSlice("web", "10.1.1.2"), nil) })
+		s.feed.change(func(store *kube.Store) { store.SetSlice(probe.Slice("web", "10.1.1.2"), nil) })
 		s.feed.change(func(store *kube.Store) {
-			store.SetPod(&messages.Pod{Namespace: "default", Name: "p2", Node: testNode, Addresses: []string{"10.1.1.2"}}, nil)
+			store.SetPod(probe.Pod("p2", "10.1.1.2"), nil)
 		})
 		s.Run(time.Millisecond)
 		if got := probe.Latest[*messages.ServiceChanged](s.Stage, address.Registry); len(got.GetInput().GetSlices()) != 1 {
@@ -57,9 +57,9 @@ func TestWatchKeepsTheOrder(t *testing.T) {
 		for i := range 20 {
 			s.feed.change(func(store *kube.Store) {
 				if i%2 == 0 {
-					store.SetSlice(testSlice("web", "10.1.1."+string(rune('2'+i%7))), nil)
+					store.SetSlice(probe.Slice("web", "10.1.1."+string(rune('2'+i%7))), nil)
 				} else {
-					node := testNodeObject()
+					node := probe.ThisNode()
 					node.Zone = string(rune('a' + i))
 					store.SetNode(node, nil)
 				}

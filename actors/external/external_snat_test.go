@@ -10,6 +10,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/external"
@@ -37,7 +38,7 @@ func withSNAT(t *testing.T, s *sources, enabled bool, play func(w *world)) {
 
 // peer gives the other node a network of pods.
 func (w *world) peer(network string) {
-	node := actorstest.Peer("192.168.16.2")
+	node := probe.Peer("192.168.16.2")
 	node.PodCidrs = []string{network}
 	w.Source.Change(func(s *kube.Store) { s.SetNode(node, nil) })
 }
@@ -133,7 +134,7 @@ func TestSNAT(t *testing.T) {
 		w.expect("refused", snatRefusal, w.snatWarning)
 		w.expect("nothing in VPP", "", w.snatHeld)
 		w.translation("4000", false)
-		w.quiet()
+		w.Rests(3 * time.Minute)
 		w.recorded("refused, nothing is translated")
 		listed := func() string {
 			var texts []string
@@ -152,17 +153,8 @@ func TestSNAT(t *testing.T) {
 		w.expect("it is listed", "snat ", listed)
 		w.recorded("pods leave with an address of the node")
 		w.translation("5000", true)
-		w.quiet()
-		for _, path := range []string{address.External, address.Interfaces, address.Renderer("nat44"), address.External} {
-			writes := w.Writes()
-			if err := w.System.Kill(path); err != nil {
-				t.Fatal(err)
-			}
-			w.Run(10 * time.Second)
-			if after := w.Writes(); after != writes {
-				t.Errorf("a failure of %s cost %d writes", path, after-writes)
-			}
-		}
+		w.Rests(3 * time.Minute)
+		w.failuresCostNothing(address.External, address.Interfaces, address.Renderer("nat44"), address.External)
 		if err := w.command("snat", mapped("203.0.113.1:80/TCP", "10.1.1.2:80")); !errors.Is(err, command.ErrState) {
 			t.Errorf("its layer was changed: %v", err)
 		}
@@ -199,7 +191,7 @@ interface uplink0 snat shadowed ops`, w.entries)
 		}
 		w.expect("up again", snatOn, w.snatHeld)
 		w.Settled()
-		w.crash()
+		w.CrashVPP()
 		w.Stream.Connect()
 		w.expect("a VPP without an overlay", snatRefusal, w.snatWarning)
 		w.overlay()

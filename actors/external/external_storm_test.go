@@ -32,7 +32,7 @@ func TestExternalStorms(t *testing.T) {
 				w.Stream.Connect()
 				w.expect("VPP", expected(t, documents, served), w.rows)
 				w.Settled()
-				w.quiet()
+				w.Rests(3 * time.Minute)
 			})
 		})
 	}
@@ -80,7 +80,7 @@ func (w *world) upset(r *rand.Rand, s *sources, documents map[string]string, ser
 		_ = w.System.Kill(path) // it may be starting
 	default:
 		if w.Stream.Boot() != "" {
-			w.crash()
+			w.CrashVPP()
 		}
 		w.Stream.Connect()
 	}

@@ -52,11 +52,11 @@ func TestExternalLayers(t *testing.T) {
 		}
 		s.say(update("file"))
 		w.expect("nothing is left", "", w.rows)
-		if err := w.command("nobody", ""); err != nil {
+		if err := w.command("unknown", ""); err != nil {
 			t.Errorf("an unknown source is an empty layer: %v", err)
 		}
 		w.Settled()
-		w.quiet()
+		w.Rests(3 * time.Minute)
 	})
 }
 
@@ -220,17 +220,8 @@ func TestExternalSettings(t *testing.T) {
 			t.Errorf("uplink0 is no output interface: %+v", state)
 		}
 		w.Settled()
-		w.quiet()
-		for _, path := range []string{address.External, address.Renderer("nat44"), address.External} {
-			writes := w.Writes()
-			if err := w.System.Kill(path); err != nil {
-				t.Fatal(err)
-			}
-			w.Run(10 * time.Second)
-			if after := w.Writes(); after != writes {
-				t.Errorf("a failure of %s cost %d writes", path, after-writes)
-			}
-		}
+		w.Rests(3 * time.Minute)
+		w.failuresCostNothing(address.External, address.Renderer("nat44"), address.External)
 		if err := w.command("ops", ""); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
-	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -173,27 +172,18 @@ func (w *world) expect(what, want string, got func() string) {
 	})
 }
 
-// quiet fails the test unless VPP is left alone and the node stays ready for longer than every retry.
-func (w *world) quiet() {
+// failuresCostNothing fails the test where VPP is written to because an actor has failed.
+func (w *world) failuresCostNothing(paths ...string) {
 	w.Helper()
-	writes, since := w.Writes(), w.Readiness.Load().Since
-	w.Run(3 * time.Minute)
-	if n := w.Writes() - writes; n != 0 {
-		w.Errorf("%d writes while nothing changed", n)
-	}
-	if report := w.Readiness.Load(); !report.Ready || !report.Since.Equal(since) {
-		w.Errorf("readiness flapped: %+v", report)
-	}
-	if w.Failed() {
-		w.LogJournal()
-	}
-}
-
-// crash kills VPP and starts it again, empty.
-func (w *world) crash() {
-	w.Helper()
-	if err := w.Stream.Crash(); err != nil {
-		w.Fatal(err)
+	for _, path := range paths {
+		writes := w.Writes()
+		if err := w.System.Kill(path); err != nil {
+			w.Fatal(err)
+		}
+		w.Run(10 * time.Second)
+		if after := w.Writes(); after != writes {
+			w.Errorf("a failure of %s cost %d writes", path, after-writes)
+		}
 	}
 }
 
@@ -209,13 +199,9 @@ func (w *world) part() (part health.Part, ready bool) {
 // occupy lets another client of VPP take an address.
 func (w *world) occupy(address string) {
 	w.Helper()
-	backend := func(text string) simulator.Backend {
-		return simulator.Backend{Addr: netip.MustParseAddrPort(text), Weight: 1}
-	}
-	retval, err := w.VPP.ForeignAdd(simulator.ForeignRow{
-		VIP: netip.MustParseAddrPort(address), Proto: simulator.ProtoTCP, Tag: "theirs", Backends: []simulator.Backend{backend("10.9.9.1:80"), backend("10.9.9.2:80")},
-	})
-	if err != nil || retval != 0 {
-		w.Fatal(retval, err)
+	at := netip.MustParseAddrPort(address)
+	key := frontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: frontend.TCP}
+	if w.Occupy(key, true); !w.Foreign[key] {
+		w.Fatal("VPP refuses ", address)
 	}
 }

@@ -46,13 +46,13 @@ func TestAttachWaitsForTheRoles(t *testing.T) {
 			t.Errorf("done before VPP has the roles: %v", e)
 		}
 		s.carryOut()
-		if e := s.lastCommand(); e.GetText() != "done: attach interface pod2" || e.GetCause() != set.GetCause() || s.store.text() != "default/p2=pod2" {
-			t.Errorf("recorded %v, saved %q", e, s.store.text())
+		if e := s.lastCommand(); e.GetText() != "done: attach interface pod2" || e.GetCause() != set.GetCause() || s.store.Text() != "default/p2=pod2" {
+			t.Errorf("recorded %v, saved %q", e, s.store.Text())
 		}
 		s.tell(&Detach{Pod: "default/p2"})
 		s.carryOut()
-		if e := s.lastCommand(); e.GetText() != "done: detach its interface" || s.store.text() != "" {
-			t.Errorf("recorded %v, saved %q", e, s.store.text())
+		if e := s.lastCommand(); e.GetText() != "done: detach its interface" || s.store.Text() != "" {
+			t.Errorf("recorded %v, saved %q", e, s.store.Text())
 		}
 	})
 }
@@ -63,12 +63,12 @@ func TestAttachEndsByItsDeadline(t *testing.T) {
 		s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
 		s.tell(&Attach{Pod: "default/p2", Interface: "pod2"}) // the probe at the renderer's place never carries anything out
 		s.Run(s.config.Command / 2)
-		if s.store.text() != "default/p2=pod2" {
-			t.Errorf("saved %q", s.store.text())
+		if s.store.Text() != "default/p2=pod2" {
+			t.Errorf("saved %q", s.store.Text())
 		}
 		s.Run(2 * s.config.Command)
-		if s.store.text() != "" {
-			t.Errorf("saved %q after the deadline", s.store.text())
+		if s.store.Text() != "" {
+			t.Errorf("saved %q after the deadline", s.store.Text())
 		}
 		if last := s.lastCommand(); !strings.Contains(last.GetError(), command.ErrTooLate.Error()) || !strings.Contains(last.GetError(), class.ErrNotReverted.Error()) {
 			t.Errorf("recorded: %v", last)
@@ -83,8 +83,8 @@ func TestAttachEndsByItsDeadline(t *testing.T) {
 func TestAttachBeforeAnythingIsKnown(t *testing.T) {
 	perform(t, func(s *stage) {
 		result := s.Ask(&Attach{Pod: "default/p2", Interface: "pod2"}).(*command.Result)
-		if !errors.Is(result.Err, command.ErrNotConnected) || !errors.Is(command.Meaning(result.Err), command.ErrAway) || s.store.text() != "" {
-			t.Errorf("%v, saved %q", result.Err, s.store.text())
+		if !errors.Is(result.Err, command.ErrNotConnected) || !errors.Is(command.Meaning(result.Err), command.ErrAway) || s.store.Text() != "" {
+			t.Errorf("%v, saved %q", result.Err, s.store.Text())
 		}
 	})
 }
@@ -96,15 +96,15 @@ func TestAttachmentsSurviveTheActor(t *testing.T) {
 		s.tell(&Attach{Pod: "default/p9", Interface: "pod2"})
 		s.carryOut()
 		for _, broken := range []error{nil, errBroken} {
-			s.store.broken = broken
+			s.store.Broken = broken
 			s.Kill()
-			s.tellLink()
+			s.connected()
 			s.tell(nodeWith(), &messages.LocalEndpoints{Generation: 1})
 			if !s.set().GetComplete() || len(named(s.set(), "pod2").GetPods()) != 1 {
 				t.Errorf("broken store %v: told %v", broken, s.set())
 			}
 		}
-		s.store.broken = nil
+		s.store.Broken = nil
 	})
 }
 

@@ -48,7 +48,7 @@ func TestInterfacesReadsAgain(t *testing.T) {
 		}, func(set *messages.InterfaceSet) bool { return len(set.GetNodeAddresses()) == 2 }},
 		"VPP is another one": {func(s *stage) {
 			_ = s.vpp.Crash()
-			s.tellLink()
+			s.connected()
 			s.vpp.Connect()
 			s.connected()
 		}, func(set *messages.InterfaceSet) bool { return set.GetBoot() == "boot-1" }},
@@ -119,7 +119,7 @@ func TestInterfacesTellsWhatIsAskedFor(t *testing.T) {
 func TestInterfacesWithoutVPPKeepsWhatItKnows(t *testing.T) {
 	withInterfaces(t, func(s *stage) {
 		s.vpp.Disconnect("lost")
-		s.tellLink()
+		s.connected()
 		s.Forget()
 		s.tell(&messages.RollCall{}, &messages.LocalEndpoints{Addresses: []string{"10.1.1.3"}})
 		s.Run(2 * s.config.Rediscover)
@@ -177,7 +177,7 @@ func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 				t.Errorf("%s was asked with %v", path, got)
 			}
 		}
-		s.tellLink()
+		s.connected()
 		if after := s.set(); after.GetGeneration() <= before.GetGeneration() {
 			t.Errorf("generation %x after %x", after.GetGeneration(), before.GetGeneration())
 		}
@@ -187,15 +187,14 @@ func TestRestartedInterfacesTellsAnotherGeneration(t *testing.T) {
 // discoveries counts how often VPP lists its interfaces in a time: each discovery does so once.
 func (s *stage) discoveries(d time.Duration) (n int) {
 	s.Helper()
-	before := s.lists()
+	before := s.lists
 	s.Run(d)
-	return s.lists() - before
+	return s.lists - before
 }
 
 // TestDiscoveriesFollowChanges: soon after each other after a change, and while a pod has no interface, which is waited for a minute; seldom otherwise.
 func TestDiscoveriesFollowChanges(t *testing.T) {
 	perform(t, func(s *stage) {
-		s.count()
 		s.connected()
 		s.tell(nodeWith("p2 10.1.1.2"), &messages.LocalEndpoints{})
 		if n := s.discoveries(settling); n < 8 || n > 12 {
@@ -229,16 +228,15 @@ func TestQuietDiscoveriesReadAShare(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.count()
 		s.connected()
 		s.tell(nodeWith(), &messages.LocalEndpoints{})
 		s.Run(2 * s.config.Rediscover)
-		before := s.requests()
+		before := s.dumps
 		s.Run(s.config.Rediscover)
-		quiet := s.requests() - before
-		before = s.requests()
+		quiet := s.dumps - before
+		before = s.dumps
 		s.tell(&interfaceHint{})
-		if all := s.requests() - before; quiet == 0 || all < 3*quiet {
+		if all := s.dumps - before; quiet == 0 || all < 3*quiet {
 			t.Errorf("%d requests without a change, %d after a hint", quiet, all)
 		}
 	})

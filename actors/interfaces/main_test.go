@@ -1,7 +1,6 @@
 package interfaces
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -19,27 +18,35 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testNode = "n1"
-
 // receivers are the actors that the interfaces actor tells its set.
 var receivers = []string{address.Renderer("nat44"), address.Nodes, address.Registry, address.Introspect}
 
 // stage has the interfaces actor in a tree of probes.
 type stage struct {
 	*probe.Stage
-	config  *Config
-	vpp     *virtual.Stream
-	store   *brokenStore
-	session uint64 // of the connection that the actor was told last
+	config       *Config
+	vpp          *virtual.Stream
+	store        *probe.Store
+	dumps, lists int // that VPP has made, and those of them that list its interfaces
 }
 
 // perform plays with an interfaces actor that has not been told of a connection.
 func perform(t *testing.T, play func(s *stage)) {
 	t.Helper()
-	s := &stage{Stage: probe.New(t), store: &brokenStore{}}
+	s := &stage{Stage: probe.New(t), store: &probe.Store{}}
 	s.vpp = s.VPP()
+	s.vpp.Veto = func(request api.Message) error {
+		name := request.GetMessageName()
+		if strings.HasSuffix(name, "_dump") {
+			s.dumps++
+		}
+		if name == "sw_interface_dump" {
+			s.lists++
+		}
+		return nil
+	}
 	s.config = &Config{
-		NodeName: testNode, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
+		NodeName: probe.Node, VPP: s.vpp, Attachments: s.store, StoreGate: gate.New(s.Sim.Park), Receivers: receivers, RoleGivers: []string{"nat44"},
 		Rediscover: time.Minute, RediscoverSoon: time.Second, Command: 5 * time.Second,
 	}
 	s.Start(address.Interfaces, probe.Actors{address.Interfaces: func() runtime.Behaviour { return New(s.config) }})
@@ -55,18 +62,10 @@ func withInterfaces(t *testing.T, play func(s *stage)) {
 	})
 }
 
-// connected tells the actor of a new connection, as the link would, and lets a discovery end.
+// connected tells the actor the state of the connection, as the link would, and lets a discovery end.
 func (s *stage) connected() {
 	s.Helper()
-	s.session++
-	s.tellLink()
-}
-
-// tellLink tells the actor the state of the connection.
-func (s *stage) tellLink() {
-	s.Helper()
-	s.Tell(&messages.LinkState{Up: s.vpp.Boot() != "", Boot: s.vpp.Boot(), Session: s.session})
-	s.Run(100 * time.Millisecond)
+	s.tell(s.vpp.State())
 }
 
 // tell sends messages and lets a discovery end.
@@ -98,60 +97,10 @@ func named(set *messages.InterfaceSet, name string) *messages.Interface {
 
 // nodeWith is what Kubernetes says of this node; pods are "NAME ADDRESS".
 func nodeWith(pods ...string) *messages.NodeChanged {
-	in := &messages.NodeInput{Self: &messages.Node{Name: testNode, Addresses: []string{"192.168.16.1"}, PodCidrs: []string{"10.1.1.0/24"}}}
+	in := &messages.NodeInput{Self: probe.ThisNode()}
 	for _, text := range pods {
 		name, address, _ := strings.Cut(text, " ")
-		in.Pods = append(in.Pods, &messages.Pod{Namespace: "default", Name: name, Node: testNode, Addresses: []string{address}})
+		in.Pods = append(in.Pods, probe.Pod(name, address))
 	}
 	return &messages.NodeChanged{Input: in}
 }
-
-// brokenStore is a Store that can be broken. It is used on the goroutine of the simulation only.
-type brokenStore struct {
-	saved  *messages.Attachments
-	broken error
-	saves  int
-}
-
-// Load satisfies Store.
-func (s *brokenStore) Load() (*messages.Attachments, error) { return s.saved, s.broken }
-
-// Save satisfies Store.
-func (s *brokenStore) Save(all *messages.Attachments) error {
-	if s.saves++; s.broken != nil {
-		return s.broken
-	}
-	s.saved = all
-	return nil
-}
-
-// text lists what is saved, as "POD=INTERFACE".
-func (s *brokenStore) text() string {
-	var all []string
-	for _, a := range s.saved.GetItems() {
-		all = append(all, a.GetPod()+"="+a.GetInterface())
-	}
-	return strings.Join(all, " ")
-}
-
-// countingVPP counts dumps.
-type countingVPP struct {
-	*virtual.Stream
-	dumps, lists int
-}
-
-// Dump satisfies link.Caller.
-func (v *countingVPP) Dump(ctx context.Context, request api.Message, each func(api.Message)) error {
-	v.dumps++
-	if request.GetMessageName() == "sw_interface_dump" {
-		v.lists++
-	}
-	return v.Stream.Dump(ctx, request, each)
-}
-
-// count puts a countingVPP between the actor and VPP.
-func (s *stage) count() { s.config.VPP = &countingVPP{Stream: s.vpp} }
-
-// lists is how often VPP has listed its interfaces, requests how many dumps it has made, since count.
-func (s *stage) lists() int    { return s.config.VPP.(*countingVPP).lists }
-func (s *stage) requests() int { return s.config.VPP.(*countingVPP).dumps }

@@ -8,53 +8,26 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/command"
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/status"
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 var errBroken = errors.New("broken")
 
-// store is a Store that can be broken. The simulation uses it on one goroutine.
-type store struct {
-	saved  *messages.Attachments
-	broken error
-	saves  int
-}
-
-// Load satisfies interfaces.Store.
-func (s *store) Load() (*messages.Attachments, error) { return s.saved, s.broken }
-
-// Save satisfies interfaces.Store.
-func (s *store) Save(all *messages.Attachments) error {
-	if s.saves++; s.broken != nil {
-		return s.broken
-	}
-	s.saved = all
-	return nil
-}
-
-func (s *store) text() string {
-	var all []string
-	for _, a := range s.saved.GetItems() {
-		all = append(all, a.GetPod()+"="+a.GetInterface())
-	}
-	return strings.Join(all, " ")
-}
-
 // world is a whole troupe on a node with two interfaces that nothing leads to, no route and no address: what they are for only a command can say.
 // memif0 is up.
 type world struct {
 	*actorstest.World
-	store *store
+	store *probe.Store
 }
 
 func play(t *testing.T, play func(w *world)) {
 	t.Helper()
-	kept := &store{}
+	kept := &probe.Store{}
 	config := actorstest.Config{Deps: func(d *actors.Deps) { d.Attachments = kept }}
 	actorstest.Simulate(t, 1, config, func(w *actorstest.World) {
 		for _, name := range []string{"memif0", "memif1"} {
@@ -82,8 +55,8 @@ func TestAttachAndDetachAPod(t *testing.T) {
 			t.Fatal("it has roles though no command has said what it is for")
 		}
 		attached := w.command(&interfaces.Attach{Pod: "default/new", Interface: "memif0"})
-		if attached.Err != nil || !w.roles("memif0") || w.store.text() != "default/new=memif0" {
-			t.Fatalf("%+v, saved %q, VPP:\n%s", attached, w.store.text(), w.VPP.State())
+		if attached.Err != nil || !w.roles("memif0") || w.store.Text() != "default/new=memif0" {
+			t.Fatalf("%+v, saved %q, VPP:\n%s", attached, w.store.Text(), w.VPP.State())
 		}
 		// One id has what was asked for, what it changed, and what became of it in VPP.
 		want := []string{"attach interface memif0", "8 interfaces;", "1 operations on 0 rows", "done: attach interface memif0"}
@@ -112,8 +85,8 @@ func TestAttachAndDetachAPod(t *testing.T) {
 			t.Errorf("%d writes by restarts, roles %t", n, w.roles("memif0"))
 		}
 		detached := w.command(&interfaces.Detach{Pod: "default/new"})
-		if detached.Err != nil || w.roles("memif0") || w.store.text() != "" {
-			t.Errorf("%+v, saved %q, VPP:\n%s", detached, w.store.text(), w.VPP.State())
+		if detached.Err != nil || w.roles("memif0") || w.store.Text() != "" {
+			t.Errorf("%+v, saved %q, VPP:\n%s", detached, w.store.Text(), w.VPP.State())
 		}
 		if again := w.command(&interfaces.Detach{Pod: "default/new"}); again.Err != nil {
 			t.Errorf("detached twice: %+v", again)
@@ -132,7 +105,7 @@ func TestAttachIsAllOrNothing(t *testing.T) {
 		"no such interface": {iface: "memif9", text: "VPP has no such interface", means: command.ErrState},
 		"it is down":        {iface: "memif1", text: "it is down in VPP", means: command.ErrState},
 		"VPP refuses":       {iface: "memif0", text: "VPP refused the roles", harm: func(w *world) { w.Stream.Refuse = 1000 }},
-		"the disk is full":  {iface: "memif0", text: errBroken.Error(), harm: func(w *world) { w.store.broken = errBroken }},
+		"the disk is full":  {iface: "memif0", text: errBroken.Error(), harm: func(w *world) { w.store.Broken = errBroken }},
 		"no VPP": {iface: "memif0", text: "no connection to VPP", means: command.ErrAway, harm: func(w *world) {
 			w.Stream.Disconnect("gone")
 			w.Run(time.Second)
@@ -147,13 +120,13 @@ func TestAttachIsAllOrNothing(t *testing.T) {
 					tt.harm(w)
 				}
 				result := w.command(&interfaces.Attach{Pod: "default/new", Interface: tt.iface})
-				w.Stream.Refuse, w.store.broken = 0, nil
+				w.Stream.Refuse, w.store.Broken = 0, nil
 				w.Stream.Connect()
 				if result.Err == nil || !strings.Contains(result.Err.Error(), tt.text) || !errors.Is(command.Meaning(result.Err), tt.means) {
 					t.Errorf("answer %v, which means %v; want %q, %v", result.Err, command.Meaning(result.Err), tt.text, tt.means)
 				}
 				w.Ready()
-				w.Await("nothing is left", func() bool { return !w.roles(tt.iface) && w.store.text() == "default/other=uplink0" })
+				w.Await("nothing is left", func() bool { return !w.roles(tt.iface) && w.store.Text() == "default/other=uplink0" })
 				w.Await("it is recorded", func() bool {
 					all := w.Events(&status.EventsQuery{Limit: 10, Cause: result.Cause, Kind: "command"})
 					last := all[len(all)-1]
@@ -179,22 +152,22 @@ func TestAttachmentsAreForgotten(t *testing.T) {
 			}
 		}
 		const both = "ns/leaves=memif0 ns/stays=memif1"
-		if w.Run(2 * forgetAfter); w.store.text() != both {
-			t.Fatalf("the interfaces exist: saved %q", w.store.text())
+		if w.Run(2 * forgetAfter); w.store.Text() != both {
+			t.Fatalf("the interfaces exist: saved %q", w.store.Text())
 		}
 		if err := w.VPP.DeleteInterface("memif0"); err != nil {
 			t.Fatal(err)
 		}
-		if w.Run(forgetAfter / 2); w.store.text() != both {
-			t.Errorf("too early: saved %q", w.store.text())
+		if w.Run(forgetAfter / 2); w.store.Text() != both {
+			t.Errorf("too early: saved %q", w.store.Text())
 		}
-		if w.Run(forgetAfter); w.store.text() != "ns/stays=memif1" {
-			t.Errorf("in the end: saved %q", w.store.text())
+		if w.Run(forgetAfter); w.store.Text() != "ns/stays=memif1" {
+			t.Errorf("in the end: saved %q", w.store.Text())
 		}
 		w.Settled()
-		saves := w.store.saves
-		if w.Run(3 * forgetAfter); w.store.saves != saves {
-			t.Errorf("saved %d times more", w.store.saves-saves)
+		saves := w.store.Saves
+		if w.Run(3 * forgetAfter); w.store.Saves != saves {
+			t.Errorf("saved %d times more", w.store.Saves-saves)
 		}
 	})
 }

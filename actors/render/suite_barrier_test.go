@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -43,12 +44,12 @@ func TestDriverAsksForWhatItNeeds(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Forget()
 		s.Kill()
-		if up := rendertest.All[*messages.RenderUp](s.Stage, address.Registry); len(up) != 1 || up[0].GetRenderer() != s.kind.Name {
+		if up := probe.All[*messages.RenderUp](s, address.Registry); len(up) != 1 || up[0].GetRenderer() != s.kind.Name {
 			s.Errorf("told the registry %v", up)
 		}
 		for i := range 2 {
 			for _, path := range []string{address.Link, address.Interfaces, address.External} {
-				if got := rendertest.All[*messages.Resync](s.Stage, path); len(got) != 1 || got[0].GetSibling() != s.kind.Name {
+				if got := probe.All[*messages.Resync](s, path); len(got) != 1 || got[0].GetSibling() != s.kind.Name {
 					s.Errorf("%d: told %s %v", i, path, got)
 				}
 			}
@@ -79,10 +80,10 @@ func TestDriverRemovesNothingBeforeTheBarrier(t *testing.T) {
 		all := []string{"10.0.0.1", "10.0.0.2", "10.0.0.9"}
 		check("at the start", "the services are not known yet", all...)
 		s.Forget()
-		s.Tell(&messages.Begin{Keys: []string{"a/a", "b/b"}, Generations: []uint64{1, 7}, Generation: 9, Node: &messages.NodeContext{Node: rendertest.NodeObject("")}})
+		s.Tell(&messages.Begin{Keys: []string{"a/a", "b/b"}, Generations: []uint64{1, 7}, Generation: 9, Node: &messages.NodeContext{Node: probe.ThisNode()}})
 		check("the list", "2 services have not rendered, first a/a", all...)
 		for _, key := range []string{"a/a", "b/b"} {
-			if got := rendertest.All[*messages.Replay](s.Stage, address.Service(key)); len(got) != 1 || got[0].GetRenderer() != s.kind.Name {
+			if got := probe.All[*messages.Replay](s, address.Service(key)); len(got) != 1 || got[0].GetRenderer() != s.kind.Name {
 				s.Errorf("%s was asked %v", key, got)
 			}
 		}
@@ -246,11 +247,11 @@ func TestDriverRepeatsAcknowledgementsInARollCall(t *testing.T) {
 		roll.RollCall, roll.Generations = true, []uint64{1, 4}
 		writes, reads := s.cost(func() { s.Tell(roll) })
 		for _, key := range []string{"a/a", "b/b"} {
-			if got := rendertest.All[*messages.RenderAck](s.Stage, address.Service(key)); len(got) != 1 || got[0].GetState() != rendertest.InSync {
+			if got := probe.All[*messages.RenderAck](s, address.Service(key)); len(got) != 1 || got[0].GetState() != rendertest.InSync {
 				s.Errorf("%s was acknowledged %v", key, got)
 			}
 		}
-		asked := func(key string) int { return len(rendertest.All[*messages.Replay](s.Stage, address.Service(key))) }
+		asked := func(key string) int { return len(probe.All[*messages.Replay](s, address.Service(key))) }
 		if writes+reads != 0 || asked("a/a") != 0 || asked("b/b") != 1 || !s.Health().GetOk() && s.Health() != nil {
 			s.Errorf("%d writes, %d reads, asked a/a %d and b/b %d times, %v", writes, reads, asked("a/a"), asked("b/b"), s.Health())
 		}
@@ -270,8 +271,8 @@ func TestDriverRepeatsNewsTwice(t *testing.T) {
 			roll := rendertest.BeginMessage(uint64(6+call), "a/a", "b/b")
 			roll.RollCall, roll.Generations = true, []uint64{1, 1}
 			s.Tell(roll)
-			got := len(rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a"))) +
-				len(rendertest.All[*messages.RenderAck](s.Stage, address.Service("b/b")))
+			got := len(probe.All[*messages.RenderAck](s, address.Service("a/a"))) +
+				len(probe.All[*messages.RenderAck](s, address.Service("b/b")))
 			if got != want {
 				s.Errorf("roll call %d repeated %d acknowledgements, want %d", call+1, got, want)
 			}
@@ -334,7 +335,7 @@ func TestDriverAnswersQuestions(t *testing.T) {
 		if d := diff(); len(d.Operations) != 1 || len(s.holds()) != 0 {
 			s.Errorf("diff %+v", d)
 		}
-		s.VPP.Disconnect()
+		s.VPP.Disconnect("connection lost")
 		s.Connected()
 		if d := diff(); d.Err == nil {
 			s.Errorf("diff %+v", d)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -87,7 +88,7 @@ func (r *troupe) serve(key string, addresses ...string) {
 // list is the list of services, as the registry would send it.
 func (r *troupe) list(rollCall bool) {
 	r.generation++
-	m := &messages.Begin{Generation: r.generation, RollCall: rollCall, Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
+	m := &messages.Begin{Generation: r.generation, RollCall: rollCall, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
 		if render := r.want[key]; render.GetView() != nil {
 			m.Keys, m.Generations = append(m.Keys, key), append(m.Generations, render.GetGeneration())
@@ -111,9 +112,9 @@ func (r *troupe) attend() {
 		asked  int
 		answer func()
 	}{
-		{address.Link, len(rendertest.All[*messages.Resync](r.Stage, address.Link)), r.Connected},
-		{address.Interfaces, len(rendertest.All[*messages.Resync](r.Stage, address.Interfaces)), func() { r.Found(r.interfaces) }},
-		{address.Registry, len(rendertest.All[*messages.RenderUp](r.Stage, address.Registry)), func() { r.list(false) }},
+		{address.Link, len(probe.All[*messages.Resync](r, address.Link)), r.Connected},
+		{address.Interfaces, len(probe.All[*messages.Resync](r, address.Interfaces)), func() { r.Found(r.interfaces) }},
+		{address.Registry, len(probe.All[*messages.RenderUp](r, address.Registry)), func() { r.list(false) }},
 	} {
 		if ask.asked > r.answered[ask.path] {
 			r.answered[ask.path] = ask.asked
@@ -122,7 +123,7 @@ func (r *troupe) attend() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.want)) {
 		path := address.Service(key)
-		if asked := len(rendertest.All[*messages.Replay](r.Stage, path)); asked > r.answered[path] {
+		if asked := len(probe.All[*messages.Replay](r, path)); asked > r.answered[path] {
 			r.answered[path] = asked
 			r.Tell(r.want[key])
 		}
@@ -160,13 +161,13 @@ func (r *troupe) life() {
 	r.attend()
 	r.serve("b/b", "10.0.0.3")
 	r.Tell(&messages.Resync{Sibling: "link"})
-	r.VPP.Disconnect()
+	r.VPP.Disconnect("connection lost")
 	r.Connected()
 	r.serve("a/a", "10.0.0.6")
 	r.VPP.Connect()
 	r.Connected()
 	r.pass(time.Second)
-	r.VPP.Crash()
+	r.Crash()
 	r.Connected()
 	r.serve("b/b", "10.0.0.3", "10.0.0.7")
 	r.VPP.Connect()

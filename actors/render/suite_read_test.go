@@ -8,10 +8,12 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // TestDriverComesBackForOneRead: a crash of the renderer costs VPP one read and no write, whatever the order of what its siblings send.
@@ -52,14 +54,14 @@ func TestDriverFinishesWhatItsPredecessorBegan(t *testing.T) {
 		each(t, func(s *scene) {
 			s.Begin(1, "a/a")
 			s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
-			s.VPP.RefuseAfter(at, fmt.Errorf("the crash"))
+			s.RefuseAfter(at, fmt.Errorf("the crash"))
 			s.Before = func(msg any, handle func(any)) {
 				if !strings.Contains(fmt.Sprintf("%T", msg), ".applied[") { // the results of the batch
 					handle(msg)
 				}
 			}
 			s.Render(2, s.view("a/a", 3, "10.0.0.2", "10.0.0.3", "10.0.0.4"))
-			s.VPP.Refuse, s.Before = nil, nil
+			s.Refuse, s.Before = nil, nil
 			s.Kill()
 			s.Connected()
 			s.Found(2)
@@ -78,13 +80,13 @@ func TestDriverReadsBackWhatItCannotKnow(t *testing.T) {
 	for at := 1; at <= 14; at++ {
 		each(t, func(s *scene) {
 			s.Begin(1, "a/a")
-			s.VPP.BreakAt = at
+			s.VPP.Cut = at
 			s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2", "10.0.0.3")
 			s.Connected()
-			if broken := s.VPP.BreakAt == 0; broken && s.Health().GetOk() {
+			if broken := s.VPP.Cut == 0; broken && s.Health().GetOk() {
 				s.Errorf("break after %d: ready without a connection", at)
 			}
-			s.VPP.BreakAt = 0
+			s.VPP.Cut = 0
 			_, reads := s.cost(func() {
 				s.Reconnect(2)
 				s.Run(2 * time.Second)
@@ -104,7 +106,7 @@ func TestDriverReadsBackAnUnansweredOperation(t *testing.T) {
 			s.Begin(1, "a/a")
 			s.Serve("a/a", 1, "10.0.0.1")
 			unanswered := 0
-			s.VPP.Refuse = func(req api.Message) error {
+			s.Refuse = func(req api.Message) error {
 				if unanswered++; unanswered > 1 {
 					return nil
 				}
@@ -147,7 +149,7 @@ func TestDriverIgnoresAReadOfAnEarlierConnection(t *testing.T) {
 		if s.Before != nil {
 			s.Fatal("no read")
 		}
-		s.VPP.Crash()
+		s.Crash()
 		s.Connected()
 		s.Reconnect(2)
 		s.Run(2 * time.Second)
@@ -163,7 +165,7 @@ func TestDriverAcknowledgesNothingItDoesNotKnow(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.0.0.1")
-		s.VPP.Disconnect()
+		s.VPP.Disconnect("connection lost")
 		s.Connected()
 		s.Serve("a/a", 2, "10.0.0.1", "10.0.0.2")
 		if ack := s.Ack("a/a"); ack.GetState() != rendertest.Pending || ack.GetError() != "waiting for VPP" || ack.GetGeneration() != 2 {
@@ -180,7 +182,7 @@ func TestDriverFillsAnotherVPPOnce(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
-		s.VPP.Crash()
+		s.Crash()
 		s.Connected()
 		if h := s.Health(); h.GetOk() || h.GetReason() != "no connection to VPP" {
 			s.Errorf("health %v", h)
@@ -206,7 +208,7 @@ func TestDriverDoesNotTakeOneVPPForAnother(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.0.0.1")
-		s.VPP.Crash()
+		s.Crash()
 		s.Reconnect(2) // without a message that it was down
 		s.expect("the new VPP", "10.0.0.1")
 		s.Tell(&messages.LinkState{Session: 1, Reason: "long ago"})
@@ -239,7 +241,7 @@ func TestDriverRepairsDamage(t *testing.T) {
 			s.Errorf("health while it was damaged: %v", h)
 		}
 		var acks []messages.RenderState
-		for _, ack := range rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a")) {
+		for _, ack := range probe.All[*messages.RenderAck](s, address.Service("a/a")) {
 			acks = append(acks, ack.GetState())
 		}
 		if len(acks) != 2 || acks[0] != rendertest.Pending || acks[1] != rendertest.InSync {
@@ -263,13 +265,13 @@ func TestDriverChecksForDriftWhenAsked(t *testing.T) {
 		if writes != 0 || reads != 5 || s.routine != 5 || len(s.Events()) != 0 {
 			s.Errorf("%d writes, %d reads, %d of them routine, recorded %v", writes, reads, s.routine, s.Events())
 		}
-		if n := len(rendertest.All[*messages.Verified](s.Stage, address.Audit)); n != 5 {
+		if n := len(probe.All[*messages.Verified](s, address.Audit)); n != 5 {
 			s.Errorf("told the audit actor %d times", n)
 		}
 		s.outside(s.remove, "10.0.0.1")
 		s.Tell(&messages.Verify{Reason: "drift check", Routine: true})
 		s.expect("repaired", "10.0.0.1")
-		if found := rendertest.Latest[*messages.Verified](s.Stage, address.Audit); found.GetDifferences() != 1 || len(s.Events()) == 0 {
+		if found := probe.Latest[*messages.Verified](s, address.Audit); found.GetDifferences() != 1 || len(s.Events()) == 0 {
 			s.Errorf("found %v, recorded %v", found, s.Events())
 		}
 	})
@@ -311,10 +313,10 @@ func TestDriverCountsNoChangeOfItsOwnAsDamage(t *testing.T) {
 		for i := range uint64(20) {
 			s.Send(&messages.Verify{Reason: "test", Routine: i%2 == 0})
 			s.Send(rendertest.RenderMessage(2+i, s.view("a/a", 3, "10.0.0.1", fmt.Sprint("10.0.1.", 1+i%9))))
-			s.Run(rendertest.RoundTrip / 2)
+			s.Run(virtual.RoundTrip / 2)
 		}
 		s.Run(time.Second)
-		for _, v := range rendertest.All[*messages.Verified](s.Stage, address.Introspect) {
+		for _, v := range probe.All[*messages.Verified](s, address.Introspect) {
 			if v.GetDifferences() != 0 {
 				s.Errorf("verified %v", v)
 			}

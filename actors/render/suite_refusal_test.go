@@ -32,7 +32,7 @@ func TestDriverRetriesWhatWasRefused(t *testing.T) {
 		if *tries < 290 || *tries > 320 || reads > 10 {
 			s.Errorf("tried %d times in five minutes, with %d reads", *tries, reads)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(s.Config.Backoff)
 		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() {
 			s.Errorf("acknowledged %v, %v", s.State("a/a"), s.Health())
@@ -46,7 +46,7 @@ func TestDriverTakesManyRefusalsBackQuickly(t *testing.T) {
 		s.Begin(1, "a/a", "b/b")
 		s.Serve("b/b", 1, "10.0.9.9")
 		tries := 0
-		s.VPP.Refuse = func(req api.Message) error {
+		s.Refuse = func(req api.Message) error {
 			if s.object(req).IsValid() {
 				tries++
 				return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
@@ -64,7 +64,7 @@ func TestDriverTakesManyRefusalsBackQuickly(t *testing.T) {
 		if tries > 100/20*60+100 {
 			s.Errorf("tried %d times in a minute", tries)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(1100 * time.Millisecond)
 		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() || len(s.holds()) != 101 {
 			s.Errorf("acknowledged %v, %v", s.State("a/a"), s.Health())
@@ -79,8 +79,8 @@ func TestDriverForgetsRefusalsThatMeanNothing(t *testing.T) {
 		s.refuse("10.0.0.1")
 		s.Serve("a/a", 1, "10.0.0.1", "10.0.0.2")
 		s.Run(5 * time.Minute)
-		s.VPP.Refuse = nil
-		s.VPP.Crash()
+		s.Refuse = nil
+		s.Crash()
 		s.Connected()
 		s.Reconnect(2)
 		s.expect("another VPP", "10.0.0.1", "10.0.0.2")
@@ -112,7 +112,7 @@ func TestDriverRetriesRemovals(t *testing.T) {
 			s.Errorf("acknowledged %v", ack)
 		}
 		s.expect("one removal refused", "10.0.0.1")
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(s.Config.Backoff)
 		s.expect("both removed")
 		if s.State("a/a") != rendertest.Retired || !s.Health().GetOk() {
@@ -138,7 +138,7 @@ func TestDriverDoesNotHammerVPP(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(s *scene) {
 				s.Begin(1, "a/a")
-				s.VPP.Refuse = func(api.Message) error { return refusal }
+				s.Refuse = func(api.Message) error { return refusal }
 				s.Kill()
 				s.Connected()
 				s.Found(2)
@@ -154,9 +154,9 @@ func TestDriverDoesNotHammerVPP(t *testing.T) {
 				if warned := s.Health().GetReason() != ""; s.Health().GetOk() && !warned {
 					s.Errorf("ready: %v", s.Health())
 				}
-				s.VPP.Refuse = nil
+				s.Refuse = nil
 				if name == "unsupported" { // that is of this VPP: another one may know the message
-					s.VPP.Crash()
+					s.Crash()
 					s.Connected()
 					s.Reconnect(3)
 				}
@@ -176,8 +176,8 @@ func TestDriverIsNotReadyBeforeSettingsAre(t *testing.T) {
 		if !s.settings {
 			return
 		}
-		s.VPP.Crash()
-		s.VPP.Refuse = func(req api.Message) error { return &link.RetvalError{Message: req.GetMessageName(), Retval: -1} }
+		s.Crash()
+		s.Refuse = func(req api.Message) error { return &link.RetvalError{Message: req.GetMessageName(), Retval: -1} }
 		s.Connected()
 		s.Reconnect(2)
 		s.Run(2 * time.Second)
@@ -189,7 +189,7 @@ func TestDriverIsNotReadyBeforeSettingsAre(t *testing.T) {
 		if writes > 60 || reads > 20 {
 			s.Errorf("%d writes and %d reads in a minute", writes, reads)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(40 * time.Second)
 		if !s.Health().GetOk() {
 			s.Errorf("afterwards %v", s.Health())
@@ -203,7 +203,7 @@ func TestDriverReadsAgainWhatItCouldNotRead(t *testing.T) {
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.0.0.1")
 		for _, name := range []string{"nat44", "fib", "ip"} {
-			s.VPP.Unreadable = name
+			s.Unreadable = name
 			before := s.reads
 			s.Tell(&messages.Verify{Reason: "test"})
 			if s.Health().GetOk() && s.Verified().GetDifferences() == 0 && s.reads == before+1 {
@@ -214,7 +214,7 @@ func TestDriverReadsAgainWhatItCouldNotRead(t *testing.T) {
 				s.Errorf("%s unreadable: %d reads in five minutes, %v", name, reads, s.Health())
 			}
 		}
-		s.VPP.Unreadable = ""
+		s.Unreadable = ""
 		s.outside(s.remove, "10.0.0.1")
 		s.Run(40 * time.Second)
 		s.expect("readable", "10.0.0.1")
@@ -252,7 +252,7 @@ func TestDriverRecordsWhatItDoes(t *testing.T) {
 		if found := renders(); len(found) > 1 {
 			s.Errorf("recorded %d probes in vain: %v", len(found), found)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(s.Config.Backoff)
 		if found := renders(); len(found) == 0 || found[len(found)-1].GetError() != "" || len(found[len(found)-1].GetOperations()) != 1 {
 			s.Errorf("recorded %v", found)

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_neighbor"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -23,6 +24,7 @@ import (
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // subject is a renderer that the suite can be run with. All names of objects in the suite are addresses 10.0.x.y.
@@ -32,17 +34,17 @@ type subject struct {
 	// incarnation makes the actor; reading is called for each read.
 	incarnation func(config *render.Config, reading func(routine bool)) runtime.Behaviour
 	// held are the objects of ours that VPP holds.
-	held func(vpp *rendertest.Wire) (map[string]bool, error)
+	held func(vpp *simulator.VPP) (map[string]bool, error)
 	// object is the object that a request to VPP is about; the zero value: none.
 	object func(req api.Message) netip.Addr
 	// remove removes an object past the renderer.
-	remove func(vpp *rendertest.Wire, addr netip.Addr) error
+	remove func(vpp *simulator.VPP, addr netip.Addr) error
 	// settings says that there are settings besides the objects.
 	settings bool
 	// owned says that an object has one owner: services do not share it, and another client may have it.
 	owned bool
 	// occupy has another client of VPP take an object, and release give it back; owned only.
-	occupy, release func(vpp *rendertest.Wire, addr netip.Addr) error
+	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 
 // counted is an adapter of which reads are counted.
@@ -70,15 +72,15 @@ func incarnations[K render.Key, C any](adapter func(C) render.Adapter[K], settin
 func subjects() []subject { return []subject{toySubject(), nat44Subject(), routesSubject()} }
 
 func toySubject() subject {
-	set := func(vpp *rendertest.Wire, addr netip.Addr, m mac, add bool) error {
-		uplink := interface_types.InterfaceIndex(vpp.VPP.Interfaces()["uplink0"])
-		_, err := vpp.VPP.Exec(toyOp{uplink, addr, m, add}.request())
+	set := func(vpp *simulator.VPP, addr netip.Addr, m mac, add bool) error {
+		uplink := interface_types.InterfaceIndex(vpp.Interfaces()["uplink0"])
+		_, err := vpp.Exec(toyOp{uplink, addr, m, add}.request())
 		return err
 	}
 	return subject{
 		kind: newToy(struct{}{}).Kind(), view: rendertest.Forwarding, incarnation: incarnations(newToy, struct{}{}), settings: true, owned: true,
-		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
-			all, err := readNeighbours(context.Background(), vpp)
+		held: func(vpp *simulator.VPP) (map[string]bool, error) {
+			all, err := readNeighbours(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for addr, m := range all {
 				if ours(m) && addr != marker {
@@ -93,19 +95,19 @@ func toySubject() subject {
 			}
 			return addr
 		},
-		remove:  func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
-		occupy:  func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{2, 1}, true) },
-		release: func(vpp *rendertest.Wire, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+		remove:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
+		occupy:  func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{2, 1}, true) },
+		release: func(vpp *simulator.VPP, addr netip.Addr) error { return set(vpp, addr, mac{}, false) },
 	}
 }
 
 func nat44Subject() subject {
-	config := natvpp.Config{Node: rendertest.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
+	config := natvpp.Config{Node: probe.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
 	frontendOf := func(addr netip.Addr) netip.AddrPort { return netip.AddrPortFrom(addr, 80) }
 	return subject{
 		kind: nat44.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(nat44.New, config), settings: true, owned: true,
-		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
-			state, err := natvpp.Read(context.Background(), vpp)
+		held: func(vpp *simulator.VPP) (map[string]bool, error) {
+			state, err := natvpp.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for k := range state.Rows {
 				held[k.Addr.String()] = true
@@ -121,18 +123,18 @@ func nat44Subject() subject {
 			}
 			return addr
 		},
-		remove: func(vpp *rendertest.Wire, addr netip.Addr) error {
-			_, err := vpp.VPP.ForeignRemove(frontendOf(addr), 6)
+		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
+			_, err := vpp.ForeignRemove(frontendOf(addr), 6)
 			return err
 		},
-		occupy: func(vpp *rendertest.Wire, addr netip.Addr) error {
-			_, err := vpp.VPP.ForeignAdd(simulator.ForeignRow{VIP: frontendOf(addr), Proto: 6, Tag: "theirs", Backends: []simulator.Backend{
+		occupy: func(vpp *simulator.VPP, addr netip.Addr) error {
+			_, err := vpp.ForeignAdd(simulator.ForeignRow{VIP: frontendOf(addr), Proto: 6, Tag: "theirs", Backends: []simulator.Backend{
 				{Addr: netip.MustParseAddrPort("10.9.9.1:80"), Weight: 1}, {Addr: netip.MustParseAddrPort("10.9.9.2:80"), Weight: 1},
 			}})
 			return err
 		},
-		release: func(vpp *rendertest.Wire, addr netip.Addr) error {
-			_, err := vpp.VPP.ForeignRemove(frontendOf(addr), 6)
+		release: func(vpp *simulator.VPP, addr netip.Addr) error {
+			_, err := vpp.ForeignRemove(frontendOf(addr), 6)
 			return err
 		},
 	}
@@ -141,8 +143,8 @@ func nat44Subject() subject {
 func routesSubject() subject {
 	return subject{
 		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
-		held: func(vpp *rendertest.Wire) (map[string]bool, error) {
-			state, err := routesvpp.Read(context.Background(), vpp)
+		held: func(vpp *simulator.VPP) (map[string]bool, error) {
+			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp))
 			held := map[string]bool{}
 			for place := range state.Routes {
 				held[place.Prefix.Addr().String()] = true
@@ -155,12 +157,12 @@ func routesSubject() subject {
 			}
 			return addr
 		},
-		remove: func(vpp *rendertest.Wire, addr netip.Addr) error {
-			state, err := routesvpp.Read(context.Background(), vpp)
+		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
+			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp))
 			if err != nil {
 				return err
 			}
-			for _, r := range routesvpp.Apply(context.Background(), vpp, routesvpp.Diff(state.Only(netip.PrefixFrom(addr, 32)), nil, true)) {
+			for _, r := range routesvpp.Apply(context.Background(), virtual.NewReader(vpp), routesvpp.Diff(state.Only(netip.PrefixFrom(addr, 32)), nil, true)) {
 				err = errors.Join(err, r.Err)
 			}
 			return err
@@ -175,7 +177,7 @@ type scene struct {
 	reads, routine int
 }
 
-// each plays with every renderer. The services are those that are extras.
+// each plays with every renderer. Each of the services is a probe.
 func each(t *testing.T, play func(s *scene), services ...string) {
 	t.Helper()
 	if services == nil {
@@ -206,7 +208,7 @@ func (sub subject) play(t *testing.T, services []string, play func(s *scene)) {
 // holds are the addresses of the objects of ours in VPP, ordered.
 func (s *scene) holds() []string {
 	s.Helper()
-	held, err := s.held(s.VPP.Outside())
+	held, err := s.held(s.VPP.VPP)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -228,15 +230,15 @@ func (s *scene) expect(when string, addresses ...string) {
 
 // cost runs something and returns how often VPP was written to and read meanwhile.
 func (s *scene) cost(what func()) (writes, reads int) {
-	w, r := s.VPP.Writes, s.reads
+	w, r := s.Writes(), s.reads
 	what()
-	return s.VPP.Writes - w, s.reads - r
+	return s.Writes() - w, s.reads - r
 }
 
 // outside does something past the renderer.
-func (s *scene) outside(do func(*rendertest.Wire, netip.Addr) error, addr string) {
+func (s *scene) outside(do func(*simulator.VPP, netip.Addr) error, addr string) {
 	s.Helper()
-	if err := do(s.VPP.Outside(), netip.MustParseAddr(addr)); err != nil {
+	if err := do(s.VPP.VPP, netip.MustParseAddr(addr)); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -244,7 +246,7 @@ func (s *scene) outside(do func(*rendertest.Wire, netip.Addr) error, addr string
 // refuse has VPP refuse changes of one object.
 func (s *scene) refuse(addr string) (tries *int) {
 	tries = new(int)
-	s.VPP.Refuse = func(req api.Message) error {
+	s.Refuse = func(req api.Message) error {
 		if s.object(req) != netip.MustParseAddr(addr) {
 			return nil
 		}

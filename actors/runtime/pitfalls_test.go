@@ -322,7 +322,7 @@ func TestPitfallP11PanickingSubscriber(t *testing.T) {
 	sys.Send(sys.PID("a"), &work{})
 	eventually(t, "the restart", func() bool { return state(t, sys, "a").Restarts == 1 })
 	sys.Send(nil, nil)
-	sys.Send(sys.PID("nobody"), nil)
+	sys.Send(sys.PID("missing"), nil)
 	sys.proto.EventStream.Publish(&actor.DeadLetterEvent{})
 	sys.proto.EventStream.Publish("something else")
 	if n, _ := sys.DeadLetters(); n != 3 {

@@ -126,7 +126,7 @@ func TestKill(t *testing.T) {
 	if len(f) != 1 || f[0].Reason != "killed" || !errors.Is(&f[0], ErrKilled) || f[0].Decision != decisionRestart {
 		t.Errorf("failures: %+v", f)
 	}
-	if err := sys.Kill("sup/nobody"); !errors.Is(err, ErrNoActor) {
+	if err := sys.Kill("sup/missing"); !errors.Is(err, ErrNoActor) {
 		t.Errorf("kill no actor: %v", err)
 	}
 }
@@ -229,7 +229,7 @@ func TestQuietLogging(t *testing.T) {
 	root(t, sys, "a", probeSpec(probe{receive: func(*Context, any) { panic("boom") }}))
 	settle(t, sim)
 	sys.Send(sys.PID("a"), &work{})
-	sys.Send(sys.PID("nobody"), &work{})
+	sys.Send(sys.PID("missing"), &work{})
 	settle(t, sim)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 1 || !strings.Contains(lines[0], `level=WARN msg="actor failed" actor=a err=boom decision=restart message=work`) {
@@ -246,9 +246,9 @@ func TestDeadLettersLeaveNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys := NewSystem(Options{})
 		for range 2 * keptLetters {
-			sys.Send(sys.PID("nobody"), &work{})
+			sys.Send(sys.PID("missing"), &work{})
 		}
-		if n, latest := sys.DeadLetters(); n != 2*keptLetters || len(latest) != keptLetters || latest[0].To != "nobody" {
+		if n, latest := sys.DeadLetters(); n != 2*keptLetters || len(latest) != keptLetters || latest[0].To != "missing" {
 			t.Errorf("%d dead letters, latest %v", n, latest)
 		}
 		if err := sys.Shutdown(context.Background()); err != nil {

@@ -58,14 +58,13 @@ func (o *tally) Read(context.Context) (sessions.Usage, error) {
 // stage has the housekeeper in a tree of probes.
 type stage struct {
 	*probe.Stage
-	vpp     *virtual.Stream
-	session uint64 // of the connection
+	vpp *virtual.Stream
 }
 
 // keeping plays with a housekeeper on a VPP whose plugin is enabled with a limit and serves 10.96.0.1:80 with pod3.
 func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage, o *tally)) {
 	t.Helper()
-	s := &stage{Stage: probe.New(t), session: 7}
+	s := &stage{Stage: probe.New(t)}
 	s.vpp = s.VPP()
 	o := &tally{vpp: s.vpp.VPP, base: limit}
 	config := &Config{Settings: cfg, Stats: o, Observer: o, VPP: s.vpp}
@@ -87,14 +86,12 @@ func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage
 		row.Locals = append(row.Locals, nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 1, 3}, Port: 8080 + port, Probability: 7})
 	}
 	s.exec(row)
-	s.online()
+	s.connection()
 	play(s, o)
 }
 
-// online tells the housekeeper that the connection is there.
-func (s *stage) online() {
-	s.Tell(&messages.LinkState{Up: true, Boot: s.vpp.Boot(), Session: s.session})
-}
+// connection tells the housekeeper the state of the connection, as the link would.
+func (s *stage) connection() { s.Tell(s.vpp.State()) }
 
 func (s *stage) exec(req api.Message) {
 	s.Helper()
@@ -183,7 +180,7 @@ func TestHousekeeperComesUpInTheTrap(t *testing.T) {
 		}
 		for range 5 {
 			s.Kill()
-			s.online()
+			s.connection()
 		}
 		s.Run(10 * time.Minute)
 		if n := s.vpp.VPP.SessionCount(); s.dial(600, 100) != 100 || o.deleted == 0 {
@@ -223,15 +220,14 @@ func TestSessionsAndTheLink(t *testing.T) {
 		s.dial(0, 500)
 		s.Run(time.Minute)
 		s.vpp.Disconnect("lost")
-		s.Tell(&messages.LinkState{Session: s.session})
+		s.connection()
 		looks := o.looks
 		s.Run(time.Minute)
 		if o.looks != looks || o.errors != 0 {
 			t.Errorf("%d looks without a connection, %d errors", o.looks-looks, o.errors)
 		}
 		s.vpp.Connect()
-		s.session++
-		s.online()
+		s.connection()
 		s.Run(time.Minute)
 		s.Tell(&messages.LinkState{Session: 1}) // overtaken
 		looks = o.looks

@@ -45,7 +45,7 @@ func TestTags(t *testing.T) {
 			t.Errorf("%q is for %s", tag, class)
 		}
 	}
-	if Ours("somebody") || Ours("") || !Ours("troupe/of another version") {
+	if Ours("other client") || Ours("") || !Ours("troupe/of another version") {
 		t.Error("whose tags are ours?")
 	}
 }

@@ -13,8 +13,8 @@ func TestComplement(t *testing.T) {
 		name, within  string
 		allowed, want []netip.Prefix
 	}{
-		{"nobody is allowed", "0.0.0.0/0", nil, prefixes("0.0.0.0/0")},
-		{"everybody is", "0.0.0.0/0", prefixes("0.0.0.0/0"), nil},
+		{"no client is allowed", "0.0.0.0/0", nil, prefixes("0.0.0.0/0")},
+		{"every client is", "0.0.0.0/0", prefixes("0.0.0.0/0"), nil},
 		{"both halves are", "0.0.0.0/0", prefixes("0.0.0.0/1", "128.0.0.0/1"), nil},
 		{"the upper half", "0.0.0.0/0", prefixes("128.0.0.0/1"), prefixes("0.0.0.0/1")},
 		{"10/8", "0.0.0.0/0", prefixes("10.0.0.0/8"), prefixes(

@@ -69,7 +69,7 @@ func TestDiff(t *testing.T) {
 			[]string{"set input ACLs of interface 3 to [troupe/deny/remote 7]"},
 		},
 		{
-			"others have come, and nobody has spoken", held(map[uint32]Lists{3: input(1, 2, 7)}), &Want{},
+			"other interfaces have come, and no service has rendered", held(map[uint32]Lists{3: input(1, 2, 7)}), &Want{},
 			[]string{"set input ACLs of interface 3 to [7]", "delete-acl troupe/deny/remote (index 1)", "delete-acl troupe/permit (index 2)"},
 			[]string{"set input ACLs of interface 3 to [troupe/deny/remote 7]"},
 		},
@@ -98,7 +98,7 @@ func TestDiff(t *testing.T) {
 			[]string{"replace-acl troupe/deny/remote with 2 rules", "set input ACLs of interface 3 to [troupe/deny/remote troupe/permit]"},
 		},
 		{
-			"somebody uses ours for output", output, &Want{Interfaces: onUplink},
+			"another client uses ours for output", output, &Want{Interfaces: onUplink},
 			[]string{"delete-acl troupe/permit (index 2)"},
 			[]string{"set input ACLs of interface 3 to [troupe/deny/remote troupe/permit]"},
 		},

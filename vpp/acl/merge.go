@@ -37,7 +37,7 @@ func Merge(plans []*ServicePlan, owner func(frontend.Key) (service string, claim
 		case fits(used, closed):
 			all = append(all, closed...)
 			merged.Closed = append(merged.Closed, plan.Service)
-			merged.report(plan, "nobody is let in")
+			merged.report(plan, "all clients are dropped")
 		default:
 			merged.Unguarded = append(merged.Unguarded, plan.Service)
 			merged.report(plan, "nothing is dropped")

@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// planOf makes a plan that drops everybody at the given frontends.
+// planOf makes a plan that drops all clients at the given frontends.
 func planOf(service string, frontends ...string) *ServicePlan {
 	plan := &ServicePlan{Service: service}
 	for _, f := range frontends {
@@ -69,7 +69,7 @@ func TestMergeBound(t *testing.T) {
 		reports = append(reports, e.GetObject()+": "+e.GetMessage())
 	}
 	check(t, "reports", []string{
-		"b/middle: no room for its 3200 rules among the 16384 of all services: nobody is let in",
+		"b/middle: no room for its 3200 rules among the 16384 of all services: all clients are dropped",
 		"d/last: no room for its 1 rules among the 16384 of all services: nothing is dropped",
 	}, reports)
 	for _, class := range classes {

@@ -187,7 +187,7 @@ func (v *vpp) others(index uint32) []uint32 {
 	return list
 }
 
-// foreignRule makes a rule as somebody else could write it: for all addresses of a network and all ports.
+// foreignRule makes a rule as another client of VPP could write it: for all addresses of a network and all ports.
 func foreignRule(permit acl_types.ACLAction, from string) acl_types.ACLRule {
 	return acl_types.ACLRule{
 		IsPermit: permit, SrcPrefix: wirePrefix(netip.MustParsePrefix(from)), DstPrefix: wirePrefix(netip.MustParsePrefix("0.0.0.0/0")),
@@ -195,7 +195,7 @@ func foreignRule(permit acl_types.ACLAction, from string) acl_types.ACLRule {
 	}
 }
 
-// add makes an ACL of somebody else and returns its index.
+// add makes an ACL of another client and returns its index.
 func (v *vpp) add(tag string, rules ...acl_types.ACLRule) uint32 {
 	index, _ := v.addReplace(&acl.ACLAddReplace{ACLIndex: none, Tag: tag, R: rules})
 	return index

@@ -149,7 +149,7 @@ func (op Op) checkInput() string {
 	case denies > 0 && permits == 0 && len(others) == 0:
 		return "it would drop everything"
 	case slices.ContainsFunc(others, func(index uint32) bool { return !slices.Contains(op.Was.Input, index) }):
-		return "it would add an ACL of somebody else"
+		return "it would add an ACL of others"
 	}
 	return ""
 }

@@ -101,7 +101,7 @@ func (p *planner) sources(f *messages.Frontend) []netip.Prefix {
 	for _, text := range f.GetAllowSources() {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s: %q is not a network; it lets nobody in", p.name, text))
+			p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s: %q is not a network; it admits no client", p.name, text))
 			continue
 		}
 		sources = append(sources, prefix)
@@ -117,7 +117,7 @@ func (p *planner) bound() {
 			p.plan.Rules = p.plan.Closed
 			p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
 				Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "spec.loadBalancerSourceRanges",
-				Message: fmt.Sprintf("the source ranges need %d rules, more than %d: nobody is let in; use fewer or larger ranges", n, MaxServiceRules),
+				Message: fmt.Sprintf("the source ranges need %d rules, more than %d: all clients are dropped; use fewer or larger ranges", n, MaxServiceRules),
 			})
 			return
 		}

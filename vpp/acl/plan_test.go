@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	tcp    = messages.Protocol_TCP
-	udpIP  = messages.Protocol_UDP
-	remote = messages.ClientClass_FROM_REMOTE
-	local  = messages.ClientClass_FROM_LOCAL
-	anyone = messages.ClientClass_FROM_ANY
+	tcp       = messages.Protocol_TCP
+	udpIP     = messages.Protocol_UDP
+	remote    = messages.ClientClass_FROM_REMOTE
+	local     = messages.ClientClass_FROM_LOCAL
+	anyClient = messages.ClientClass_FROM_ANY
 )
 
 // from returns the rule of Kubernetes for another class of clients.
@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
 			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
-		{"source ranges that hold everybody", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
+		{"source ranges that hold all clients", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
 		{
 			"source ranges of both families",
 			[]*messages.Frontend{serving(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
@@ -83,7 +83,7 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"internal policy Local without local endpoints",
-			[]*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyone)},
+			[]*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyClient)},
 			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
 			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
 		},
@@ -115,7 +115,7 @@ func TestUnrendered(t *testing.T) {
 		field    string
 		text     string
 	}{
-		{"SCTP", dropping("10.96.0.1", 80, messages.Protocol_SCTP, anyone), Config{}, nil, "ports[http].protocol", "10.96.0.1:80/SCTP is not guarded"},
+		{"SCTP", dropping("10.96.0.1", 80, messages.Protocol_SCTP, anyClient), Config{}, nil, "ports[http].protocol", "10.96.0.1:80/SCTP is not guarded"},
 		{"IPv6", serving("fd00::1", 80, tcp, "fd00::/8"), Config{}, nil, "ports[http].address", "[fd00::1]:80/TCP is IPv6"},
 		{"IPv6 elsewhere", serving("fd00::1", 80, tcp, "fd00::/8"), Config{IPv6Elsewhere: true}, nil, "", ""},
 		{"no address", serving("lb.example", 80, tcp, "10.0.0.0/8"), Config{}, nil, "ports[http].address", "lb.example:80/6 is not an address"},
@@ -126,7 +126,7 @@ func TestUnrendered(t *testing.T) {
 			"no network", serving("10.96.0.1", 80, tcp, "office"),
 			Config{},
 			[]Rule{rule(Any, "10.96.0.1:80/TCP", "0.0.0.0/0")},
-			"ports[http].allowSources", `"office" is not a network; it lets nobody in`,
+			"ports[http].allowSources", `"office" is not a network; it admits no client`,
 		},
 		{"nothing to guard", serving("fd00::1", 80, messages.Protocol_SCTP), Config{}, nil, "", ""},
 	} {
@@ -204,7 +204,7 @@ func TestPlanMeansTheView(t *testing.T) {
 			for _, p := range genNetworks(u).Draw(t, "sources") {
 				sources = append(sources, p.String())
 			}
-			rows := []messages.ClientClass{anyone}
+			rows := []messages.ClientClass{anyClient}
 			if rapid.Bool().Draw(t, "two rows") {
 				rows = []messages.ClientClass{local, remote}
 			}

@@ -13,7 +13,7 @@ import (
 // ifaces is the number of interfaces of the model in property tests.
 const ifaces = 4
 
-// genForeign puts ACLs of somebody else on the interfaces.
+// genForeign puts ACLs of others on the interfaces.
 func genForeign(t *rapid.T, v *vpp) {
 	var all []uint32
 	for range rapid.IntRange(0, 3).Draw(t, "policies") {

@@ -66,7 +66,7 @@ func connect(t *testing.T, opts simulator.Options) (*simulator.VPP, *link.Link) 
 }
 
 // TestInFrontOfNAT: deny rules and rows together do what Kubernetes asks for: VPP drops before it translates, each client gets its own
-// answer, and an ACL of somebody else goes on to decide what it decided.
+// answer, and an ACL of others goes on to decide what it decided.
 func TestInFrontOfNAT(t *testing.T) {
 	v, l := connect(t, simulator.Options{})
 	const lb, nodePort = "203.0.113.10:80", "192.168.50.1:30080"

@@ -44,7 +44,7 @@ func local(host byte) nat44_ed.Nat44LbAddrPort {
 // row makes the message that adds a TCP row on port 80 of the VIP.
 func row(locals ...nat44_ed.Nat44LbAddrPort) *nat44_ed.Nat44AddDelLbStaticMapping {
 	return &nat44_ed.Nat44AddDelLbStaticMapping{
-		IsAdd: true, Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP, Tag: "somebody",
+		IsAdd: true, Flags: out2in, ExternalAddr: vip, ExternalPort: 80, Protocol: frontend.TCP, Tag: "other client",
 		LocalNum: uint32(len(locals)), Locals: locals,
 	}
 }

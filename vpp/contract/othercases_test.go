@@ -82,7 +82,7 @@ var staticCases = []contractCase{
 		check(t, "foreign", map[frontend.Key]string{
 			key(t, "10.96.0.1:80/TCP"):   `static mapping "simple"`,
 			key(t, "10.96.0.1:4789/TCP"): `identity mapping "exempt"`,
-			key(t, "10.96.0.1:90/TCP"):   `load-balancing mapping "somebody"`,
+			key(t, "10.96.0.1:90/TCP"):   `load-balancing mapping "other client"`,
 		}, state.Foreign)
 		check(t, "ours", map[frontend.Key]nat44.Row{}, state.Rows)
 	}},

@@ -139,7 +139,7 @@ var resyncCases = []contractCase{
 		want.SessionLimit = 0
 		v.settle(t, want)
 		for _, d := range rows(t, v) {
-			if d.ExternalAddr == vip && (d.Tag != "somebody" || len(d.Locals) != 2) {
+			if d.ExternalAddr == vip && (d.Tag != "other client" || len(d.Locals) != 2) {
 				t.Errorf("the foreign row is %+v", d)
 			}
 		}

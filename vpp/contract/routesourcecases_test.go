@@ -198,7 +198,7 @@ var routeSourceCases = []contractCase{
 		check(t, "winner", "", winner(t, v, serviceNet))
 	}},
 	{"source/routes of both families, kinds, replaced in place", func(t *testing.T, v *rig) {
-		id := newSource(t, v, "somebody", 0xe5)
+		id := newSource(t, v, "other", 0xe5)
 		v.expect(t, ok, sourced(true, id, "10.96.0.0/16"))
 		v.expect(t, ok, sourced(true, id, "fd96::/108"))
 		check(t, "IPv4", map[string]fib_types.FibPathType{"10.96.0.0/16": unreachable}, bySource(t, v, id, false))
@@ -216,7 +216,7 @@ var routeSourceCases = []contractCase{
 	{"source/deleting what is not there", func(t *testing.T, v *rig) {
 		index := pod(t, v)
 		v.expect(t, ok, route(t, "10.96.0.0/16", via(index, [4]byte{10, 0, 0, 254})))
-		id := newSource(t, v, "somebody", 0xe5)
+		id := newSource(t, v, "other", 0xe5)
 		for _, text := range []string{"10.96.0.0/16", "10.97.0.0/16", "10.0.0.1/32", "10.0.0.0/24", "0.0.0.0/0"} {
 			v.expect(t, ok, sourced(false, id, text))
 		}

@@ -232,7 +232,7 @@ func TestLostReply(t *testing.T) {
 	})
 }
 
-func TestRepliesOfAnEarlierSessionReachNobody(t *testing.T) {
+func TestRepliesOfAnEarlierSessionAreDropped(t *testing.T) {
 	bubble(t, Config{ReplyTimeout: time.Second}, func(t *testing.T, vpp *fakeVPP, l *running) {
 		var held []func()
 		vpp.setFault(func(c *fakeConn, req api.Message, frames [][]byte) [][]byte {

@@ -126,7 +126,7 @@ func TestApplyWithoutAnswer(t *testing.T) {
 	}
 }
 
-// TestApplyInPart: half of an operation is done, so nobody knows what VPP holds.
+// TestApplyInPart: half of an operation is done, so it is not known what VPP holds.
 func TestApplyInPart(t *testing.T) {
 	m := newModel()
 	m.enabled, m.sessions = true, 1000

@@ -57,15 +57,15 @@ func TestDiff(t *testing.T) {
 		{"more sessions", func(have *State, _ *Want) { have.Sessions = 200000 }, true, nil},
 		{"sessions not configured", func(_ *State, want *Want) { want.SessionLimit = 0 }, true, nil},
 		{"no twice-NAT address wanted", func(_ *State, want *Want) { want.TwiceNAT = netip.Addr{} }, true, nil},
-		{"somebody else's twice-NAT address", func(have *State, _ *Want) { have.TwiceNAT = append(have.TwiceNAT, other) }, true, nil},
+		{"twice-NAT address of another client", func(have *State, _ *Want) { have.TwiceNAT = append(have.TwiceNAT, other) }, true, nil},
 		{"other twice-NAT address", func(have *State, want *Want) {
 			want.TwiceNAT, want.Retired = other, []netip.Addr{loopback, other, netip.MustParseAddr("10.9.9.9"), loopback}
 		}, false, []string{"add twice-NAT address 10.1.1.253", "delete twice-NAT address 10.1.1.254"}},
 		{"new interface", func(_ *State, want *Want) { want.Interfaces[7] = true }, true, []string{"add roles inside+outside to interface 7"}},
 		{"half an interface", func(have *State, _ *Want) { have.Roles[2] = Outside }, true, []string{"add roles inside to interface 2"}},
 		{"output interface", func(have *State, want *Want) { want.Interfaces[7], have.Output[7] = true, true }, true, nil},
-		{"somebody else's interface", func(have *State, _ *Want) { have.Roles[9] = Both }, true, nil},
-		{"somebody else's inside interface", func(have *State, _ *Want) { have.Roles[9] = Inside }, true, []string{"add roles outside to interface 9"}},
+		{"interface of another client", func(have *State, _ *Want) { have.Roles[9] = Both }, true, nil},
+		{"inside interface of another client", func(have *State, _ *Want) { have.Roles[9] = Inside }, true, []string{"add roles outside to interface 9"}},
 		{"interface without clients, and a new row", func(have *State, want *Want) {
 			want.Interfaces[2] = false
 			want.Rows[mustKey("10.96.0.3:80/TCP")] = newRow("10.96.0.3:80/TCP", "10.1.1.1:80")
@@ -81,14 +81,14 @@ func TestDiff(t *testing.T) {
 			"add row 10.96.0.3:80/TCP out2in-only,self-twice-nat -> 1 backends",
 		}},
 		{"interface without clients and roles", func(_ *State, want *Want) { want.Interfaces[5] = false }, true, nil},
-		{"row nobody wants, no sweep", func(_ *State, want *Want) { delete(want.Rows, web.Key) }, false, nil},
-		{"row nobody wants, sweep", func(_ *State, want *Want) { delete(want.Rows, web.Key) }, true, []string{"delete row 10.96.0.1:80/TCP"}},
+		{"unwanted row, no sweep", func(_ *State, want *Want) { delete(want.Rows, web.Key) }, false, nil},
+		{"unwanted row, sweep", func(_ *State, want *Want) { delete(want.Rows, web.Key) }, true, []string{"delete row 10.96.0.1:80/TCP"}},
 		{"row without backends, no sweep", func(_ *State, want *Want) { want.Rows[web.Key] = newRow("10.96.0.1:80/TCP") }, false, nil},
 		{"additions before deletions", func(have *State, want *Want) {
 			delete(want.Rows, web.Key)
 			delete(have.Rows, dns.Key)
 		}, true, []string{"add row 10.96.0.10:53/UDP out2in-only,self-twice-nat -> 1 backends", "delete row 10.96.0.1:80/TCP"}},
-		{"key of somebody else", func(have *State, _ *Want) {
+		{"key of another client", func(have *State, _ *Want) {
 			delete(have.Rows, web.Key)
 			have.Foreign[web.Key] = "static mapping"
 		}, true, nil},

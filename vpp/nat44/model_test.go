@@ -130,7 +130,7 @@ func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
 // withdraw takes back what NAT44 says about an address; what another source says dies with the operator's network.
 func (m *model) withdraw(r *ip.IPRouteAddDelV2) int32 {
 	if r.IsAdd || r.Route.Src != fromNAT || r.Route.Prefix.Len != hostBits {
-		m.died = fmt.Sprintf("a route of somebody else was changed: %+v", r.Route)
+		m.died = fmt.Sprintf("a route of another client was changed: %+v", r.Route)
 	}
 	delete(m.received, netip.AddrFrom4(r.Route.Prefix.Address.Un.GetIP4()))
 	return 0

@@ -73,7 +73,7 @@ func (p *planner) frontend(rules []*messages.Frontend) {
 	}
 	p.reportOthers(open, rule)
 	if rule.GetFrom() == messages.ClientClass_FROM_LOCAL && len(open) == len(rules) {
-		p.approximate("from local only: "+answerText(rule), "like that for everybody", whyLocal)
+		p.approximate("from local only: "+answerText(rule), "the same for all clients", whyLocal)
 	}
 }
 

@@ -92,7 +92,7 @@ func TestPlan(t *testing.T) {
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
 		},
 		{
-			"cluster IP, nobody to be masqueraded",
+			"cluster IP, no client is masqueraded",
 			[]*messages.Frontend{cluster("10.1.1.3:8080*", "10.1.2.3:8080")},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7 10.1.2.3:8080*7\n",
 		},
@@ -127,7 +127,7 @@ func TestPlan(t *testing.T) {
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
+				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> as for all clients: 1 endpoints\n",
 		},
 		{
 			"policy Local, same endpoints for all",
@@ -144,13 +144,13 @@ func TestPlan(t *testing.T) {
 				as(cluster(), external, from(remote), action(messages.Action_ACTION_DROP)),
 			},
 			"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
-				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> like everybody: drop\n",
+				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> as for all clients: drop\n",
 		},
 		{
 			"a rule for clients here alone",
 			[]*messages.Frontend{as(cluster("10.1.2.3:80"), from(local))},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.2.3:80*7\n" +
-				"~ 10.96.0.1:80/TCP: from local only: 1 endpoints -> like that for everybody\n",
+				"~ 10.96.0.1:80/TCP: from local only: 1 endpoints -> the same for all clients\n",
 		},
 		{
 			"no endpoints",
@@ -216,7 +216,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanGuarded: where packets are dropped in front of a row it is for everybody else, and nothing has to be said.
+// TestPlanGuarded: where packets are dropped in front of a row, the row is for all other clients, and nothing has to be said.
 func TestPlanGuarded(t *testing.T) {
 	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
 	dropped := action(messages.Action_ACTION_DROP)
@@ -253,7 +253,7 @@ func TestPlanGuarded(t *testing.T) {
 				as(cluster("10.1.1.3:80*"), nodePort, from(remote)),
 			},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
-				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> like everybody: 1 endpoints\n",
+				"~ 10.96.0.1:80/TCP: from local: 2 endpoints -> as for all clients: 1 endpoints\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

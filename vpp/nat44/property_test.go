@@ -69,7 +69,7 @@ func genWant(t *rapid.T, pads bool) *Want {
 	return want
 }
 
-// genModel draws a VPP that somebody has used before.
+// genModel draws a VPP that has been in use before.
 func genModel(t *rapid.T, pads bool) *model {
 	m := newModel()
 	if rapid.IntRange(0, 4).Draw(t, "enabled") == 0 {
@@ -99,12 +99,12 @@ func genModel(t *rapid.T, pads bool) *model {
 		}
 	}
 	if rapid.Bool().Draw(t, "foreign") {
-		m.static[frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, 77}), Port: 80, Proto: frontend.TCP}] = "somebody"
+		m.static[frontend.Key{Addr: netip.AddrFrom4([4]byte{10, 96, 0, 77}), Port: 80, Proto: frontend.TCP}] = "other client"
 	}
 	return m
 }
 
-// foreignAddr is the address that somebody else has, if he is there.
+// foreignAddr is the address that another client of VPP has, if there is one.
 func (m *model) foreignAddr() (addr netip.Addr) {
 	for key := range m.static {
 		addr = key.Addr
@@ -188,7 +188,7 @@ func (w *Want) beside(held map[frontend.Key]Row) map[frontend.Key]Row {
 
 func sameEndpoint(a, b Local) bool { return compareEndpoint(a, b) == 0 }
 
-// TestDiffWithoutSweep: without sweep nothing of ours is deleted that nobody wants, and what is wanted is there.
+// TestDiffWithoutSweep: without sweep nothing of ours is deleted that is not wanted, and what is wanted is there.
 func TestDiffWithoutSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t, true), genWant(t, true)

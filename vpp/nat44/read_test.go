@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 	lone := newRow("10.96.0.11:53/UDP", "10.1.1.3:53")
 	lone.Pads = false
 	theirs := newRow("10.96.0.12:80/TCP", "10.1.1.1:80")
-	theirs.Tag = "somebody"
+	theirs.Tag = "other client"
 	m.load(web, dns, lone, theirs)
 
 	want := NewState()
@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 	want.Rows = byKey(web, dns, lone)
 	want.Foreign = map[frontend.Key]string{
 		mustKey("10.96.0.9:80/TCP"):  `static mapping "cni"`,
-		mustKey("10.96.0.12:80/TCP"): `load-balancing mapping "somebody"`,
+		mustKey("10.96.0.12:80/TCP"): `load-balancing mapping "other client"`,
 	}
 	check(t, "state", want, m.read(t))
 }

@@ -43,14 +43,14 @@ func TestRelease(t *testing.T) {
 		change func(m *model, want *Want)
 		sent   []string
 	}{
-		{"an address of nobody", func(*model, *Want) {}, []string{deletion}},
+		{"an address without a route", func(*model, *Want) {}, []string{deletion}},
 		{"an address of VPP, before the row goes", func(m *model, _ *Want) { m.received[web.Addr] = true }, []string{"withdraw 10.96.0.1/32 of 24", deletion}},
 		{"another address of VPP", func(m *model, _ *Want) { m.received[other.Addr] = true }, []string{deletion}},
 		{"beneath a better route", func(m *model, _ *Want) { m.above[web.Addr] = fromOthers }, []string{"withdraw 10.96.0.1/32 of 24", deletion}},
 		{"an address of an interface", func(m *model, _ *Want) {
 			m.above[web.Addr], m.received[web.Addr] = fromInterface, true
 		}, []string{deletion}},
-		{"somebody else's mapping at the address", func(m *model, _ *Want) {
+		{"a mapping of another client at the address", func(m *model, _ *Want) {
 			m.static[mustKey("10.96.0.1:53/UDP")], m.received[web.Addr] = "cni", true
 		}, []string{deletion}},
 		{"made one of VPP in the same batch", func(_ *model, want *Want) { want.Interfaces[7] = true }, []string{
@@ -74,7 +74,7 @@ func TestReleaseIsForBalancedRows(t *testing.T) {
 	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
 	static := row.with(func(r *Row) { r.Kind = Static })
 	have := NewState()
-	have.Foreign[mustKey("10.96.0.3:80/TCP")], have.Pool = "somebody", []netip.Addr{netip.MustParseAddr("10.96.0.4")}
+	have.Foreign[mustKey("10.96.0.3:80/TCP")], have.Pool = "other client", []netip.Addr{netip.MustParseAddr("10.96.0.4")}
 	for _, c := range []struct {
 		op   Op
 		want bool

@@ -44,7 +44,7 @@ func (p *planner) unrendered(f *messages.Frontend, field, message string) {
 func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Frontend) {
 	for _, rule := range rules {
 		if rule != decided && !sameAnswer(rule, decided) {
-			p.approximate(fmt.Sprintf("from %s: %s", fromText(rule.GetFrom()), answerText(rule)), "like everybody: "+answerText(decided), whyLocal)
+			p.approximate(fmt.Sprintf("from %s: %s", fromText(rule.GetFrom()), answerText(rule)), "as for all clients: "+answerText(decided), whyLocal)
 		}
 	}
 }

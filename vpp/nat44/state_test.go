@@ -2,6 +2,7 @@ package nat44
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -51,6 +52,48 @@ func TestClone(t *testing.T) {
 	c.TwiceNAT[0] = netip.Addr{}
 	again, _ := settled(newRow("10.96.0.1:80/TCP", "10.1.1.1:80"))
 	check(t, "original", again, s)
+}
+
+// TestInterfaces: with roles, as output interfaces, or both.
+func TestInterfaces(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		roles  map[uint32]Roles
+		output map[uint32]bool
+		want   []uint32
+	}{
+		{"none", nil, nil, nil},
+		{"roles", map[uint32]Roles{1: Both, 2: Outside}, nil, []uint32{1, 2}},
+		{"output", nil, map[uint32]bool{3: true}, []uint32{3}},
+		{"roles and output", map[uint32]Roles{2: Inside}, map[uint32]bool{1: true}, []uint32{1, 2}},
+	} {
+		s := &State{Roles: c.roles, Output: c.output}
+		check(t, c.name, c.want, slices.Sorted(slices.Values(s.Interfaces())))
+	}
+}
+
+// TestLose: the interface that is gone has nothing any more, the others keep what they have, and it has to get its roles again.
+func TestLose(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	for _, c := range []struct {
+		name   string
+		lost   uint32
+		roles  map[uint32]Roles
+		output map[uint32]bool
+		needed []string
+	}{
+		{"with roles", 1, map[uint32]Roles{2: Both}, map[uint32]bool{7: true}, []string{"add roles inside+outside to interface 1"}},
+		{"an output interface", 7, map[uint32]Roles{1: Both, 2: Both}, map[uint32]bool{}, nil},
+		{"without roles", 9, map[uint32]Roles{1: Both, 2: Both}, map[uint32]bool{7: true}, nil},
+	} {
+		s, want := settled(row)
+		s.Output[7] = true
+		s.Lose(c.lost)
+		check(t, c.name+": roles", c.roles, s.Roles)
+		check(t, c.name+": output interfaces", c.output, s.Output)
+		check(t, c.name+": rows", byKey(row), s.Rows)
+		check(t, c.name+": needed", c.needed, describe(Diff(s, want, false)))
+	}
 }
 
 func TestTimeouts(t *testing.T) {

@@ -60,7 +60,7 @@ func TestApplyNothing(t *testing.T) {
 	}
 }
 
-// TestApplyNeverTrustsAnId: where the source is not what the state says nothing is sent, because it could crash VPP or hit somebody else.
+// TestApplyNeverTrustsAnId: where the source is not what the state says nothing is sent, because it could crash VPP or hit another client's routes.
 func TestApplyNeverTrustsAnId(t *testing.T) {
 	del := Op{Verb: Delete, Source: 26, Prefix: theNetwork}
 	for name, c := range map[string]struct {
@@ -69,9 +69,9 @@ func TestApplyNeverTrustsAnId(t *testing.T) {
 		good  int // ids of ours used
 	}{
 		"VPP was restarted":           {nil, []Op{addFirm.from(26), del}, 0},
-		"it is somebody else's now":   {[]string{"their"}, []Op{addFirm.from(26), del}, 0},
+		"it is another client's now":  {[]string{"their"}, []Op{addFirm.from(26), del}, 0},
 		"ours has another id now":     {[]string{"their", "troupe"}, []Op{addFirm.from(26), del}, 0},
-		"nobody asked to register":    {nil, []Op{addFirm}, 0},
+		"no request to register":      {nil, []Op{addFirm}, 0},
 		"ours, although a surprise":   {[]string{"troupe"}, []Op{addFirm}, 1},
 		"it is what the state says":   {[]string{"troupe"}, []Op{addFirm.from(26), del}, 2},
 		"registered twice, the later": {[]string{"troupe", "troupe"}, []Op{addFirm.from(27)}, 0},
@@ -116,7 +116,7 @@ func TestApplyAfterRestart(t *testing.T) {
 // TestApplyExhausted: VPP reports success with the id 0, which in a route would mean the API.
 func TestApplyExhausted(t *testing.T) {
 	m := newModel()
-	for m.register("somebody", 0xe5) != 0 {
+	for m.register("other client", 0xe5) != 0 {
 	}
 	results := Apply(t.Context(), m, []Op{addSource, addFirm})
 	if !errors.Is(results[0].Err, ErrExhausted) || results[0].Messages != 1 {
@@ -130,7 +130,7 @@ func TestApplyExhausted(t *testing.T) {
 	}
 }
 
-// TestApplyRacesWithAnother: somebody else registers our name between our look and our registration; the first id counts for both.
+// TestApplyRacesWithAnother: another client registers our name between our look and our registration; the first id counts for both.
 func TestApplyRacesWithAnother(t *testing.T) {
 	m := newModel()
 	m.fault = func(msg api.Message) error {

@@ -39,7 +39,7 @@ func TestDiff(t *testing.T) {
 		{"another rank", knows(map[Place]Kind{{lb, 26}: Reject}), Want{lb: yieldingReject}, false, []string{
 			"add yielding reject route 203.0.113.7/32", "delete route 203.0.113.7/32 of source 26",
 		}},
-		{"not wanted, somebody has not spoken", knows(map[Place]Kind{{vip, 26}: Reject}), Want{network: firmReject}, false, []string{
+		{"not wanted, a service has not rendered", knows(map[Place]Kind{{vip, 26}: Reject}), Want{network: firmReject}, false, []string{
 			"add reject route 10.96.0.0/16",
 		}},
 		{"not wanted", knows(map[Place]Kind{{vip, 26}: Reject, {lb, 27}: Drop}), Want{network: firmReject}, true, []string{

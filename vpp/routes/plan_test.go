@@ -86,7 +86,7 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 }
 
 // TestPlanIsAboutItsAddresses: the order of frontends does not matter, every claim is about an address of the view, and an external address
-// is refused only where no frontend of it could be served by somebody else.
+// is refused only where no frontend of it could be served by another host.
 func TestPlanIsAboutItsAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{IPv6: rapid.Bool().Draw(t, "IPv6"), OtherPorts: rapid.Bool().Draw(t, "other ports")}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// places are the prefixes that the properties are about: so few that everybody meets.
+// places are the prefixes that the properties are about: so few that all routes meet.
 var places = []netip.Prefix{
 	pfx("10.96.0.0/16"), pfx("10.96.0.1/32"), pfx("192.168.50.9/32"), pfx("203.0.113.7/32"), pfx("fd96::/108"), pfx("fd96::1/128"),
 }
@@ -27,7 +27,7 @@ func genWant(t *rapid.T) Want {
 // others are sources that are not ours, better and worse than ours.
 var others = []uint8{fromInterface, fromAPI, fromNeighbour, fromNAT, 16}
 
-// stir has somebody else add or delete a route.
+// stir has another client add or delete a route.
 func stir(t *rapid.T, m *model) {
 	prefix, id := rapid.SampledFrom(places).Draw(t, "their prefix"), rapid.SampledFrom(others).Draw(t, "their source")
 	if rapid.Bool().Draw(t, "theirs comes") {
@@ -44,7 +44,7 @@ func genModel(t *rapid.T) *model {
 		stir(t, m)
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "sources") {
-		s := rapid.SampledFrom([]source{sourceOf(Firm), sourceOf(Firm), sourceOf(Yielding), {"troupe", 0xd7}, {"somebody", 0xcf}}).Draw(t, "source")
+		s := rapid.SampledFrom([]source{sourceOf(Firm), sourceOf(Firm), sourceOf(Yielding), {"troupe", 0xd7}, {"other client", 0xcf}}).Draw(t, "source")
 		id := m.register(s.name, s.priority)
 		for _, p := range places {
 			if rapid.IntRange(0, 3).Draw(t, "left over") == 0 {
@@ -115,7 +115,7 @@ func (m *model) settle(t *rapid.T, have *State, want Want) *State {
 }
 
 // TestDiffConverges: whatever VPP holds, the operations bring it to what it should hold and succeed; nothing of others is touched; then
-// there is nothing left to do, after a read as well as by the record; and who has a better route keeps his packets.
+// there is nothing left to do, after a read as well as by the record; and a better route keeps its packets.
 func TestDiffConverges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)
@@ -144,13 +144,13 @@ func TestDiffConverges(t *testing.T) {
 					(theirs.Priority < ours.Priority || theirs.Priority == ours.Priority && theirs.ID < ours.ID)
 			}
 			if (id != place.Source) != better {
-				t.Fatalf("%s is won by source %d; somebody has a better route: %v", place.Prefix, id, better)
+				t.Fatalf("%s is won by source %d; another client has a better route: %v", place.Prefix, id, better)
 			}
 		}
 	})
 }
 
-// TestDiffWithoutSweep: what nobody wants stays as it is, what is wanted is there.
+// TestDiffWithoutSweep: what is not wanted stays as it is, what is wanted is there.
 func TestDiffWithoutSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, want := genModel(t), genWant(t)

@@ -6,7 +6,7 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// TestPriorities pins what the ranks give way to: these numbers are the agreement with everybody else who makes routes.
+// TestPriorities pins what the ranks give way to: these numbers are the agreement with all other clients that make routes.
 func TestPriorities(t *testing.T) {
 	const lastConfigured, neighbour, recursion = 0xc1, 0xd0, 0xfb
 	firm, yielding := sourceOf(Firm), sourceOf(Yielding)

@@ -131,9 +131,9 @@ func TestPropertyPolicy(t *testing.T) {
 	})
 }
 
-// TestPropertyNobodyIsRefused: as long as all sessions fit below the cap and no more than a tenth of the limit come between two looks, the table
+// TestPropertyNoConnectionIsRefused: as long as all sessions fit below the cap and no more than a tenth of the limit come between two looks, the table
 // is never full.
-func TestPropertyNobodyIsRefused(t *testing.T) {
+func TestPropertyNoConnectionIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &table{limit: 1000, understood: rapid.Bool().Draw(t, "understood"), raisable: true}
 		cfg := Config{Max: 100000}

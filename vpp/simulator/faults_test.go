@@ -156,7 +156,7 @@ func TestFreezeMappings(t *testing.T) {
 func TestForeignRows(t *testing.T) {
 	r := newRig(t)
 	row := ForeignRow{
-		VIP: at(vip, 80), Proto: ProtoTCP, Tag: "someone", SelfTwiceNAT: true, Affinity: 5,
+		VIP: at(vip, 80), Proto: ProtoTCP, Tag: "other client", SelfTwiceNAT: true, Affinity: 5,
 		Backends: []Backend{{Addr: at(backendA, 8080), Weight: 1}, {Addr: at(backendB, 8080), Weight: 1}},
 	}
 	r.ResetCounters()
@@ -173,7 +173,7 @@ func TestForeignRows(t *testing.T) {
 		t.Errorf("%d changes counted", n)
 	}
 	details := dump[nat44_ed.Nat44LbStaticMappingDetails](t, r.conn, &nat44_ed.Nat44LbStaticMappingDump{})
-	if len(details) != 2 || details[0].Tag != "someone" {
+	if len(details) != 2 || details[0].Tag != "other client" {
 		t.Errorf("dump %+v", details)
 	}
 	r.ok(identity(true, 0, 5))

@@ -20,10 +20,12 @@ var errInjected = errors.New("injected: broken")
 
 // Properties of the simulated connection.
 const (
-	windowSize   = 16                    // requests that are on their way at a time
-	replyTimeout = 5 * time.Second       // a request without an answer ends the session
-	roundTrip    = 20 * time.Microsecond // VPP 25.10 takes 15 to 30
+	windowSize   = 16              // requests that are on their way at a time
+	replyTimeout = 5 * time.Second // a request without an answer ends the session
 )
+
+// RoundTrip is how long VPP takes to answer: VPP 25.10 takes 15 to 30 µs.
+const RoundTrip = 20 * time.Microsecond
 
 // Time lets functions wait in virtual time; runtime.Sim of package actors/runtime implements it.
 type Time interface {
@@ -48,6 +50,8 @@ type Stream struct {
 	Refuse int
 	// Veto answers a request or a dump with an error in VPP's place; nil, and nil as its answer, mean that VPP decides.
 	Veto func(api.Message) error
+	// After sees every change that VPP has executed; nil = it is not called.
+	After func(api.Message)
 	// Writes counts changes of VPP, Reads dumps of the rows, Checks those among them that were routine (link.Routine).
 	Writes, Reads, Checks int
 
@@ -88,8 +92,13 @@ func (d *Stream) Run(ctx context.Context, on func(*messages.LinkState)) error {
 			return nil
 		}
 		told = d.version
-		on(&messages.LinkState{Up: d.up, Boot: d.Boot(), Session: d.session, Reason: d.reason})
+		on(d.State())
 	}
+}
+
+// State is the state of the connection, as Run reports it.
+func (d *Stream) State() *messages.LinkState {
+	return &messages.LinkState{Up: d.up, Boot: d.Boot(), Session: d.session, Reason: d.reason}
 }
 
 // Since is when the last session began.
@@ -198,7 +207,7 @@ func (d *Stream) enter() (leave func()) {
 
 // answer waits for one round trip, or, while VPP hangs, until the session ends.
 func (d *Stream) answer(session uint64) {
-	d.time.Sleep(roundTrip, nil)
+	d.time.Sleep(RoundTrip, nil)
 	if !d.hung {
 		return
 	}
@@ -218,7 +227,7 @@ func (d *Stream) do(req api.Message) link.Result {
 			return link.Result{Err: err}
 		}
 	}
-	if d.Refuse > 0 && changes(req) {
+	if d.Refuse > 0 && Changes(req) {
 		d.Refuse--
 		return link.Result{Err: &link.RetvalError{Message: req.GetMessageName(), Retval: int32(api.UNSPECIFIED)}}
 	}
@@ -229,7 +238,7 @@ func (d *Stream) do(req api.Message) link.Result {
 			err = errInjected
 		}
 	}
-	if d.Lose > 0 && changes(req) {
+	if d.Lose > 0 && Changes(req) {
 		d.Lose--
 		d.Disconnect("injected: an answer got lost")
 		err = errInjected
@@ -255,8 +264,11 @@ func (d *Stream) execute(req api.Message) (api.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if changes(req) {
+	if Changes(req) {
 		d.Writes++
+		if d.After != nil {
+			d.After(req)
+		}
 		if change, is := rowChange(req); is && d.changed != nil && retvalOf(replies[0]) == 0 {
 			d.changed(change)
 		}
@@ -271,8 +283,8 @@ func retvalOf(reply api.Message) int32 {
 	return 0
 }
 
-// changes reports whether a request changes VPP.
-func changes(req api.Message) bool {
+// Changes reports whether a request changes VPP.
+func Changes(req api.Message) bool {
 	name := req.GetMessageName()
 	if name == "cli_inband" {
 		return false // the link sends only commands that read

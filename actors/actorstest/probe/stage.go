@@ -11,7 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Renderers are the names of the renderers in the tree of a Stage.
+// Renderers are the names of the renderers in the tree of a new Stage.
 var Renderers = []string{"nat44", "routes"}
 
 // stepLimit ends a test whose actors send to each other for ever.
@@ -24,11 +24,14 @@ type Stage struct {
 	Sim *runtime.Sim
 	// System has the tree, from Start on.
 	System *runtime.System
+	// Renderers are the names of the renderers in the tree.
+	Renderers []string
 	// Faults are the failures of actors, oldest first.
 	Faults []*messages.Fault
 
-	subject string
-	heard   map[string][]any // by path, oldest first
+	subject      string
+	incarnations int              // of the subject so far
+	heard        map[string][]any // by path, oldest first
 }
 
 // Actors makes real actors, by path.
@@ -37,7 +40,7 @@ type Actors map[string]func() runtime.Behaviour
 // New returns a stage without actors. What they are given is made with its Sim.
 func New(t *testing.T) *Stage {
 	t.Helper()
-	return &Stage{T: t, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: stepLimit}), heard: map[string][]any{}}
+	return &Stage{T: t, Renderers: Renderers, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: stepLimit}), heard: map[string][]any{}}
 }
 
 // Start starts the tree. Tell, Ask and Kill are about the actor at the path subject. Each of the services has an actor; without any, a probe stands in
@@ -65,7 +68,12 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 	child := func(path string) runtime.Child {
 		spec := runtime.Spec{Kind: "probe", New: func() runtime.Behaviour { return &recorder{s, path} }}
 		if make := actors[path]; make != nil {
-			spec = runtime.Spec{Kind: "real", New: func() runtime.Behaviour { return readyAtOnce{make()} }}
+			spec = runtime.Spec{Kind: "real", New: func() runtime.Behaviour {
+				if path == s.subject {
+					s.incarnations++
+				}
+				return readyAtOnce{make()}
+			}}
 		}
 		name := runtime.UnescapeName(path[strings.LastIndexByte(path, '/')+1:])
 		return runtime.Child{Name: name, Spec: spec, Reaction: runtime.ReactNone}
@@ -74,7 +82,7 @@ func (s *Stage) tree(actors Actors, services []string) runtime.Spec {
 		return runtime.Child{Name: name, Spec: runtime.Ordered(name, children, runtime.Policy{}), Reaction: runtime.ReactNone}
 	}
 	dataplane := []runtime.Child{child(address.Link), child(address.Interfaces)}
-	for _, name := range Renderers {
+	for _, name := range s.Renderers {
 		dataplane = append(dataplane, child(address.Renderer(name)))
 	}
 	spawner := child(address.Services)
@@ -134,12 +142,17 @@ func (s *Stage) Run(d time.Duration) {
 	}
 }
 
-// Tell sends messages to the subject, in their order, and lets a millisecond pass.
-func (s *Stage) Tell(msgs ...any) {
-	s.Helper()
+// Send sends messages to the subject, in their order.
+func (s *Stage) Send(msgs ...any) {
 	for _, m := range msgs {
 		s.System.Send(s.System.PID(s.subject), m)
 	}
+}
+
+// Tell sends messages to the subject and lets a millisecond pass.
+func (s *Stage) Tell(msgs ...any) {
+	s.Helper()
+	s.Send(msgs...)
 	s.Run(time.Millisecond)
 }
 
@@ -155,13 +168,27 @@ func (s *Stage) Ask(question any) any {
 	return answer
 }
 
-// Kill makes the subject fail and lets its next incarnation start.
+// Kill makes the subject fail and waits until its next incarnation runs.
 func (s *Stage) Kill() {
 	s.Helper()
-	if err := s.System.Kill(s.subject); err != nil {
-		s.Fatal(err)
+	s.Restarts(func() {
+		if err := s.System.Kill(s.subject); err != nil {
+			s.Fatal(err)
+		}
+	})
+}
+
+// Restarts does something that makes the subject fail and waits until its next incarnation runs: the supervisor waits longer after many failures.
+func (s *Stage) Restarts(what func()) {
+	s.Helper()
+	before := s.incarnations
+	what()
+	for range 100 {
+		if s.Run(100 * time.Millisecond); s.incarnations > before {
+			return
+		}
 	}
-	s.Run(100 * time.Millisecond)
+	s.Fatal(s.subject, " does not come back")
 }
 
 // Heard is everything that the probe at a path was sent, oldest first.
@@ -170,9 +197,15 @@ func (s *Stage) Heard(path string) []any { return s.heard[path] }
 // Forget forgets what all probes were sent.
 func (s *Stage) Forget() { clear(s.heard) }
 
+// Record is a Stage, or what embeds one.
+type Record interface {
+	// Heard is everything that the probe at a path was sent, oldest first.
+	Heard(path string) []any
+}
+
 // All are the messages of a type that the probe at a path was sent, oldest first.
-func All[M any](s *Stage, path string) (found []M) {
-	for _, msg := range s.heard[path] {
+func All[M any](s Record, path string) (found []M) {
+	for _, msg := range s.Heard(path) {
 		if m, ok := msg.(M); ok {
 			found = append(found, m)
 		}
@@ -181,7 +214,7 @@ func All[M any](s *Stage, path string) (found []M) {
 }
 
 // Latest is the last message of a type that the probe at a path was sent; the zero value if there was none.
-func Latest[M any](s *Stage, path string) (m M) {
+func Latest[M any](s Record, path string) (m M) {
 	if found := All[M](s, path); len(found) > 0 {
 		m = found[len(found)-1]
 	}

@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
@@ -27,7 +28,7 @@ func TestNoApproximationsBeforeTheNodeIsKnown(t *testing.T) {
 		v := rendertest.Forwarding("a/a", 1, "10.0.0.1")
 		v.Frontends[0].AffinitySeconds = 60
 		s.Render(1, v)
-		for _, ack := range rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a")) {
+		for _, ack := range probe.All[*messages.RenderAck](s, address.Service("a/a")) {
 			if len(ack.GetApproximations()) > 0 {
 				t.Errorf("before the node is known: %v", ack)
 			}
@@ -51,7 +52,7 @@ func TestRolesFollowInterfaces(t *testing.T) {
 		if state := s.VPP.VPP.State(); !strings.Contains(state, "pod3 in out") || !s.Health().GetOk() || s.Health().GetInterfaces() != 3 {
 			t.Errorf("%v\n%s", s.Health(), state)
 		}
-		if told := rendertest.Latest[*messages.Health](s.Stage, address.Interfaces); told.GetInterfaces() != 3 {
+		if told := probe.Latest[*messages.Health](s, address.Interfaces); told.GetInterfaces() != 3 {
 			t.Errorf("the interfaces actor was told %v", told)
 		}
 		detached := s.Interfaces(4, "uplink0", "pod2", "pod3")
@@ -67,7 +68,7 @@ func TestRolesFollowInterfaces(t *testing.T) {
 func TestRefusedRolesAreReported(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1)
-		s.VPP.Refuse = func(req api.Message) error {
+		s.Refuse = func(req api.Message) error {
 			if _, role := req.(*nat44_ed.Nat44InterfaceAddDelFeature); role {
 				return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
 			}
@@ -78,7 +79,7 @@ func TestRefusedRolesAreReported(t *testing.T) {
 		if h := s.Health(); h.GetOk() || h.GetRefusedSet() != 3 || h.GetRolesRefused() == "" || h.GetInterfaces() == 3 {
 			t.Errorf("health %v", h)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(time.Minute)
 		if h := s.Health(); !h.GetOk() || h.GetRefusedSet() != 0 || h.GetRolesRefused() != "" || h.GetInterfaces() != 3 {
 			t.Errorf("health %v", h)
@@ -88,9 +89,11 @@ func TestRefusedRolesAreReported(t *testing.T) {
 
 // TestHairpinAddressFollowsTheNode: the one before goes.
 func TestHairpinAddressFollowsTheNode(t *testing.T) {
-	withConfig(t, natvpp.Config{Node: rendertest.Node, Pads: true}, nil, func(s scene) {
+	withConfig(t, natvpp.Config{Node: probe.Node, Pads: true}, nil, func(s scene) {
 		for i, cidr := range []string{"10.1.1.0/24", "10.1.2.0/24"} {
-			s.Tell(&messages.Begin{Generation: uint64(i + 1), Node: &messages.NodeContext{Node: rendertest.NodeObject(cidr)}})
+			node := probe.ThisNode()
+			node.PodCidrs = []string{cidr}
+			s.Tell(&messages.Begin{Generation: uint64(i + 1), Node: &messages.NodeContext{Node: node}})
 		}
 		if state := s.VPP.VPP.State(); !strings.Contains(state, "10.1.2.254 twice-nat") || strings.Contains(state, "10.1.1.254 twice-nat") {
 			t.Errorf("VPP:\n%s", state)
@@ -106,8 +109,8 @@ func TestARowOfTheOldestService(t *testing.T) {
 		old.Frontends[0].Backends[0].Address = "10.1.1.3"
 		s.Render(1, young)
 		s.Render(2, old)
-		if c := s.Ack("a/a").GetConflicts(); len(c) != 1 || c[0].GetOwner() != "b/b" || c[0].GetFrontend() != "10.0.0.1:80/TCP" || !strings.Contains(s.VPP.Rows()[0], "10.1.1.3") {
-			t.Errorf("conflicts %v, VPP %q", c, s.VPP.Rows())
+		if c := s.Ack("a/a").GetConflicts(); len(c) != 1 || c[0].GetOwner() != "b/b" || c[0].GetFrontend() != "10.0.0.1:80/TCP" || !strings.Contains(probe.Rows(s.VPP.VPP)[0], "10.1.1.3") {
+			t.Errorf("conflicts %v, VPP %q", c, probe.Rows(s.VPP.VPP))
 		}
 		if rows := s.Ack("a/a").GetRows(); len(rows) != 1 || rows[0].GetInSync() || rows[0].GetError() == "" {
 			t.Errorf("rows of the loser %v", rows)
@@ -117,8 +120,8 @@ func TestARowOfTheOldestService(t *testing.T) {
 			t.Errorf("VPP holds of a/a %v, of b/b %v", loser.Held, owner.Held)
 		}
 		s.Serve("b/b", 3)
-		if !strings.Contains(s.VPP.Rows()[0], "10.1.1.2") || s.State("b/b") != rendertest.Retired {
-			t.Errorf("b/b was acknowledged %v, VPP %q", s.State("b/b"), s.VPP.Rows())
+		if !strings.Contains(probe.Rows(s.VPP.VPP)[0], "10.1.1.2") || s.State("b/b") != rendertest.Retired {
+			t.Errorf("b/b was acknowledged %v, VPP %q", s.State("b/b"), probe.Rows(s.VPP.VPP))
 		}
 		s.settled("after the older one went", "a/a")
 	})
@@ -161,13 +164,13 @@ func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
 		s.Connected()
 		s.Found(2)
 		s.Begin(1, "a/a", "b/b")
-		before := s.VPP.Rows()
+		before := probe.Rows(s.VPP.VPP)
 		s.Render(1, other)
-		if after := s.VPP.Rows(); len(after) != 2 || after[0] != before[0] {
+		if after := probe.Rows(s.VPP.VPP); len(after) != 2 || after[0] != before[0] {
 			t.Errorf("before the barrier VPP holds %q, before that %q", after, before)
 		}
 		s.Render(1, owner)
-		if after := s.VPP.Rows(); len(after) != 2 || after[0] != before[0] || len(s.Ack("b/b").GetConflicts()) != 1 {
+		if after := probe.Rows(s.VPP.VPP); len(after) != 2 || after[0] != before[0] || len(s.Ack("b/b").GetConflicts()) != 1 {
 			t.Errorf("VPP holds %q, b/b was acknowledged %v", after, s.Ack("b/b"))
 		}
 	})
@@ -203,8 +206,8 @@ func TestDamagedSettingsAreRepaired(t *testing.T) {
 // TestDryRun: what would be acknowledged if VPP were connected and empty.
 func TestDryRun(t *testing.T) {
 	views := []*messages.ServiceView{rendertest.Forwarding("a/a", 20, "10.0.0.1", "10.0.0.3"), rendertest.Forwarding("b/b", 10, "10.0.0.1")}
-	begin := &messages.Begin{Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
-	acks := render.DryRun(nat44.New(natvpp.Config{Node: rendertest.Node, Pads: true}), begin, views)
+	begin := &messages.Begin{Node: &messages.NodeContext{Node: probe.ThisNode()}}
+	acks := render.DryRun(nat44.New(natvpp.Config{Node: probe.Node, Pads: true}), begin, views)
 	if len(acks) != 2 || len(acks[0].GetConflicts()) != 1 || acks[0].GetConflicts()[0].GetOwner() != "b/b" || len(acks[1].GetConflicts()) != 0 {
 		t.Fatalf("%v", acks)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -35,7 +36,7 @@ func wants(generation uint64, complete bool, all ...*layers.Layer) *external.Wan
 
 // status is the last status that the renderer has sent.
 func (s scene) status() *external.Status {
-	return rendertest.Latest[*external.Status](s.Stage, address.External)
+	return probe.Latest[*external.Status](s, address.External)
 }
 
 // entry is the state of an entry.
@@ -51,7 +52,7 @@ func TestExternalMappings(t *testing.T) {
 			t.Errorf("status %+v", st)
 		}
 		s.Tell(wants(2, true, s.layer("file", mapped("203.0.113.9:443/TCP", "10.1.1.3:8443"))))
-		if rows := s.VPP.Rows(); len(rows) != 1 || !strings.Contains(rows[0], "10.1.1.3") || s.status().Generation != 2 {
+		if rows := probe.Rows(s.VPP.VPP); len(rows) != 1 || !strings.Contains(rows[0], "10.1.1.3") || s.status().Generation != 2 {
 			t.Errorf("VPP holds %q, status %+v", rows, s.status())
 		}
 		s.Forget()
@@ -156,7 +157,7 @@ func TestExternalAddressesAndRoles(t *testing.T) {
 func TestRefusedExternalMappings(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Begin(1)
-		s.VPP.RefuseAfter(0, errNo)
+		s.RefuseAfter(0, errNo)
 		s.Tell(wants(1, true, s.layer("file", mapped("203.0.113.9:443/TCP", "10.1.1.2:8443"))))
 		name := "203.0.113.9:443/TCP"
 		if st := s.entry(name); st.State != external.Pending || st.Why == "" || s.status().Settled {
@@ -166,12 +167,12 @@ func TestRefusedExternalMappings(t *testing.T) {
 		if st := s.entry(name); st.State != external.Failed || !s.status().Settled {
 			t.Errorf("%+v", s.status())
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(2 * time.Second)
 		if st := s.entry(name); st.State != external.InSync {
 			t.Errorf("%+v", s.status())
 		}
-		s.VPP.Disconnect()
+		s.VPP.Disconnect("connection lost")
 		s.Connected()
 		s.Tell(&messages.Verify{Reason: "test"})
 		s.Tell(wants(2, true, s.layer("file", mapped("203.0.113.9:443/TCP", "10.1.1.2:8443"))))

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
@@ -81,7 +82,7 @@ func (f *flows) shuffle() {
 func (f *flows) say(list bool) {
 	f.generation++
 	if list {
-		begin := &messages.Begin{Generation: f.generation, Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
+		begin := &messages.Begin{Generation: f.generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 		for _, key := range []string{"default/dns", "default/log"} {
 			if f.views[key] != nil {
 				begin.Keys, begin.Generations = append(begin.Keys, key), append(begin.Generations, f.generation)

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // scene is the nat44 renderer on a stage.
 type scene struct{ *rendertest.Stage }
 
-var testConfig = natvpp.Config{Node: rendertest.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
+var testConfig = natvpp.Config{Node: probe.Node, Pads: true, TwiceNAT: netip.MustParseAddr("10.1.1.254")}
 
 // withRenderer plays with the services "a/a" and "b/b".
 func withRenderer(t *testing.T, play func(s scene)) {
@@ -79,10 +80,19 @@ func translated(vpp *simulator.VPP, in, src, vip string) bool {
 	return v.Action != simulator.Dropped && v.Dst.IsValid() && v.Dst != to
 }
 
+// vips are the frontends of the rows of ours in VPP.
+func (s scene) vips() (vips []string) {
+	for _, row := range probe.Rows(s.VPP.VPP) {
+		vip, _, _ := strings.Cut(row, " ")
+		vips = append(vips, vip)
+	}
+	return vips
+}
+
 // expect fails the test where VPP holds rows of ours with other frontends, "ip:port/protocol".
 func (s scene) expect(when string, vips ...string) {
 	s.Helper()
-	if got := s.VPP.VIPs(); !slices.Equal(got, vips) {
+	if got := s.vips(); !slices.Equal(got, vips) {
 		s.Errorf("%s: VPP holds %q, want %q", when, got, vips)
 	}
 }
@@ -103,7 +113,7 @@ func (s scene) settled(when string, keys ...string) {
 
 // writes runs something and returns how often VPP was written to meanwhile.
 func (s scene) writes(what func()) int {
-	before := s.VPP.Writes
+	before := s.Writes()
 	what()
-	return s.VPP.Writes - before
+	return s.Writes() - before
 }

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
@@ -23,7 +24,7 @@ import (
 // refuseLists has VPP refuse access lists of ours.
 func (s scene) refuseLists() (tries *int) {
 	tries = new(int)
-	s.VPP.Refuse = func(req api.Message) error {
+	s.Refuse = func(req api.Message) error {
 		if _, list := req.(*aclapi.ACLAddReplace); !list {
 			return nil
 		}
@@ -108,7 +109,7 @@ func TestRangesKeepTheOrder(t *testing.T) {
 						}
 					}
 				}
-				acks := rendertest.All[*messages.RenderAck](s.Stage, address.Service("a/a"))
+				acks := probe.All[*messages.RenderAck](s, address.Service("a/a"))
 				if len(acks) == 0 || acks[len(acks)-1].GetState() != rendertest.InSync || len(acks) > 1 && acks[0].GetState() != rendertest.Pending || len(seen) > 0 && len(acks) < 2 {
 					t.Errorf("%s to %s: %d messages, acknowledged %v", before, after, len(seen), acks)
 				}
@@ -120,8 +121,8 @@ func TestRangesKeepTheOrder(t *testing.T) {
 // TestWithoutAccessLists: services are served as well as VPP can, and acknowledged so; another VPP may have access lists.
 func TestWithoutAccessLists(t *testing.T) {
 	withRenderer(t, func(s scene) {
-		s.VPP.Lacks = "acl_"
-		s.VPP.Crash()
+		s.Lacks = "acl_"
+		s.Crash()
 		s.Reconnect(2)
 		s.Begin(1, "a/a", "b/b")
 		serve := func() {
@@ -153,8 +154,8 @@ func TestWithoutAccessLists(t *testing.T) {
 		if writes != 0 || !s.Health().GetOk() {
 			t.Errorf("a new incarnation wrote %d times, %v", writes, s.Health())
 		}
-		s.VPP.Lacks = ""
-		s.VPP.Crash()
+		s.Lacks = ""
+		s.Crash()
 		s.Reconnect(4)
 		if s.reaches("uplink0", "198.51.100.7", "10.0.0.1") || !s.reaches("pod2", "10.1.1.2", "10.0.0.2") || len(said("a/a"))+len(said("b/b")) != 0 {
 			t.Errorf("with access lists: acknowledged %q and %q, VPP has\n%s", said("a/a"), said("b/b"), s.lists())
@@ -182,7 +183,7 @@ func TestRefusedListsHoldBackTheirRows(t *testing.T) {
 		if lists := 3; *tries < lists*150 || *tries > lists*(5*60+50) { // one probe a second of what is missing, that is a list for each kind of interface
 			t.Errorf("tried %d times in five minutes", *tries)
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(1100 * time.Millisecond)
 		s.expect("lists taken", "10.0.0.1:80/6", "10.0.0.2:80/6")
 		if s.settled("lists taken", "a/a", "b/b"); s.reaches("uplink0", "198.51.100.7", "10.0.0.1") {
@@ -214,7 +215,7 @@ func TestRulesStayForRowsThatRelyOnThem(t *testing.T) {
 		s.Begin(1, "a/a", "b/b")
 		s.Render(1, elsewhere("a/a", "10.0.0.1"))
 		s.Render(1, elsewhere("b/b", "10.0.0.2"))
-		s.VPP.Refuse = func(req api.Message) error {
+		s.Refuse = func(req api.Message) error {
 			if m, local := req.(*nat44_ed.Nat44LbStaticMappingAddDelLocal); local && m.ExternalAddr == [4]byte{10, 0, 0, 1} {
 				return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
 			}
@@ -232,7 +233,7 @@ func TestRulesStayForRowsThatRelyOnThem(t *testing.T) {
 		if s.State("a/a") != rendertest.Failed || s.State("b/b") != rendertest.InSync {
 			t.Errorf("acknowledged %v and %v", s.Ack("a/a"), s.Ack("b/b"))
 		}
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 		s.Run(1100 * time.Millisecond)
 		if s.settled("taken", "a/a", "b/b"); s.lists() != "" || !s.reaches("uplink0", "192.0.2.7", "10.0.0.1") {
 			t.Errorf("VPP has\n%s", s.lists())
@@ -298,15 +299,15 @@ func TestListsAreReadBack(t *testing.T) {
 	for at := 1; at <= 16; at++ {
 		withRenderer(t, func(s scene) {
 			s.Begin(1, "a/a")
-			s.VPP.BreakAt = at
+			s.VPP.Cut = at
 			s.Render(1, guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1", "10.0.0.2"))
 			s.Connected()
-			s.VPP.BreakAt = 0
+			s.VPP.Cut = 0
 			s.Reconnect(2)
 			s.Run(2 * time.Second)
 			s.settled(fmt.Sprint("break after ", at), "a/a")
-			if len(s.VPP.VIPs()) != 2 || s.reaches("uplink0", "198.51.100.7", "10.0.0.1") {
-				t.Errorf("break after %d: VPP holds %q\n%s", at, s.VPP.VIPs(), s.lists())
+			if len(s.vips()) != 2 || s.reaches("uplink0", "198.51.100.7", "10.0.0.1") {
+				t.Errorf("break after %d: VPP holds %q\n%s", at, s.vips(), s.lists())
 			}
 		})
 	}
@@ -337,8 +338,8 @@ func TestRulesWaitForTheBarrier(t *testing.T) {
 			t.Error("retired before its rules are gone")
 		}
 		s.Render(1, a)
-		if got := s.lists(); s.State("b/b") != rendertest.Retired || s.State("a/a") != rendertest.InSync || len(s.VPP.VIPs()) != 1 || strings.Contains(got, "10.0.0.2") {
-			t.Errorf("acknowledged %v and %v, VPP holds %q and\n%s", s.State("a/a"), s.State("b/b"), s.VPP.VIPs(), got)
+		if got := s.lists(); s.State("b/b") != rendertest.Retired || s.State("a/a") != rendertest.InSync || len(s.vips()) != 1 || strings.Contains(got, "10.0.0.2") {
+			t.Errorf("acknowledged %v and %v, VPP holds %q and\n%s", s.State("a/a"), s.State("b/b"), s.vips(), got)
 		}
 	})
 }
@@ -376,7 +377,7 @@ func TestRulesWaitForTheOwner(t *testing.T) {
 		}
 		restart(3, "b/b") // the owner has gone meanwhile
 		if s.settled("without the owner", "b/b"); stranger() || !s.reaches("uplink0", "192.0.2.7", "10.0.0.1") {
-			t.Errorf("VPP holds %q and\n%s", s.VPP.VIPs(), s.lists())
+			t.Errorf("VPP holds %q and\n%s", s.vips(), s.lists())
 		}
 	})
 }

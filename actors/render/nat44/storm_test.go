@@ -9,6 +9,7 @@ import (
 
 	"go.fd.io/govpp/api"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -68,7 +69,7 @@ func (s *storm) change() {
 // recover passes on the present connection and interfaces, the list of services, and what each of them wants.
 func (s *storm) recover() {
 	s.generation++
-	begin := &messages.Begin{Generation: s.generation, Node: &messages.NodeContext{Node: rendertest.NodeObject("")}}
+	begin := &messages.Begin{Generation: s.generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 	keys := slices.Clone(stormServices)
 	for _, key := range keys {
 		if m := s.want[key]; m.GetView() != nil {
@@ -94,19 +95,19 @@ func (s *storm) trouble() {
 		s.Found(s.generation + 1)
 		s.recover()
 	case 1:
-		s.VPP.BreakAt = 1 + s.rand.IntN(20)
+		s.VPP.Cut = 1 + s.rand.IntN(20)
 	case 2:
-		s.VPP.Crash()
+		s.Crash()
 		s.Connected()
 	case 3:
-		s.VPP.RefuseAfter(s.rand.IntN(10), &link.RetvalError{Message: "m", Retval: -1})
+		s.RefuseAfter(s.rand.IntN(10), &link.RetvalError{Message: "m", Retval: -1})
 	case 4:
-		s.VPP.Refuse = nil
+		s.Refuse = nil
 	case 5:
 		s.Send(&messages.Verify{Reason: "test", Routine: s.rand.IntN(2) == 0})
 	}
-	if s.rand.IntN(2) == 0 && !s.VPP.Up {
-		s.VPP.BreakAt = 0
+	if s.rand.IntN(2) == 0 && s.VPP.Boot() == "" {
+		s.VPP.Cut = 0
 		s.generation++
 		s.Reconnect(s.generation)
 	}
@@ -141,7 +142,7 @@ func TestNoClientIsEverLetIn(t *testing.T) {
 					s.trouble()
 					s.Run(time.Duration(s.rand.IntN(600)) * []time.Duration{time.Microsecond, time.Millisecond}[s.rand.IntN(2)])
 				}
-				s.VPP.Refuse, s.VPP.BreakAt = nil, 0
+				s.Refuse, s.VPP.Cut = nil, 0
 				s.Connected()
 				s.generation++
 				s.Reconnect(s.generation)

@@ -3,6 +3,7 @@ package rendertest
 import (
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -18,14 +19,13 @@ const (
 // Connected passes on the state of the connection, as the link actor would.
 func (s *Stage) Connected() {
 	s.Helper()
-	w := s.VPP
-	s.Tell(&messages.LinkState{Up: w.Up, Boot: w.Boot(), Session: w.Session, Reason: w.reason})
+	s.Tell(s.VPP.State())
 }
 
 // Found passes on the interfaces of the present VPP, as the interfaces actor would.
 func (s *Stage) Found(generation uint64) {
 	s.Helper()
-	s.Tell(s.Interfaces(generation, "uplink0", "pod2"))
+	s.Tell(s.Interfaces(generation, probe.Uplink, "pod2"))
 }
 
 // Interfaces is a complete interface set of the present VPP: uplink0 is not local, the others are those of pods.
@@ -33,14 +33,14 @@ func (s *Stage) Interfaces(generation uint64, names ...string) *messages.Interfa
 	indexes := s.VPP.VPP.Interfaces()
 	set := &messages.InterfaceSet{Generation: generation, Complete: true, Boot: s.VPP.Boot()}
 	for _, name := range names {
-		set.Interfaces = append(set.Interfaces, &messages.Interface{SwIfIndex: indexes[name], Name: name, Frontend: true, Local: name != "uplink0"})
+		set.Interfaces = append(set.Interfaces, &messages.Interface{SwIfIndex: indexes[name], Name: name, Frontend: true, Local: name != probe.Uplink})
 	}
 	return set
 }
 
 // BeginMessage is a list of services, each of which has to have rendered its first generation.
 func BeginMessage(generation uint64, keys ...string) *messages.Begin {
-	m := &messages.Begin{Keys: slices.Sorted(slices.Values(keys)), Generation: generation, Node: &messages.NodeContext{Node: NodeObject("")}}
+	m := &messages.Begin{Keys: slices.Sorted(slices.Values(keys)), Generation: generation, Node: &messages.NodeContext{Node: probe.ThisNode()}}
 	for range keys {
 		m.Generations = append(m.Generations, 1)
 	}
@@ -76,29 +76,30 @@ func (s *Stage) Serve(key string, generation uint64, addresses ...string) {
 
 // Ack is the last acknowledgement of a service; nil = none.
 func (s *Stage) Ack(key string) *messages.RenderAck {
-	return Latest[*messages.RenderAck](s, address.Service(key))
+	return probe.Latest[*messages.RenderAck](s, address.Service(key))
 }
 
 // State is that of the last acknowledgement of a service.
 func (s *Stage) State(key string) messages.RenderState { return s.Ack(key).GetState() }
 
 // Health is the last health of the renderer.
-func (s *Stage) Health() *messages.Health { return Latest[*messages.Health](s, address.Healer) }
+func (s *Stage) Health() *messages.Health { return probe.Latest[*messages.Health](s, address.Healer) }
 
 // Healths are all reports of the renderer's health.
-func (s *Stage) Healths() []*messages.Health { return All[*messages.Health](s, address.Healer) }
+func (s *Stage) Healths() []*messages.Health { return probe.All[*messages.Health](s, address.Healer) }
 
 // Verified is the last result of a read.
 func (s *Stage) Verified() *messages.Verified {
-	return Latest[*messages.Verified](s, address.Introspect)
+	return probe.Latest[*messages.Verified](s, address.Introspect)
 }
 
 // Events are those that the renderer has recorded.
-func (s *Stage) Events() []*messages.Event { return All[*messages.Event](s, address.Journal) }
+func (s *Stage) Events() []*messages.Event { return probe.All[*messages.Event](s, address.Journal) }
 
 // Reconnect begins another session and reports it, with the interfaces.
 func (s *Stage) Reconnect(generation uint64) {
 	s.Helper()
+	s.VPP.Disconnect("connection lost")
 	s.VPP.Connect()
 	s.Connected()
 	s.Found(generation)

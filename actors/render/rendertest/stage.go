@@ -1,16 +1,20 @@
 package rendertest
 
 import (
-	"cmp"
-	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
 // Renderer is the one that is real.
@@ -32,88 +36,84 @@ func Adapted[K render.Key, C any](
 	}
 }
 
-// Stage is a small system: one renderer plays itself.
+// Stage has one real renderer among probes.
 type Stage struct {
-	*testing.T
-	// Renderer is the one that plays itself.
+	*probe.Stage
+	// Renderer is the one that is real.
 	Renderer
 	// VPP is at the other end of the connection.
-	VPP *Wire
+	VPP *virtual.Stream
 	// Config is that of the renderer.
 	Config *render.Config
 	// Observed is what the renderer counts.
 	Observed Observed
-	// Sim is the virtual time.
-	Sim *runtime.Sim
 	// Before is called instead of handing a message to the renderer, which it does by calling handle; nil = it is handed over.
 	Before func(msg any, handle func(msg any))
+	// Refuse answers a change in VPP's place; nil, and nil as its answer, mean that VPP does.
+	Refuse func(api.Message) error
+	// Unreadable ends every dump of these messages, by the beginning of the name; "" = none.
+	Unreadable string
+	// Lacks is the beginning of the names of messages that VPP does not know; "" = none.
+	Lacks string
 
-	sys   *runtime.System
-	heard map[string][]any // by path of the extra, oldest first
-
-	incarnations int // of the renderer so far
+	refused int // changes that VPP was asked for and has not seen
 }
-
-// RoundTrip is how long VPP takes for a read or a batch. Messages between actors take no time, so extras hear everything that was sent before the answer.
-const RoundTrip = 20 * time.Microsecond
 
 // Play runs a test on a stage with these services. VPP is connected and its interfaces are known, as the sibling actors would report them.
 func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 	t.Helper()
-	s := &Stage{T: t, Renderer: r, heard: map[string][]any{}, Sim: runtime.NewSim(runtime.SimOptions{Seed: 1, StepLimit: 2_000_000})}
-	s.VPP = newWire(s.Sim.Now)
+	s := &Stage{Stage: probe.New(t), Renderer: r}
+	s.Renderers = []string{r.Name}
+	s.VPP = s.Stage.VPP()
+	s.VPP.Veto = s.veto
 	s.Config = &render.Config{
 		VPP: s.VPP, Observer: &s.Observed, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckOverdue: time.Minute,
 	}
-	o := s.Sim.Options()
-	o.Go = func(path, name string, run func()) { s.Sim.AfterFunc(RoundTrip, func() { s.Sim.Go(path, name, run) }) }
-	s.sys = runtime.NewSystem(o)
-	if _, err := s.sys.SpawnRoot(address.RootName, s.cast(services)); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.sys.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-		_ = s.VPP.VPP.Close()
-	}()
-	s.Run(100 * time.Millisecond)
+	path := address.Renderer(s.Name)
+	s.Start(path, probe.Actors{path: func() runtime.Behaviour { return &watched{s.New(s.Config), s} }}, services...)
 	s.Connected()
 	s.Found(1)
 	play(s)
 }
 
-// Path is that of the renderer.
-func (s *Stage) Path() string { return address.Renderer(s.Name) }
+// veto has VPP fail as the test says.
+func (s *Stage) veto(req api.Message) (err error) {
+	name := req.GetMessageName()
+	changes := virtual.Changes(req)
+	switch {
+	case changes && s.Refuse != nil:
+		err = s.Refuse(req)
+	case s.Unreadable != "" && strings.HasPrefix(name, s.Unreadable) && strings.HasSuffix(name, "_dump"):
+		err = &link.RetvalError{Message: name, Retval: -1}
+	}
+	if err == nil && s.Lacks != "" && strings.HasPrefix(name, s.Lacks) {
+		err = fmt.Errorf("%w: %s", link.ErrUnsupported, name)
+	}
+	if err != nil && changes {
+		s.refused++
+	}
+	return err
+}
 
-// cast is the tree with extras in it.
-func (s *Stage) cast(services []string) runtime.Spec {
-	child := func(path string) runtime.Child {
-		spec := runtime.Spec{Kind: "extra", New: func() runtime.Behaviour { return &extra{s, path} }}
-		if path == s.Path() {
-			spec = runtime.Spec{Kind: "renderer", New: func() runtime.Behaviour {
-				s.incarnations++
-				return &watched{s.New(s.Config), s}
-			}}
+// RefuseAfter has every change refused after the next n.
+func (s *Stage) RefuseAfter(n int, err error) {
+	s.Refuse = func(api.Message) error {
+		if n--; n >= 0 {
+			return nil
 		}
-		name := runtime.UnescapeName(path[strings.LastIndexByte(path, '/')+1:])
-		return runtime.Child{Name: name, Spec: spec, Reaction: runtime.ReactNone}
+		return err
 	}
-	group := func(name string, children ...runtime.Child) runtime.Child {
-		return runtime.Child{Name: name, Spec: runtime.Ordered(name, children, runtime.Policy{}), Reaction: runtime.ReactNone}
+}
+
+// Writes counts the changes that VPP was asked for, also those that it has refused.
+func (s *Stage) Writes() int { return s.VPP.Writes + s.refused }
+
+// Crash ends VPP and starts it again, empty; the connection is lost.
+func (s *Stage) Crash() {
+	s.Helper()
+	if err := s.VPP.Crash(); err != nil {
+		s.Fatal(err)
 	}
-	var members []runtime.Child
-	for _, key := range services {
-		members = append(members, child(address.Service(key)))
-	}
-	world := []runtime.Child{child(address.Registry), child(address.External)}
-	if len(members) > 0 {
-		world = append(world, group("services", members...))
-	}
-	return runtime.Ordered("root", []runtime.Child{
-		child(address.Journal), child(address.Introspect), child(address.Healer),
-		group("dataplane", child(address.Link), child(address.Interfaces), child(s.Path()), child(address.Audit)), group("world", world...),
-	}, runtime.Policy{})
 }
 
 // watched is the renderer, whose messages the test may change.
@@ -140,101 +140,7 @@ func (w *watched) Receive(c *runtime.Context, msg any) {
 
 // Later has the renderer receive a message after a while, past Before.
 func (s *Stage) Later(d time.Duration, msg any) {
-	s.Sim.AfterFunc(d, func() { s.sys.Send(s.sys.PID(s.Path()), &later{msg}) })
-}
-
-// extra stands in for an actor.
-type extra struct {
-	stage *Stage
-	path  string
-}
-
-// Start satisfies runtime.Behaviour.
-func (*extra) Start(c *runtime.Context) { c.Ready() }
-
-// Receive satisfies runtime.Behaviour.
-func (e *extra) Receive(_ *runtime.Context, msg any) {
-	e.stage.heard[e.path] = append(e.stage.heard[e.path], msg)
-}
-
-// Stop satisfies runtime.Behaviour.
-func (*extra) Stop(*runtime.Context) {}
-
-// Run lets virtual time pass.
-func (s *Stage) Run(d time.Duration) {
-	s.Helper()
-	if err := s.Sim.RunFor(d); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// Send sends messages to the renderer.
-func (s *Stage) Send(msgs ...any) {
-	for _, m := range msgs {
-		s.sys.Send(s.sys.PID(s.Path()), m)
-	}
-}
-
-// Tell sends messages to the renderer and lets all actors come to rest.
-func (s *Stage) Tell(msgs ...any) {
-	s.Helper()
-	s.Send(msgs...)
-	s.Run(time.Millisecond)
-}
-
-// Ask is a question from outside.
-func (s *Stage) Ask(question any) any {
-	s.Helper()
-	answer, err := s.sys.Ask(context.Background(), s.Path(), question)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return answer
-}
-
-// Kill makes the renderer fail and waits until its next incarnation runs.
-func (s *Stage) Kill() {
-	s.Helper()
-	s.Restarts(func() {
-		if err := s.sys.Kill(s.Path()); err != nil {
-			s.Fatal(err)
-		}
-	})
-}
-
-// Restarts does something of which the renderer fails and waits until its next incarnation runs: the supervisor waits longer after many failures.
-func (s *Stage) Restarts(what func()) {
-	s.Helper()
-	before := s.incarnations
-	what()
-	for range 100 {
-		if s.Run(100 * time.Millisecond); s.incarnations > before {
-			return
-		}
-	}
-	s.Fatal("the renderer does not come back")
-}
-
-// Forget forgets what the extras heard so far.
-func (s *Stage) Forget() { clear(s.heard) }
-
-// All are the messages of a type that an extra has heard, oldest first.
-func All[M any](s *Stage, path string) []M {
-	var found []M
-	for _, msg := range s.heard[path] {
-		if m, ok := msg.(M); ok {
-			found = append(found, m)
-		}
-	}
-	return found
-}
-
-// Latest is the last message of a type that an extra has heard; the zero value if there was none.
-func Latest[M any](s *Stage, path string) (m M) {
-	if found := All[M](s, path); len(found) > 0 {
-		m = found[len(found)-1]
-	}
-	return m
+	s.Sim.AfterFunc(d, func() { s.Send(&later{msg}) })
 }
 
 // Observed counts what a renderer reports to metrics.
@@ -286,13 +192,3 @@ func (o *Observed) Drifted(renderer string, n int) {
 
 // InputErrors satisfies report.Observer.
 func (*Observed) InputErrors(int) {}
-
-// Node is the name of the node.
-const Node = "n1"
-
-// NodeObject is the node as Kubernetes has it, with a network of its pods.
-func NodeObject(podCIDR string) *messages.Node {
-	return &messages.Node{
-		Name: Node, Uid: "u1", Zone: "a", Addresses: []string{"192.168.16.1"}, PodCidrs: []string{cmp.Or(podCIDR, "10.1.1.0/24")},
-	}
-}

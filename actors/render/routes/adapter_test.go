@@ -33,7 +33,7 @@ func withRenderer(t *testing.T, play func(s *rendertest.Stage)) {
 // held are the routes of ours in VPP as "prefix kind", ordered by prefix.
 func held(s *rendertest.Stage) (all []string) {
 	s.Helper()
-	state, err := routesvpp.Read(context.Background(), s.VPP.Outside())
+	state, err := routesvpp.Read(context.Background(), s.VPP.Reader())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func TestServicesShareARoute(t *testing.T) {
 		s.Render(1, external("a/a", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		s.Render(1, external("b/b", messages.Action_ACTION_REJECT, "203.0.113.7"))
 		expect(s, "both", network, "203.0.113.7/32 reject")
-		before := s.VPP.Writes
+		before := s.Writes()
 		s.Serve("a/a", 2)
-		if expect(s, "one", network, "203.0.113.7/32 reject"); s.VPP.Writes != before || s.State("a/a") != rendertest.Retired {
-			s.Errorf("%d writes, acknowledged %v", s.VPP.Writes-before, s.Ack("a/a"))
+		if expect(s, "one", network, "203.0.113.7/32 reject"); s.Writes() != before || s.State("a/a") != rendertest.Retired {
+			s.Errorf("%d writes, acknowledged %v", s.Writes()-before, s.Ack("a/a"))
 		}
 		s.Render(3, external("a/a", messages.Action_ACTION_DROP, "203.0.113.7")) // it is served elsewhere
 		expect(s, "one leaves the address to the network", network)
@@ -167,25 +167,25 @@ func TestPacketsAreRefused(t *testing.T) {
 // another VPP may have them.
 func TestAVPPWithoutRoutes(t *testing.T) {
 	withRenderer(t, func(s *rendertest.Stage) {
-		s.VPP.Lacks = "fib_source"
-		s.VPP.Crash()
+		s.Lacks = "fib_source"
+		s.Crash()
 		s.Reconnect(2)
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.96.0.1")
-		before := s.VPP.Writes
+		before := s.Writes()
 		s.Run(5 * time.Minute)
 		ack := s.Ack("a/a")
 		if a := ack.GetApproximations(); len(a) != 1 || a[0].GetFrontend() != "10.96.0.1" || a[0].GetWanted() != "reject" || ack.GetState() != rendertest.InSync {
 			s.Errorf("acknowledged %v", ack)
 		}
-		if h := s.Health(); !h.GetOk() || !strings.HasSuffix(h.GetReason(), ": nothing is refused") || s.VPP.Writes != before {
-			s.Errorf("%v, %d writes", h, s.VPP.Writes-before)
+		if h := s.Health(); !h.GetOk() || !strings.HasSuffix(h.GetReason(), ": nothing is refused") || s.Writes() != before {
+			s.Errorf("%v, %d writes", h, s.Writes()-before)
 		}
 		if d := s.Ask(&render.DiffQuery{}).(*render.DiffPage); d.Err != nil || len(d.Operations) != 0 {
 			s.Errorf("diff %+v", d)
 		}
-		s.VPP.Lacks = ""
-		s.VPP.Crash()
+		s.Lacks = ""
+		s.Crash()
 		s.Reconnect(3)
 		expect(s, "another VPP", network, "10.96.0.1/32 reject")
 		if h := s.Health(); len(s.Ack("a/a").GetApproximations()) != 0 || !h.GetOk() || h.GetReason() != "" {
@@ -203,12 +203,12 @@ func TestARouteOfAnotherClient(t *testing.T) {
 		}
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.96.0.1")
-		before := s.VPP.Writes
+		before := s.Writes()
 		for range 3 {
 			s.Tell(&messages.Verify{Reason: "test"})
 		}
-		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() || s.VPP.Writes != before {
-			s.Errorf("acknowledged %v, %v, %d writes", s.Ack("a/a"), s.Health(), s.VPP.Writes-before)
+		if s.State("a/a") != rendertest.InSync || !s.Health().GetOk() || s.Writes() != before {
+			s.Errorf("acknowledged %v, %v, %d writes", s.Ack("a/a"), s.Health(), s.Writes()-before)
 		}
 		if err := s.VPP.VPP.DelRoute(0, theirs.Prefix); err != nil {
 			s.Fatal(err)

@@ -1,0 +1,91 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+	"github.com/troupe-vpp/troupe/vpp/virtual"
+)
+
+// Names and addresses of the node of all tests. Pods 2 to 5 of the node have the addresses 10.1.1.2 to 10.1.1.5 and the interfaces pod2 to pod5;
+// everything else is behind Uplink.
+const (
+	Node          = "n1"
+	UplinkAddress = "192.168.16.1"
+	Uplink        = "uplink0"
+)
+
+// Topology makes the interfaces of the node in VPP.
+func Topology(v *simulator.VPP) {
+	_, err := v.AddInterface(Uplink, []netip.Prefix{netip.MustParsePrefix(UplinkAddress + "/24")}, true)
+	err = errors.Join(err, v.DefaultRoute(Uplink, netip.MustParseAddr("192.168.16.254")))
+	for i := byte(2); i <= 5; i++ {
+		_, e := v.AddPod(fmt.Sprint("pod", i), netip.AddrFrom4([4]byte{10, 1, 1, i}))
+		err = errors.Join(err, e)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Rows lists the NAT44 rows of ours in VPP, ordered.
+func Rows(v *simulator.VPP) []string {
+	rows := slices.DeleteFunc(v.Rows(), func(row string) bool { return !strings.Contains(row, "troupe/") })
+	slices.Sort(rows)
+	return rows
+}
+
+// ThisNode is the object of the node.
+func ThisNode() *messages.Node {
+	return &messages.Node{Name: Node, Uid: "u1", Zone: "a", Addresses: []string{UplinkAddress}, PodCidrs: []string{"10.1.1.0/24"}}
+}
+
+// Peer is the object of another node.
+func Peer(address string) *messages.Node {
+	return &messages.Node{Name: "n2", Uid: "u2", Zone: "b", Addresses: []string{address}, PodCidrs: []string{"10.1.2.0/24"}}
+}
+
+// Pod is a pod of the node, "default/NAME".
+func Pod(name, address string) *messages.Pod {
+	return &messages.Pod{Namespace: "default", Name: name, Node: Node, Addresses: []string{address}}
+}
+
+// Service is the Service "default/NAME" with the TCP port 80.
+func Service(name, ip string) *messages.Service {
+	return &messages.Service{
+		Namespace: "default", Name: name, Uid: "uid-" + name, Created: 1, ClusterIps: []string{ip}, IpFamilies: []messages.IPFamily{messages.IPFamily_IPV4},
+		Ports: []*messages.ServicePort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 80}},
+	}
+}
+
+// Slice is the first EndpointSlice of a Service, with ready endpoints at port 8080; 10.1.1.x are on this node.
+func Slice(service string, addresses ...string) *messages.EndpointSlice {
+	s := &messages.EndpointSlice{
+		Namespace: "default", Name: service + "-1", Service: service, Family: messages.IPFamily_IPV4,
+		Ports: []*messages.EndpointPort{{Name: "http", Protocol: messages.Protocol_TCP, Port: 8080}},
+	}
+	for _, a := range addresses {
+		node := "n2"
+		if strings.HasPrefix(a, "10.1.1.") {
+			node = Node
+		}
+		s.Endpoints = append(s.Endpoints, &messages.Endpoint{Address: a, Ready: true, Serving: true, Node: node})
+	}
+	return s
+}
+
+// VPP connects a simulated VPP with the interfaces of the node. It is closed at the end of the test.
+func (s *Stage) VPP() *virtual.Stream {
+	stream := virtual.New(s.Sim, Topology, nil)
+	s.Cleanup(func() {
+		if err := stream.VPP.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+	return stream
+}
