@@ -139,7 +139,7 @@ func (w *world) changed(c virtual.RowChange) {
 	if c.Added && w.foreign[c.At] {
 		w.breach("I3: %s was changed although it has another owner", c.At)
 	}
-	if w.source.listed != nil {
+	if w.source.listed != nil && !w.overdue {
 		w.provisional.changed(c)
 	}
 	w.observed.changed(w, c)

@@ -15,11 +15,11 @@ import (
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
 	"poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
-	"cluster wiped", "made anew", "routes stolen", "services late",
+	"cluster wiped", "made anew", "routes stolen", "settings stolen", "services late",
 }
 
-// simulatedOnly are the faults of what a world with threads does not have: external configuration and commands.
-var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire"}
+// simulatedOnly are the faults of what a world with threads does not have: external configuration, SNAT and commands.
+var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire", "overlay replaced"}
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
 func TestFaultsOnDispatcher(t *testing.T) {

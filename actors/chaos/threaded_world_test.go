@@ -68,7 +68,7 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	}
 	w := &threaded{T: t, seed: seed, clock: newSwift(), injected: &sharedInjector{counts: Counts{}}}
 	w.world = &world{
-		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{},
+		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{},
 		injector: &injector{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
