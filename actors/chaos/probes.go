@@ -31,7 +31,7 @@ type observed struct {
 	years       int                                  // how often the ageing service has changed
 	reached     int                                  // the newest endpoint of it that VPP has had
 	open        map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
-	interrupted bool                                 // SNAT may have been refused for a while
+	interrupted bool                                 // the overlay was replaced, which ends connections
 	missed      time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
 	boots       int                                  // of VPP when they were opened
 	settled     map[frontend]int                     // all other frontends that no other service can claim, with their services, once all is well
