@@ -31,11 +31,15 @@ func (w *world) snatSettings() layers.SNAT {
 	return layers.SNAT{Enabled: w.snat, OverlayPorts: []string{fmt.Sprint(overlayPort, "/UDP")}}
 }
 
-// connectOverlay leads to the pods of the other node through a tunnel: without one SNAT would translate what they are sent.
+// connectOverlay leads to the pods of the other node through a tunnel: without one SNAT would translate what they are sent. The tunnel does not lead to
+// the network of this node's pods: one without an interface would not be missed.
 func connectOverlay(v *simulator.VPP) error {
 	_, err := v.AddInterface(overlay, []netip.Prefix{netip.MustParsePrefix("10.200.0.1/24")}, true)
-	peers := simulator.Route{Prefix: netip.MustParsePrefix("10.1.0.0/16"), Interface: overlay, NextHop: netip.MustParseAddr("10.200.0.2")}
-	return errors.Join(err, v.AddRoute(peers))
+	for _, pods := range []string{"10.1.2.0/24", "10.1.128.0/17"} { // the second one is for the ageing service
+		to := simulator.Route{Prefix: netip.MustParsePrefix(pods), Interface: overlay, NextHop: netip.MustParseAddr("10.200.0.2")}
+		err = errors.Join(err, v.AddRoute(to))
+	}
+	return err
 }
 
 // exempt are the identity mappings that SNAT needs: addresses that no pod has.
