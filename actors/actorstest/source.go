@@ -17,8 +17,10 @@ type Source struct {
 	mu      sync.Mutex // held while the sink is called, which does not block
 	store   *kube.Store
 	sink    kube.Sink // of the present run; nil = there is none
-	held    string    // why the kinds are not listed; "" = they are
+	held    string    // why the cluster cannot be seen; "" = it can
 	partial bool      // what was listed so far is delivered although it is not complete
+	listed  bool      // the sink has everything
+	missed  bool      // a Snapshot was asked for while the cluster could not be seen
 	told    bool      // the sink knows the health
 }
 
@@ -36,8 +38,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	default:
 	}
 	s.locked(func() {
-		s.store.Commit()
-		s.sink, s.told = sink, false
+		s.sink, s.told, s.listed = sink, false, false
 		s.deliver()
 	})
 	defer s.locked(func() { s.sink = nil })
@@ -62,13 +63,24 @@ func (s *Source) wait(ctx context.Context) bool {
 
 // deliver gives the sink everything. The lock is held.
 func (s *Source) deliver() {
-	if s.held == "" {
+	switch {
+	case s.held == "":
+		s.store.Commit()
 		s.sink.Snapshot(s.store.Snapshot())
-	} else if s.partial {
+		s.listed, s.missed = true, false
+	case s.partial && !s.listed:
+		s.store.Commit()
 		incomplete := s.store.Snapshot()
 		incomplete.Complete = false
 		s.sink.Snapshot(incomplete)
+	default:
+		s.missed = true
 	}
+	s.tell()
+}
+
+// tell tells the sink the health once. The lock is held.
+func (s *Source) tell() {
 	if !s.told {
 		s.told = true
 		s.sink.Health(s.held == "", s.held)
@@ -83,26 +95,43 @@ func (s *Source) Refresh() {
 	}
 }
 
-// Change changes the cluster. When it returns, the present listener has been told.
+// Change changes the cluster. When it returns, the present listener has been told, unless the source is held.
 func (s *Source) Change(change func(*kube.Store)) {
 	s.locked(func() {
 		change(s.store)
+		if s.sink != nil && s.held != "" {
+			return
+		}
 		if changes := s.store.Commit(); s.sink != nil {
 			changes.Deliver(s.sink)
 		}
 	})
 }
 
-// Hold has the next Run report that the kinds are not listed, and why, until Release. With partial it delivers what there is as incomplete, which no
-// source but the mirror may do.
+// Hold begins an outage: the listener is told why, and nothing of what changes, until Release. With partial the next Run delivers what there is as
+// incomplete, which no source but the mirror may do.
 func (s *Source) Hold(reason string, partial bool) {
-	s.locked(func() { s.held, s.partial = reason, partial })
+	s.locked(func() {
+		s.told = s.told && s.held != "" // an outage is reported once
+		s.held, s.partial = reason, partial
+		if s.sink != nil {
+			s.tell()
+		}
+	})
 }
 
-// Release has the kinds be listed.
+// Release ends the outage: a listener that had everything before is told what has changed meanwhile, another one is given everything.
 func (s *Source) Release() {
-	s.locked(func() { s.held, s.told = "", false })
-	s.Refresh()
+	s.locked(func() {
+		s.told = s.told && s.held == ""
+		s.held = ""
+		if s.sink != nil && s.listed && !s.missed {
+			s.store.Commit().Deliver(s.sink)
+			s.tell()
+			return
+		}
+		s.Refresh()
+	})
 }
 
 // Snapshot is the cluster as it was given out last.

@@ -22,8 +22,9 @@ func slower() map[string]bound {
 	lost := bound{31 * second, "the roll call repeats everything every 30 s"}
 	replaced := bound{noticed, "VPP's interface events are not simulated; while a pod has no interface VPP is asked every second"}
 	return map[string]bound{
-		"pod replaced": replaced,
-		"rows stolen":  stolen, "routes stolen": stolen, "rows given back": stolen,
+		"pod replaced":  replaced,
+		"overlay ended": {61 * second, "VPP has no events for routes; its routes are read every minute"},
+		"rows stolen":   stolen, "routes stolen": stolen, "settings stolen": stolen, "rows given back": stolen,
 		"VPP refuses": refused, "VPP begins badly": badly, "table full": refused,
 		"poisoned service": loop, "panics before messages": crash, "panics after messages": crash, "panics in starts": crash, "panics in stops": crash,
 		"crash loop":    loop,

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -139,7 +140,7 @@ func (w *world) changed(c virtual.RowChange) {
 	if c.Added && w.foreign[c.At] {
 		w.breach("I3: %s was changed although it has another owner", c.At)
 	}
-	if w.source.listed != nil {
+	if w.source.listed != nil && !w.overdue {
 		w.provisional.changed(c)
 	}
 	w.observed.changed(w, c)
@@ -162,4 +163,19 @@ func (w *world) bounded() {
 			w.breach("I10: %d messages waited for %s", a.HighWater, a.Path)
 		}
 	}
+}
+
+// journal is what the troupe itself wrote down last, newest first, to find out why.
+func (w *world) journal() []string {
+	const last = 15
+	answer, err := w.sys.Ask(context.Background(), address.Journal, &status.EventsQuery{Limit: last})
+	if err != nil {
+		return []string{"journal: " + err.Error()}
+	}
+	var lines []string
+	for _, e := range answer.(*status.EventsPage).Events {
+		lines = append(lines, fmt.Sprint("journal: ", time.Unix(0, e.GetTime()).UTC().Format("15:04:05.000"), " ", e.GetActor(), " ", e.GetObject(), " ",
+			e.GetText(), " ", e.GetError(), " ", e.GetOperations()))
+	}
+	return lines
 }

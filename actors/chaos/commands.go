@@ -79,7 +79,7 @@ func (w *world) expireCommands(r *rand.Rand) {
 	for range 3 {
 		w.command(r)
 	}
-	w.later(7*time.Second, func() { w.vpp.Resume(); w.vpp.Connect() })
+	w.later(7*time.Second, w.resumeVPP)
 }
 
 // answered checks that no command was answered twice (I18). That one is answered at all is checked at rest: the client may have died.

@@ -46,6 +46,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"rows put by another": (*world).occupy,
 		"rows given back":     (*world).giveBack,
 		"routes stolen":       (*world).stealRoute,
+		"settings stolen":     (*world).stealSettings,
 		// API server
 		"watch gap":      func(w *world, r *rand.Rand) { w.blind(r, 6) },
 		"relist":         func(w *world, _ *rand.Rand) { w.source.twice = true },
@@ -73,6 +74,7 @@ func faultKinds() map[string]func(*world, *rand.Rand) {
 		"commands":         (*world).sendCommands,
 		"commands expire":  (*world).expireCommands,
 		"pod replaced":     (*world).replacePod,
+		"overlay replaced": (*world).replaceOverlay,
 		// the machine
 		"agent restarts":       (*world).restart,
 		"agent restarts alone": (*world).restartAlone,
@@ -159,7 +161,15 @@ func (w *world) crashVPP(r *rand.Rand) {
 
 func (w *world) hangVPP(r *rand.Rand) {
 	w.vpp.Hang()
-	w.later(seconds(r, 9), func() { w.vpp.Resume(); w.vpp.Connect() })
+	w.later(seconds(r, 9), w.resumeVPP)
+}
+
+// resumeVPP ends hangVPP. What VPP executes first may be requests of a process that has ended.
+func (w *world) resumeVPP() {
+	w.overdue = true
+	w.vpp.Resume()
+	w.overdue = false
+	w.vpp.Connect()
 }
 
 // reconnect lets the link find VPP again after a while.
@@ -207,7 +217,7 @@ func (w *world) stealRoute(r *rand.Rand) {
 	if done := routes.Apply(context.Background(), vpp, []routes.Op{op}); done[0].Err != nil {
 		w.breach("steal: %v", done[0].Err)
 	}
-	w.strayed++
+	w.strayed["routes"]++
 }
 
 // occupy puts a row of another owner on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has

@@ -172,6 +172,11 @@ var mutants = []mutant{
 		"",
 	},
 	{
+		"SNAT does not come back in a VPP that has restarted", "vpp/nat44/diff.go",
+		"case wanted && !have.Output[index]:",
+		"case wanted && !have.Output[index] && have.Roles[index] != 0:",
+	},
+	{
 		"external configuration takes an address from a service", "actors/render/nat44/external.go",
 		"				r.Rank = nat44.OfExternalConfiguration\n",
 		"				r.Rank = nat44.OfClusterIP\n",

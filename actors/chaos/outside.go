@@ -206,11 +206,14 @@ func (w *world) wrongOutside() (wrong []string) {
 	for at := range w.documents.identities() {
 		want[vppfrontend.Key{Addr: at.Addr(), Port: at.Port(), Proto: protoTCP}] = true
 	}
+	for _, key := range w.exempt() {
+		want[key] = true
+	}
 	for key, row := range state.Rows {
 		switch {
 		case row.Kind != nat44.Identity:
 		case !want[key]:
-			wrong = append(wrong, fmt.Sprintf("I1: VPP has an identity mapping of %s, which no document wants", key))
+			wrong = append(wrong, fmt.Sprintf("I1: VPP has an identity mapping of %s, which neither a document nor SNAT wants", key))
 		default:
 			delete(want, key)
 		}
@@ -223,6 +226,7 @@ func (w *world) wrongOutside() (wrong []string) {
 	for key := range want {
 		wrong = append(wrong, fmt.Sprintf("I1: VPP lacks the identity mapping of %s", key))
 	}
+	wrong = append(wrong, w.wrongSNAT(state)...)
 	slices.Sort(wrong)
 	return wrong
 }

@@ -18,7 +18,7 @@ type client struct {
 	src      netip.Addr
 }
 
-func outsider() client { return client{"outside", "uplink0", netip.MustParseAddr("198.51.100.9")} }
+func outsider() client { return client{"outside", uplink, netip.MustParseAddr("198.51.100.9")} }
 func insider() client  { return client{"a pod", "pod1", podIP(1, 1)} }
 
 // wrongPackets sends packets to every frontend that there may be, from both kinds of clients, and compares where they arrive with the model (I1).
@@ -34,7 +34,11 @@ func (w *world) wrongPackets() (wrong []string) {
 			}
 			for range attempts {
 				got := w.probe(c, at)
-				if served := got.Action == simulator.Delivered && got.Dst != at; served && slices.Contains(to, got.Dst.Addr()) || !served && len(to) == 0 {
+				served := got.Action == simulator.Delivered && got.Dst != at
+				if served && got.Src.Addr() == netip.MustParseAddr(nodeIP) {
+					wrong = append(wrong, fmt.Sprintf("I1: from %s: %v, although SNAT is not for services", c.from, got))
+				}
+				if served && slices.Contains(to, got.Dst.Addr()) || !served && len(to) == 0 {
 					continue
 				}
 				wrong = append(wrong, fmt.Sprintf("I1: from %s: %v, want one of %v", c.from, got, to))
@@ -48,7 +52,7 @@ func (w *world) wrongPackets() (wrong []string) {
 			}
 		}
 	}
-	return wrong
+	return append(wrong, w.wrongEgress()...)
 }
 
 // probe sends the first packet of a new connection.

@@ -25,16 +25,17 @@ const knock = time.Second
 
 // observed watches three services all the time, not only at the end.
 type observed struct {
-	frontends map[frontend]bool                    // of the steady service
-	at        frontend                             // of the ageing one
-	inward    frontend                             // of the one for clients of this node
-	years     int                                  // how often the ageing service has changed
-	reached   int                                  // the newest endpoint of it that VPP has had
-	open      map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
-	missed    time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
-	boots     int                                  // of VPP when they were opened
-	settled   map[frontend]int                     // all other frontends that no other service can claim, with their services, once all is well
-	version   uint64                               // of the cluster then
+	frontends   map[frontend]bool                    // of the steady service
+	at          frontend                             // of the ageing one
+	inward      frontend                             // of the one for clients of this node
+	years       int                                  // how often the ageing service has changed
+	reached     int                                  // the newest endpoint of it that VPP has had
+	open        map[netip.AddrPort]simulator.Verdict // connections through the steady service, by client
+	interrupted bool                                 // the overlay was replaced, which ends connections
+	missed      time.Time                            // since when rows of the steady service have been missing while the node said that it was ready; zero = they are not
+	boots       int                                  // of VPP when they were opened
+	settled     map[frontend]int                     // all other frontends that no other service can claim, with their services, once all is well
+	version     uint64                               // of the cluster then
 }
 
 // newObserved creates the two services.
@@ -145,12 +146,18 @@ func (s *observed) try(w *world) {
 		s.boots = w.vpp.Boots()
 		clear(s.open) // they died with VPP
 	}
+	if s.interrupted {
+		return
+	}
 	inside, outside := netip.AddrPortFrom(podIP(1, 1), 40001), netip.AddrPortFrom(netip.MustParseAddr("198.51.100.7"), 40002)
 	for at := range s.frontends {
-		s.knock(w, simulator.Packet{In: "uplink0", Src: outside, Dst: at, Proto: protoTCP})
+		s.knock(w, simulator.Packet{In: uplink, Src: outside, Dst: at, Proto: protoTCP})
 		if at.Addr() == clusterIP(steady) {
 			s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: at, Proto: protoTCP})
 		}
+	}
+	if w.snat {
+		s.knock(w, simulator.Packet{In: "pod1", Src: inside, Dst: netip.AddrPortFrom(outside.Addr(), endpointPort), Proto: protoTCP})
 	}
 }
 
@@ -166,10 +173,10 @@ func (s *observed) knock(w *world, p simulator.Packet) {
 	back := w.vpp.VPP.Reply(got)
 	whole := got.Action == simulator.Delivered && got.Dst.Port() == endpointPort && back.Action == simulator.Delivered && back.Src == p.Dst && back.Dst == p.Src
 	switch {
-	case isOpen && (!whole || got.Dst != before.Dst):
+	case isOpen && (!whole || got.Dst != before.Dst || got.Src != before.Src):
 		w.breach("I12: the connection through %s broke: %v, answer %v, before %v", p.Dst, got, back, before)
 		delete(s.open, id)
-	case !isOpen && whole:
+	case !isOpen && whole && (got.Dst != p.Dst || got.Src != p.Src): // translated
 		s.open[id] = got
 	}
 }

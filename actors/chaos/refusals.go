@@ -53,6 +53,9 @@ func (w *world) leftBehind() (wrong []string) {
 	for _, row := range w.rows() {
 		kept[row.At.Addr()] = true
 	}
+	for _, key := range w.exempt() {
+		kept[key.Addr] = true
+	}
 	for addr := range state.Received {
 		if !kept[addr] {
 			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own, but there is no row", addr))

@@ -23,7 +23,8 @@ const (
 // explanations are the faults that can lead to a remedy; what is not in it is never needed.
 func explanations() map[string][]string {
 	// A VPP that was started again has other FIB sources than the one that was read, and nothing of what an actor that does not know it yet may ask for.
-	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots"}
+	// What is asked of an interface that has just gone is refused as well.
+	refusal := []string{"VPP refuses", "VPP begins badly", "table full", "VPP crashes", "machine reboots", "overlay ended"}
 	// An actor that fails loses the message that it was about to handle, and one that is held up can not answer in time.
 	loss := []string{
 		"panics before messages", "panics after messages", "panics in starts", "panics in stops", "kill an actor", "kill most services",
@@ -82,9 +83,10 @@ func (o observer) Healed(part, rung string, _ int) {
 // Drifted satisfies report.Observer: nothing explains it but what was modified outside of the agent since the read before.
 func (o observer) Drifted(renderer string, n int) {
 	o.injector.count("drift found")
-	explained := 0
-	switch renderer {
-	case "nat44":
+	explained := o.world.strayed[renderer]
+	delete(o.world.strayed, renderer)
+	if renderer == "nat44" {
+		explained += 2 * o.injector.counts["overlay ended"] // its roles, and its access lists
 		for _, reads := range o.stolen {
 			if reads == o.vpp.Reads-1 {
 				explained++
@@ -93,8 +95,6 @@ func (o observer) Drifted(renderer string, n int) {
 		if o.world.unseen() {
 			explained += o.injector.counts["pod ended"]
 		}
-	case "routes":
-		explained, o.world.strayed = o.world.strayed, 0
 	}
 	if o.remedies.boots[address.Renderer(renderer)] != o.vpp.Boot() {
 		return // it is another VPP, of which the renderer has not been told yet

@@ -67,7 +67,7 @@ func effects() map[string]string {
 		"panics before messages": "panic before a message", "panics after messages": "panic after a message", "panics in starts": "panic in the start",
 		"panics in stops": "panic in the stop", "poisoned service": "poisoned spec", "messages lost": "message lost", "one kind lost": "message lost", "messages twice": "message twice",
 		"messages late": "message late", "VPP refuses": "operation refused", "table full": "operation refused", "answer lost": "operation unanswered",
-		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "rows put by another": "row put",
+		"connection cut": "operation unanswered", "rows stolen": "drift found", "routes stolen": "drift found", "settings stolen": "drift found", "overlay replaced": "overlay ended", "rows put by another": "row put",
 		"services late": "message late", "rows given back": "row given back", "stuck actor": "actor held up",
 		"agent restarts alone": "mirror served", "disk fails": "mirror not saved",
 	}

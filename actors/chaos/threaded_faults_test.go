@@ -15,11 +15,11 @@ import (
 var sharedFaults = []string{
 	"kill an actor", "kill most services", "stuck actor", "panics before messages", "panics after messages", "panics in starts", "panics in stops",
 	"poisoned service", "messages lost", "one kind lost", "messages twice", "messages late", "rows stolen", "rows put by another", "rows given back", "object storm",
-	"cluster wiped", "made anew", "routes stolen", "services late",
+	"cluster wiped", "made anew", "routes stolen", "settings stolen", "services late",
 }
 
-// simulatedOnly are the faults of what a world with threads does not have: external configuration and commands.
-var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire"}
+// simulatedOnly are the faults of what a world with threads does not have: external configuration, SNAT and commands.
+var simulatedOnly = []string{"documents change", "documents away", "documents late", "documents end", "commands", "commands expire", "overlay replaced"}
 
 // TestFaultsOnDispatcher: whatever a simulation does to the troupe has a counterpart here.
 func TestFaultsOnDispatcher(t *testing.T) {
@@ -40,21 +40,18 @@ func (w *threaded) faults() map[string]func(*rand.Rand) {
 		all[name] = func(r *rand.Rand) { kinds[name](w.world, r) }
 	}
 	maps.Copy(all, map[string]func(*rand.Rand){
-		"VPP begins badly": func(r *rand.Rand) { w.sim.Crash(); w.refuse(r) },
-		"pod replaced":     w.replacePod,
-		"VPP crashes":      func(*rand.Rand) { w.sim.Crash() },
-		"VPP hangs":        func(r *rand.Rand) { w.sim.Hang(); w.later(seconds(r, 9), w.sim.Resume) },
-		"connection cut":   w.cut,
-		"answer lost":      func(r *rand.Rand) { w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1, Swallow: true}) },
-		"VPP refuses":      w.refuse,
-		"table full":       w.fill,
-		"watch gap": func(r *rand.Rand) {
-			w.source.set(func(s *threadedSource) { s.blind = true })
-			w.later(seconds(r, 6), func() { w.source.set(func(s *threadedSource) { s.blind = false }) })
-		},
-		"relist":               func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.twice = true }) },
-		"source breaks":        func(*rand.Rand) { w.source.set(func(s *threadedSource) { s.broken = true }) },
-		"slow list":            func(r *rand.Rand) { w.source.set(func(s *threadedSource) { s.broken, s.slow = true, seconds(r, 4) }) },
+		"VPP begins badly":     func(r *rand.Rand) { w.sim.Crash(); w.refuse(r) },
+		"pod replaced":         w.replacePod,
+		"VPP crashes":          func(*rand.Rand) { w.sim.Crash() },
+		"VPP hangs":            func(r *rand.Rand) { w.sim.Hang(); w.later(seconds(r, 9), w.sim.Resume) },
+		"connection cut":       w.cut,
+		"answer lost":          func(r *rand.Rand) { w.inject(r, simulator.Fault{Skip: r.IntN(20), Times: 1, Swallow: true}) },
+		"VPP refuses":          w.refuse,
+		"table full":           w.fill,
+		"watch gap":            func(r *rand.Rand) { w.outage(seconds(r, 6)) },
+		"relist":               func(*rand.Rand) { w.source.Refresh() },
+		"source breaks":        func(*rand.Rand) { w.outage(0) },
+		"slow list":            func(r *rand.Rand) { w.outage(seconds(r, 4)) },
 		"gone unseen":          w.vanish,
 		"node IDs away":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_PENDING, 1, 0) },
 		"node ID taken":        func(r *rand.Rand) { w.claims(r, messages.ClaimState_CLAIM_FENCED, 1, 0) },
@@ -103,10 +100,20 @@ func (w *threaded) inject(r *rand.Rand, f simulator.Fault) {
 // restartAlone replaces the agent while the API server is away: the mirror serves first.
 func (w *threaded) restartAlone(r *rand.Rand) {
 	w.end()
-	w.start(true)
-	source := w.source
+	w.start(seconds(r, 9))
 	w.later(seconds(r, 9), func() { w.cluster.erase(r) })
-	w.later(seconds(r, 9), func() { source.set(func(s *threadedSource) { s.blind = false }) })
+}
+
+// outage has the source see nothing of the cluster for a while; of several outages the last one ends it.
+func (w *threaded) outage(d time.Duration) {
+	source := w.source
+	source.away++
+	source.Hold("injected: the watch is broken", false)
+	w.later(d, func() {
+		if source.away--; source.away == 0 {
+			source.Release()
+		}
+	})
 }
 
 // replacePod is that of a simulation. A VPP that begins meanwhile has the interface of the pod already.
@@ -125,7 +132,7 @@ func (w *threaded) replacePod(r *rand.Rand) {
 
 // vanish deletes services with all that belongs to them while the source is away.
 func (w *threaded) vanish(r *rand.Rand) {
-	w.source.set(func(s *threadedSource) { s.broken, s.slow = true, 500*time.Millisecond+seconds(r, 4) })
+	w.outage(500*time.Millisecond + seconds(r, 4))
 	w.later(300*time.Millisecond, func() { w.cluster.erase(r) })
 }
 

@@ -85,6 +85,24 @@ func (n *threadedNodes) Publish(addresses []string) {
 	n.told.Publish(addresses)
 }
 
+// nudge puts a token into a channel that holds one.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// pause reports false if ctx ended before the time was over.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // heard is what the troupe has told it.
 func (n *threadedNodes) heard() *nodeSync {
 	n.mu.Lock()

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
+	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/health"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/durable"
 	"github.com/troupe-vpp/troupe/kube/mirror"
 	"github.com/troupe-vpp/troupe/kube/relay"
@@ -34,7 +36,7 @@ type threaded struct {
 	clock     *swift
 	injected  *sharedInjector
 	sim       *simulator.VPP
-	source    *threadedSource
+	source    *threadedSource // of the present process
 	nodes     *threadedNodes
 	plan      []event // what will happen, ordered by time
 	life      uint64  // incarnation of VPP, when the driver looked last
@@ -68,7 +70,7 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 	}
 	w := &threaded{T: t, seed: seed, clock: newSwift(), injected: &sharedInjector{counts: Counts{}}}
 	w.world = &world{
-		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{},
+		now: w.clock.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{},
 		injector: &injector{rand: rand.New(rand.NewPCG(seed, 3)), heard: kinds},
 	}
 	w.later = func(d time.Duration, do func()) { w.at(w.clock.Now().Add(d), do) }
@@ -87,7 +89,7 @@ func newThreaded(t *testing.T, seed uint64) *threaded {
 		t.Fatal(err)
 	}
 	w.vpp = &virtual.Stream{VPP: w.sim} // to read rows only
-	w.start(false)
+	w.start(0)
 	return w
 }
 
@@ -103,12 +105,20 @@ func (w *threaded) Errorf(format string, args ...any) {
 	w.Error(fmt.Sprintf(format, args...))
 }
 
-// start starts the troupe as the agent does. A new agent knows nothing of the one before.
-func (w *threaded) start(blind bool) {
+// threadedSource is the source of one process.
+type threadedSource struct {
+	*actorstest.Source
+	away int // outages that have not ended
+}
+
+// start starts the troupe as the agent does, which sees the cluster after a while. A new agent knows nothing of the one before.
+func (w *threaded) start(unseen time.Duration) {
 	w.Helper()
-	w.source, w.nodes = newThreadedSource(), newThreadedNodes()
-	w.source.blind = blind
+	w.source, w.nodes = &threadedSource{Source: actorstest.NewSource(thisNode)}, newThreadedNodes()
 	w.deliver()
+	if unseen > 0 {
+		w.outage(unseen)
+	}
 	quiet := slog.New(slog.DiscardHandler)
 	feed := relay.New(mirror.New(w.source, mirror.NewStore(w.mirror, w.disk), mirror.Config{
 		Node: thisNode, Origin: mirrorOrigin, Grace: 5 * time.Second / speed, Delay: 2 * time.Second / speed,
@@ -143,13 +153,13 @@ func (w *threaded) restart(r *rand.Rand) {
 	for range r.IntN(4) {
 		w.cluster.mutate(r, false)
 	}
-	w.start(false)
+	w.start(0)
 }
 
 // deliver has the source say how the cluster is now.
 func (w *threaded) deliver() {
-	objects, version := w.cluster.objects(), w.cluster.version
-	w.source.set(func(s *threadedSource) { s.objects, s.version = objects, version })
+	objects := w.cluster.objects()
+	w.source.Change(func(s *kube.Store) { s.Replace(objects, nil) })
 }
 
 // at puts something on the plan.
@@ -212,7 +222,8 @@ func (w *threaded) calm() {
 	w.plan = nil
 	w.injector.calm()
 	w.injected.show(w.injector)
-	w.source.set(func(s *threadedSource) { s.sourceFaults = sourceFaults{} })
+	w.source.away = 0
+	w.source.Release()
 	w.disk.broken.Store(false)
 	w.nodes.hold()
 	w.sim.ClearFaults()

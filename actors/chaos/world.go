@@ -42,10 +42,13 @@ type world struct {
 	sys         *runtime.System
 	foreign     map[frontend]bool // rows of other owners in VPP
 	stolen      map[frontend]int  // rows that were removed outside of the agent, with the number of the last read before
-	strayed     int               // routes that were removed outside of the agent, and that no drift check has found yet
+	strayed     map[string]int    // routes and settings that were removed outside of the agent and that no drift check has found yet, by renderer
 	provisional provisional
+	overdue     bool              // VPP executes what it was asked while it hung
 	documents   *documents        // of external configuration
 	saved       map[string][]byte // documents that the troupe has saved
+	snat        bool              // dynamic SNAT is configured
+	detached    bool              // there is no overlay for a while
 	attached    *interfaces.MemoryStore
 	commands    *commands
 	remedies    remedies
@@ -61,7 +64,7 @@ type world struct {
 // newWorld builds the node and starts the troupe.
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
-	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}}
+	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
 	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.order = newOrder()
@@ -86,7 +89,7 @@ func (w *world) start() error {
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
-		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, Attachments: w.attached, Wrap: w.wrap,
+		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -115,15 +118,19 @@ func (w *world) start() error {
 
 // topology is what the CNI makes of every new VPP.
 func (w *world) topology(v *simulator.VPP) {
-	if err := connectPods(v, w.cluster.ended); err != nil {
+	err := connectPods(v, w.cluster.ended)
+	if w.snat && !w.detached {
+		err = errors.Join(err, connectOverlay(v))
+	}
+	if err != nil {
 		w.breach("build the topology: %v", err)
 	}
 }
 
 // connectPods connects the node to its network and to its pods.
 func connectPods(v *simulator.VPP, ended map[int]bool) error {
-	_, err := v.AddInterface("uplink0", []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
-	err = errors.Join(err, v.DefaultRoute("uplink0", netip.MustParseAddr("192.168.16.254")))
+	_, err := v.AddInterface(uplink, []netip.Prefix{netip.MustParsePrefix(nodeIP + "/24")}, true)
+	err = errors.Join(err, v.DefaultRoute(uplink, netip.MustParseAddr("192.168.16.254")))
 	for i := range podsPerNode + 1 { // the last one is for an observed service
 		if ended[i] {
 			continue
@@ -159,7 +166,6 @@ func (w *world) heal() error {
 	w.nodes.broken, w.nodes.slow = false, 0
 	w.nodes.hold()
 	w.vpp.Cut, w.vpp.Lose, w.vpp.Refuse = 0, 0, 0
-	w.vpp.Resume()
 	for _, a := range w.sys.Snapshot() {
 		if box, found := w.sys.Mailbox(a.Path); found {
 			box.Release()
@@ -168,7 +174,7 @@ func (w *world) heal() error {
 	if err := w.vpp.VPP.FreezeMappings(false); err != nil {
 		return fmt.Errorf("heal: %w", err)
 	}
-	w.vpp.Connect()
+	w.resumeVPP()
 	return nil
 }
 
