@@ -105,7 +105,7 @@ func (s *session) tryAdmit(c *call, group []item, size int) (context uint32, sta
 // enter appends to the table; s.mu is held.
 func (s *session) enter(p pending) uint32 {
 	if s.queue.n == 0 {
-		s.moved = p.sent
+		s.moved, s.turned = p.sent, p.sent
 	}
 	return s.queue.push(p)
 }

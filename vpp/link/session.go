@@ -40,8 +40,9 @@ type session struct {
 	queue    fifo
 	// starved says that the sender waits for space.
 	starved bool
-	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail.
-	heard, moved time.Time
+	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail; turned is the time at
+	// which it became the oldest.
+	heard, moved, turned time.Time
 	// strays counts frames that belong to no request.
 	strays uint64
 }
@@ -55,7 +56,7 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 		probe: make(chan struct{}, 1), space: make(chan struct{}, 1), event: make(chan struct{}, 1),
 		dead:   make(chan struct{}),
 		routes: map[reflect.Type]*route{}, incoming: map[uint16]*incoming{},
-		heard: now, moved: now,
+		heard: now, moved: now, turned: now,
 	}
 	api.SetMsgCallback(s.receive)
 	return s
@@ -65,6 +66,11 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 func (s *session) fail(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.end(cause)
+}
+
+// end is fail while s.mu is held.
+func (s *session) end(cause error) {
 	if s.cause == nil {
 		s.cause = cause
 		close(s.dead)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,6 +31,18 @@ type socketServer struct {
 	group    sync.WaitGroup
 	mu       sync.Mutex
 	conns    []net.Conn
+	// mangle, which may be nil, changes the header of a frame before it is sent.
+	mangle atomic.Pointer[func(header []byte, handshake bool)]
+}
+
+// setLength puts a length into the headers of frames: those of the handshake, or those that follow it.
+func (s *socketServer) setLength(length uint32, handshake bool) {
+	mangle := func(header []byte, now bool) {
+		if now == handshake {
+			binary.BigEndian.PutUint32(header[8:], length)
+		}
+	}
+	s.mangle.Store(&mangle)
 }
 
 // listen serves vpp on path until the test ends or close is called.
@@ -93,11 +106,15 @@ func (s *socketServer) serve(conn net.Conn) {
 			return
 		}
 		frames := [][]byte{s.handshake(data)}
-		if frames[0] == nil {
+		handshake := frames[0] != nil
+		if !handshake {
 			frames = c.execute(data)
 		}
 		for _, frame := range frames {
 			binary.BigEndian.PutUint32(header[8:], uint32(len(frame)))
+			if mangle := s.mangle.Load(); mangle != nil {
+				(*mangle)(header[:], handshake)
+			}
 			if _, err := conn.Write(append(header[:], frame...)); err != nil {
 				return
 			}
