@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// headerBytes is the size of the frame header that the transport puts before each message.
-const headerBytes = 16
-
 // sendLoop is the sender: the only goroutine that writes to the transport, so that the order of the table is the order on the wire.
 func (s *session) sendLoop() {
 	for {

@@ -59,6 +59,9 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 		heard: now, moved: now, turned: now,
 	}
 	api.SetMsgCallback(s.receive)
+	if transport, ok := api.(interface{ onEnd(func(error)) }); ok {
+		transport.onEnd(s.fail)
+	}
 	return s
 }
 
