@@ -11,7 +11,7 @@ type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
 	Socket string
 	// Adapter makes the transport of one session; it is called once per connection attempt and its value never used again. Default:
-	// GoVPP's socket client on Socket. Its Connect must end by itself; its callback may come from one goroutine only.
+	// a client of Socket. Its Connect must end by itself; its callback may come from one goroutine only.
 	Adapter func() adapter.VppAPI
 	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a part of the boot identity. Default:
 	// identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
@@ -25,8 +25,8 @@ type Config struct {
 	// MaxDumpDetails is the largest number of details that one dump may have, and of pages where it is paged. Default 1048576, more than the
 	// routes of the Internet.
 	MaxDumpDetails int
-	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 256 MiB: 1,000,000 routes have 197 MB, 100,000 mappings
-	// with 100 backends 118 MB.
+	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 256 MiB: 1,000,000 routes have 201 MB, 100,000 mappings
+	// with 100 backends 119 MB.
 	MaxDumpBytes int
 
 	// ConnectTimeout bounds one connection attempt, handshake included. Default 3 s.

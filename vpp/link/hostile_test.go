@@ -168,6 +168,39 @@ func TestDumpWithoutEnd(t *testing.T) {
 	}
 }
 
+// TestHonestTablesAreWithinTheLimits: the largest tables that nodes have can be read with the default limits.
+func TestHonestTablesAreWithinTheLimits(t *testing.T) {
+	cfg, vpp := Config{}.withDefaults(), newFakeVPP()
+	for _, tt := range []struct {
+		name string
+		n    int
+		msg  api.Message
+	}{
+		{"routes", 1_000_000, &ip.IPRouteV2Details{Route: ip.IPRouteV2{Paths: make([]fib_types.FibPath, 1)}}},
+		{"mappings with 100 backends", 100_000, &nat44_ed.Nat44LbStaticMappingDetails{Locals: make([]nat44_ed.Nat44LbAddrPort, 100)}},
+		{"sessions", 1_000_000, &nat44_ed.Nat44UserSessionV3Details{}},
+	} {
+		if size := len(vpp.encode(tt.msg, 0)) * tt.n; size > cfg.MaxDumpBytes || tt.n > cfg.MaxDumpDetails {
+			t.Errorf("%d %s have %d bytes, the limits are %d and %d", tt.n, tt.name, size, cfg.MaxDumpDetails, cfg.MaxDumpBytes)
+		}
+	}
+	bubble(t, Config{}, func(t *testing.T, vpp *fakeVPP, l *running) {
+		if _, err := l.Do(t.Context(), adds(1)); err != nil {
+			t.Fatal(err)
+		}
+		const rows = 100_000
+		answerDump(vpp, func(c *fakeConn, context uint32) (frames [][]byte) {
+			for range rows {
+				frames = append(frames, vpp.encode(row(), context))
+			}
+			return frames
+		})
+		if got, err := ports(t, l); err != nil || len(got) != rows {
+			t.Errorf("dump has %d rows, error %v", len(got), err)
+		}
+	})
+}
+
 // TestPagesWithoutEnd: pages that are empty and whose cursor never repeats end the session too.
 func TestPagesWithoutEnd(t *testing.T) {
 	tests := []struct {

@@ -87,8 +87,8 @@ func (s *session) reason() error {
 	return s.cause
 }
 
-// close ends the session and the transport. It waits at most Config.CloseTimeout: GoVPP's Disconnect writes sockclnt_delete,
-// and a write that a hung VPP does not read cannot be interrupted. The goroutines that stay behind end when VPP goes away.
+// close ends the session and the transport. It waits at most Config.CloseTimeout: the Disconnect of a transport that is not ours may write to a
+// VPP that hangs, which cannot be interrupted. The goroutines that stay behind end when VPP goes away.
 func (s *session) close(cause error) {
 	s.fail(cause)
 	closed := make(chan struct{})
@@ -108,8 +108,8 @@ func (s *session) close(cause error) {
 	}
 }
 
-// disconnect closes a transport and converts a panic of it into an error: GoVPP's client closes a channel twice when it is disconnected
-// twice.
+// disconnect closes a transport and converts a panic of it into an error: GoVPP's client, as a transport of Config.Adapter, closes a
+// channel twice when it is disconnected twice.
 func disconnect(api adapter.VppAPI) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -122,17 +122,27 @@ func (s *socket) Disconnect() error {
 		return nil
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(farewell))
-	request, err := codec.EncodeMsg(&memclnt.SockclntDelete{Index: s.client}, 0)
-	if id, lookup := s.GetMsgID("sockclnt_delete", (&memclnt.SockclntDelete{}).GetCrcString()); err == nil && lookup == nil {
-		binary.BigEndian.PutUint16(request, id)
-		_ = s.SendMsg(0, request) // the end of the stream says the same
-	}
-	err = s.conn.Close()
+	_ = s.unregister() // the end of the stream says the same
+	err := s.conn.Close()
 	s.readers.Wait()
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err
+}
+
+// unregister sends the last message of a client. Its answer is not read.
+func (s *socket) unregister() error {
+	request := &memclnt.SockclntDelete{Index: s.client}
+	id, err := s.GetMsgID(request.GetMessageName(), request.GetCrcString())
+	if err != nil {
+		return err
+	}
+	data, err := codec.EncodeMsg(request, id)
+	if err != nil {
+		return err
+	}
+	return s.SendMsg(0, data)
 }
 
 // GetMsgID returns the number that VPP gave to a message.
@@ -183,13 +193,16 @@ func (s *socket) readLoop() {
 
 // next reads a frame, into buf where it is large enough.
 func (s *socket) next(buf []byte) ([]byte, error) {
-	var header [headerBytes]byte
-	if _, err := io.ReadFull(s.input, header[:]); err != nil {
+	header, err := s.input.Peek(headerBytes)
+	if err != nil {
 		return nil, fmt.Errorf("read from VPP: %w", err)
 	}
 	length := binary.BigEndian.Uint32(header[lengthAt:])
 	if length < 2 || length > maxFrame {
 		return nil, fmt.Errorf("%w: frame of %d bytes, must be 2 to %d", ErrProtocol, length, maxFrame)
+	}
+	if _, err := s.input.Discard(headerBytes); err != nil {
+		return nil, fmt.Errorf("read from VPP: %w", err)
 	}
 	if int(length) > len(buf) {
 		buf = make([]byte, length)
