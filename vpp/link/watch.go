@@ -33,8 +33,8 @@ func (s *session) watch(ctx context.Context, hint func()) {
 	}
 }
 
-// check compares the clock with the timeouts: it fails the session when the oldest request is overdue, or its details have no end, requests a probe after a silence, and
-// returns when to check again. late is how much later than planned check was called.
+// check compares the clock with the timeouts: it fails the session when the oldest request is overdue, or its details have no end, requests a
+// probe after a silence, and returns when to check again. late is how much later than planned check was called.
 func (s *session) check(now time.Time, late time.Duration) time.Time {
 	s.mu.Lock()
 	if late > s.cfg.ProbeInterval/2 {
