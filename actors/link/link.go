@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/gate"
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -34,7 +35,15 @@ type linkActor struct {
 	report.Health
 	config *Config
 	state  *messages.LinkState
+	// boot is the VPP of the last session that ended, lost why it ended.
+	boot, lost string
+	// trusted is when the loss of the last session is no warning any more; zero = there is none.
+	trusted time.Time
 }
+
+// distrust is how long the reason for the end of a session stays a warning in the next session with the same VPP. It is longer than a session that
+// VPP breaks again in the same way (Config.DumpTimeout of package vpp/link), so that readiness says why all the time, and not only between sessions.
+const distrust = time.Minute
 
 // linkEnded is posted when the connection loop ended, which it only does when the agent stops.
 type linkEnded struct{ err error }
@@ -84,6 +93,10 @@ func (l *linkActor) Receive(c *runtime.Context, msg any) {
 	case *report.Ask:
 		l.Repeat(c)
 	case *report.Beat:
+		if !l.trusted.IsZero() && !c.Now().Before(l.trusted) {
+			l.trusted = time.Time{}
+			l.report(c)
+		}
 		l.Beat(c)
 	}
 }
@@ -97,9 +110,24 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 		report.Event(c, &messages.Event{Kind: "link", Object: m.GetBoot(), Text: text, Error: m.GetReason()})
 		c.Logger().Info("VPP connection changed", "up", m.GetUp(), "boot", m.GetBoot(), "session", m.GetSession(), "reason", m.GetReason())
 	}
+	switch {
+	case l.state.GetUp() && !m.GetUp():
+		l.boot, l.lost, l.trusted = l.state.GetBoot(), m.GetReason(), time.Time{}
+	case m.GetUp() && l.lost != "" && l.boot == m.GetBoot():
+		l.trusted = c.Now().Add(distrust)
+	}
 	l.state = m
-	l.Report(c, m.GetUp(), m.GetReason(), 0)
+	l.report(c)
 	l.send(c)
+}
+
+// report reports the connection: without one why, with a new one to the same VPP for a while why the one before ended.
+func (l *linkActor) report(c *runtime.Context) {
+	reason := l.state.GetReason()
+	if !l.trusted.IsZero() {
+		reason = "connected again; the session before ended: " + l.lost
+	}
+	l.Report(c, l.state.GetUp(), reason, 0)
 }
 
 func (l *linkActor) send(c *runtime.Context) {

@@ -49,19 +49,20 @@ func TestLinkReportsTheConnection(t *testing.T) {
 	withLink(t, func(s *probe.Stage, vpp *virtual.Stream) {
 		first := state(s)
 		for _, step := range []struct {
-			name string
-			what func()
-			up   bool
+			name   string
+			what   func()
+			up     bool
+			reason string
 		}{
-			{"connected", func() {}, true},
-			{"disconnected", func() { vpp.Disconnect("connection lost") }, false},
-			{"connected again", vpp.Connect, true},
+			{"connected", func() {}, true, ""},
+			{"disconnected", func() { vpp.Disconnect("connection lost") }, false, "connection lost"},
+			{"connected again", vpp.Connect, true, "connected again; the session before ended: connection lost"},
 			{"VPP died", func() {
 				if err := vpp.Crash(); err != nil {
 					t.Error(err)
 				}
-			}, false},
-			{"another VPP", vpp.Connect, true},
+			}, false, "injected: VPP crashed"},
+			{"another VPP", vpp.Connect, true, ""},
 		} {
 			step.what()
 			s.Run(time.Millisecond)
@@ -71,8 +72,8 @@ func TestLinkReportsTheConnection(t *testing.T) {
 				}
 			}
 			h := probe.Latest[*messages.Health](s, address.Healer)
-			if h.GetOk() != step.up || step.up != (h.GetReason() == "") {
-				t.Errorf("%s: health %v", step.name, h)
+			if h.GetOk() != step.up || h.GetReason() != step.reason {
+				t.Errorf("%s: health %v, want ok %t, reason %q", step.name, h, step.up, step.reason)
 			}
 		}
 		if now := state(s); now.GetSession() <= first.GetSession() || now.GetBoot() == first.GetBoot() {
@@ -80,6 +81,33 @@ func TestLinkReportsTheConnection(t *testing.T) {
 		}
 		if n := len(probe.All[*messages.Event](s, address.Journal)); n != 5 {
 			t.Errorf("%d events, want one for each change", n)
+		}
+	})
+}
+
+// TestLinkSaysWhyVPPIsNotTrusted: a VPP that breaks every session in the same way is why the node is not ready, also while a session lasts.
+func TestLinkSaysWhyVPPIsNotTrusted(t *testing.T) {
+	const why = "dump too large: nat44_lb_static_mapping_dump: more than 1048576 details"
+	withLink(t, func(s *probe.Stage, vpp *virtual.Stream) {
+		health := func() *messages.Health { return probe.Latest[*messages.Health](s, address.Healer) }
+		for range 3 {
+			s.Run(30 * time.Second) // a dump without an end
+			vpp.Disconnect(why)
+			s.Run(time.Second)
+			if h := health(); h.GetOk() || h.GetReason() != why {
+				t.Errorf("without a session: health %v", h)
+			}
+			vpp.Connect()
+			for range 15 {
+				s.Run(2 * time.Second)
+				if h := health(); !h.GetOk() || !strings.HasSuffix(h.GetReason(), why) {
+					t.Fatalf("in the next session: health %v", h)
+				}
+			}
+		}
+		s.Run(distrust)
+		if h := health(); !h.GetOk() || h.GetReason() != "" {
+			t.Errorf("in a session that lasts: health %v", h)
 		}
 	})
 }

@@ -17,10 +17,9 @@ type call struct {
 	// gone says that the caller has stopped waiting.
 	gone bool
 
-	// details of a dump so far, their size on the wire, and whether there were too many, in which case the rest is not kept.
-	details  []api.Message
-	bytes    int
-	overflow bool
+	// details of a dump so far, and their size on the wire.
+	details []api.Message
+	bytes   int
 }
 
 // newCall makes a call of n requests; the caller holds one count of left until it has submitted all of them, so that done is not closed

@@ -11,7 +11,7 @@ type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
 	Socket string
 	// Adapter makes the transport of one session; it is called once per connection attempt and its value never used again. Default:
-	// GoVPP's socket client on Socket. Its Connect must end by itself; its callback may come from one goroutine only.
+	// a client of Socket. Its Connect must end by itself; its callback may come from one goroutine only.
 	Adapter func() adapter.VppAPI
 	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a part of the boot identity. Default:
 	// identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
@@ -22,9 +22,11 @@ type Config struct {
 	// WindowBytes is the largest number of bytes in flight; a larger message is sent alone. It keeps the requests that VPP has not yet
 	// taken smaller than the buffer of the socket, so that a write never blocks on a hung VPP. Default 32768.
 	WindowBytes int
-	// MaxDumpDetails is the largest number of details that one dump may have. Default 4194304.
+	// MaxDumpDetails is the largest number of details that one dump may have, and of pages where it is paged. Default 1048576, more than the
+	// routes of the Internet.
 	MaxDumpDetails int
-	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 512 MiB.
+	// MaxDumpBytes is the largest size of all details of one dump on the wire. Default 256 MiB: 1,000,000 routes have 201 MB, 100,000 mappings
+	// with 100 backends 119 MB.
 	MaxDumpBytes int
 
 	// ConnectTimeout bounds one connection attempt, handshake included. Default 3 s.
@@ -32,6 +34,9 @@ type Config struct {
 	// ReplyTimeout is the time after which an unanswered request ends the session. VPP does not answer for seconds while it scans large
 	// session tables. Default 5 s.
 	ReplyTimeout time.Duration
+	// DumpTimeout is the time after which a dump whose details still come ends the session, however fast they come; it is at least
+	// ReplyTimeout. VPP writes 1,000,000 details in about 10 s. Default 30 s.
+	DumpTimeout time.Duration
 	// ProbeInterval is the silence after which a control_ping is sent; every frame from VPP shows that it is alive. Default 500 ms.
 	ProbeInterval time.Duration
 	// PollInterval is the interval of checks for a missing socket file. Default 100 ms.
@@ -53,10 +58,12 @@ func (c Config) withDefaults() Config {
 	def(&c.Socket, adapter.DefaultBinapiSocket)
 	def(&c.Window, 128)
 	def(&c.WindowBytes, 32<<10)
-	def(&c.MaxDumpDetails, 4<<20)
-	def(&c.MaxDumpBytes, 512<<20)
+	def(&c.MaxDumpDetails, 1<<20)
+	def(&c.MaxDumpBytes, 256<<20)
 	def(&c.ConnectTimeout, 3*time.Second)
 	def(&c.ReplyTimeout, 5*time.Second)
+	def(&c.DumpTimeout, 30*time.Second)
+	c.DumpTimeout = max(c.DumpTimeout, c.ReplyTimeout)
 	def(&c.ProbeInterval, 500*time.Millisecond)
 	def(&c.PollInterval, 100*time.Millisecond)
 	def(&c.BackoffMin, 50*time.Millisecond)

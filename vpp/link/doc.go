@@ -20,8 +20,21 @@
 // never repeats a request by itself.
 //
 // When VPP does not answer the oldest request for Config.ReplyTimeout, the link ends the session and all of its calls. This covers a VPP
-// that hangs, a lost reply, and a request that VPP dropped because it does not know it (VPP sends no error then). The next write detects a
-// closed connection, at the latest the ping that follows Config.ProbeInterval after the last frame.
+// that hangs, a lost reply, and a request that VPP dropped because it does not know it (VPP sends no error then). A closed connection is
+// detected at once, behind a transport that cannot say so (Config.Adapter) with the next write, at the latest the ping that follows
+// Config.ProbeInterval after the last frame.
+//
+// # What VPP may send
+//
+// A VPP that sends garbage costs the session and nothing else. The link allocates no memory because of a number that VPP sent before it has
+// compared that number with what there is:
+//   - a frame has 2 bytes to 16 MiB (maxFrame), the size of the segment in which VPP allocates messages;
+//   - the elements that a message counts are within its frame: each message is measured before it is decoded (layout), because the generated
+//     code allocates as many elements as a message says that it has;
+//   - a dump has at most Config.MaxDumpDetails details of Config.MaxDumpBytes and is complete within Config.DumpTimeout, over all pages.
+//
+// What exceeds a limit ends the session with an error that names the message; LinkState.Reason carries it, and the link connects again after
+// the pause of a failure.
 //
 // # Shutdown
 //
@@ -39,22 +52,20 @@
 //
 // # Why not GoVPP's core.AsyncConnect
 //
-// The package uses GoVPP's bindings, codec and socket client (adapter.VppAPI), and not its core.Connection, because core.Connection
+// The package uses GoVPP's bindings, codec and transport interface (adapter.VppAPI), and not its core.Connection, because core.Connection
 // (v0.13.0)
 //   - drops replies and details when a consumer is 100 ms behind a full channel of 100: a dump without some of its rows makes a wrong
 //     resync, a lost control_ping_reply a dump without end. Here the callback only decodes and delivers, and never waits;
 //   - waits without limit by default (DefaultReplyTimeout is 0), and requests in flight get no answer at all when the connection breaks;
-//   - does not detect the end of the stream: the reader goroutine just ends. So the link pings a silent VPP, also while requests wait;
 //   - stops reconnecting after 3 attempts by default;
 //   - finds the message of a number by a search through every binding package, and rewrites these tables on reconnect without the lock
 //     that its reader takes. Here a session has tables of its own, filled when a message is first used, and a transport of its own;
 //   - keeps event subscriptions by number over a reconnect, although the numbers may have changed, and does not subscribe again;
 //   - matches the replies of a stream to its requests by position alone, so that one late reply shifts all that follow.
 //
-// The socket client has further defects: Disconnect panics when called twice or after a failed Connect (contained), a write has no deadline
-// (so the bytes in flight are bounded below the size of the socket's buffer, Config.WindowBytes), the decoder reads past the end of a short
-// frame into an older one (cut off), and the generated code trusts a frame's own count of elements, which only matters with a peer that is
-// not VPP.
+// Its socket client allocates whatever length a frame header has, does not report the end of the stream (the reader goroutine just ends), panics
+// when Disconnect is called twice or after a failed Connect, and blocks in Disconnect while VPP does not read; so the package has its own
+// (socket). The decoder reads past the end of a short frame into an older one, so the capacity of a frame is cut off.
 //
 // # Refused messages
 //

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
@@ -42,9 +43,6 @@ func (s *session) dump(ctx context.Context, req api.Message, it item) ([]api.Mes
 	if err != nil {
 		return nil, fmt.Errorf("dump %s: %w", it.route.name, err)
 	}
-	if c.overflow {
-		return nil, fmt.Errorf("%w: %s: more than %d details or %d bytes", ErrTooLarge, it.route.name, s.cfg.MaxDumpDetails, s.cfg.MaxDumpBytes)
-	}
 	if err := results[1].Err; err != nil {
 		return nil, fmt.Errorf("dump %s: %w", it.route.name, err)
 	}
@@ -57,11 +55,12 @@ const (
 	retvalAgain        = -165
 )
 
-// pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised memory.
+// pages follows a cursor. Only retval 0 is the end: with an empty set VPP's cursor is uninitialised memory. What one dump may take holds for all
+// pages together.
 func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, error) {
 	var all []api.Message
 	seen := map[uint32]bool{cursorOf(req): true}
-	bytes := 0
+	bytes, began := 0, time.Now()
 	for first := true; ; first = false {
 		c, reply, err := s.page(ctx, req)
 		code, known := Retval(err)
@@ -70,8 +69,8 @@ func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, er
 		}
 		all = append(all, c.details...)
 		bytes += c.bytes
-		if len(all) > s.cfg.MaxDumpDetails || bytes > s.cfg.MaxDumpBytes {
-			return nil, fmt.Errorf("%w: %s", ErrTooLarge, req.GetMessageName())
+		if err := s.tooLarge(req.GetMessageName(), len(all), bytes); err != nil {
+			return nil, s.broken(req, err)
 		}
 		switch {
 		case code == 0:
@@ -83,12 +82,31 @@ func (s *session) pages(ctx context.Context, req api.Message) ([]api.Message, er
 			return nil, err
 		}
 		next := cursorOf(reply)
-		if seen[next] {
-			return nil, fmt.Errorf("%w: %s: cursor %d repeats", ErrProtocol, req.GetMessageName(), next)
+		if err := s.endless(req.GetMessageName(), began, seen, next); err != nil {
+			return nil, s.broken(req, err)
 		}
 		seen[next] = true
 		req = withCursor(req, next)
 	}
+}
+
+// broken ends the session because of the answers to a dump, and returns the error of the dump.
+func (s *session) broken(req api.Message, cause error) error {
+	s.fail(cause)
+	return fmt.Errorf("dump %s: %w: %w", req.GetMessageName(), ErrUnknown, cause)
+}
+
+// endless returns an error when the pages of a dump so far show that it is no use to read the next one.
+func (s *session) endless(name string, began time.Time, seen map[uint32]bool, next uint32) error {
+	switch {
+	case seen[next]:
+		return fmt.Errorf("%w: %s: cursor %d repeats", ErrProtocol, name, next)
+	case time.Since(began) >= s.cfg.DumpTimeout:
+		return fmt.Errorf("%w: %s is not complete after %s", ErrTimeout, name, s.cfg.DumpTimeout)
+	case len(seen) >= s.cfg.MaxDumpDetails:
+		return fmt.Errorf("%w: %s: more than %d pages", ErrTooLarge, name, s.cfg.MaxDumpDetails)
+	}
+	return nil
 }
 
 // page reads one page. The error may be a *RetvalError, with the details and the reply set.
@@ -103,9 +121,6 @@ func (s *session) page(ctx context.Context, req api.Message) (*call, api.Message
 	results, err := s.finish(ctx, c, []api.Message{req})
 	if err == nil {
 		err = results[0].Err
-	}
-	if c.overflow {
-		err = ErrTooLarge
 	}
 	if err != nil {
 		err = fmt.Errorf("dump %s: %w", it.route.name, err)

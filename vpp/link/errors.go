@@ -21,11 +21,13 @@ var (
 	ErrRefused = Classified("refused before sending", ErrUnsafe)
 	// ErrUnsupported means that the connected VPP does not know the message: the plugin is not loaded or it has another API version.
 	ErrUnsupported = errors.New("message not supported by this VPP")
-	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered.
+	// ErrTooLarge means that the answer to a dump exceeded Config.MaxDumpDetails or Config.MaxDumpBytes. Nothing of it was delivered. The session
+	// is closed when it happens, because only its end makes VPP stop.
 	ErrTooLarge = errors.New("dump too large")
 	// ErrProtocol means that VPP sent an answer that the API does not allow. The session is closed when it happens.
 	ErrProtocol = errors.New("protocol violation")
-	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout. The session is closed when it happens.
+	// ErrTimeout means that VPP did not answer within Config.ReplyTimeout, or did not complete a dump within Config.DumpTimeout. The session is
+	// closed when it happens.
 	ErrTimeout = errors.New("no answer in time")
 	// ErrRunning is returned by a second Run of the same Link.
 	ErrRunning = errors.New("link is already running")

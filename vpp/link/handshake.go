@@ -45,7 +45,7 @@ func (l *Link) open(ctx context.Context) (*session, identity, error) {
 	return s, id, nil
 }
 
-// connect opens the transport. GoVPP's Connect cannot be interrupted: one that still connects when ctx ends is abandoned and
+// connect opens the transport. A Connect cannot be interrupted: one that still connects when ctx ends is abandoned and
 // closed as soon as it is connected.
 func connect(ctx context.Context, s *session) error {
 	result := make(chan error, 1)

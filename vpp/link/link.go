@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.fd.io/govpp/adapter"
-	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/api"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -39,12 +38,7 @@ func New(cfg Config, log *slog.Logger) *Link {
 		}
 	}
 	if cfg.Adapter == nil {
-		cfg.Adapter = func() adapter.VppAPI {
-			client := socketclient.NewVppClient(cfg.Socket)
-			client.SetClientName("troupe")
-			client.SetConnectTimeout(cfg.ConnectTimeout)
-			return client
-		}
+		cfg.Adapter = func() adapter.VppAPI { return newSocket(cfg.Socket, cfg.ConnectTimeout) }
 	}
 	return &Link{cfg: cfg, log: log, registry: newRegistry()}
 }

@@ -8,14 +8,12 @@ import (
 	"slices"
 
 	"github.com/sirupsen/logrus"
-	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/adapter/statsclient"
 )
 
-// Quiet passes the log lines of GoVPP's transports from logrus to log, one level lower: every failure that matters is returned as an error as well. GoVPP keeps its loggers in unguarded package variables, so call it once, before the first
-// session.
+// Quiet passes the log lines of GoVPP's client of the stats segment from logrus to log, one level lower: every failure that matters is returned as an
+// error as well. GoVPP keeps its logger in an unguarded package variable, so call it once, before the first connection.
 func Quiet(log *slog.Logger) {
-	socketclient.SetLogger(quietLogger(log, "govpp/socketclient"))
 	statsclient.Log = quietLogger(log, "govpp/statsclient")
 }
 

@@ -75,7 +75,7 @@ func (s *session) match(id uint16, data []byte) match {
 	if in != p.route.reply && in != p.route.details {
 		return match{err: fmt.Errorf("%w: message %d (%s) answers %s", ErrProtocol, id, in.typ.Name(), p.route.name)}
 	}
-	return match{in: in, context: context, wanted: p.call != nil && !p.call.gone && !p.call.overflow}
+	return match{in: in, context: context, wanted: p.call != nil && !p.call.gone}
 }
 
 // stray counts a frame that belongs to nothing; only the first of a session is reported. s.mu is held.
@@ -101,7 +101,7 @@ func (s *session) deliver(context uint32, in *incoming, msg api.Message, size in
 	}
 	s.complete(p, context, in, msg)
 	if s.queue.pop() {
-		s.moved = s.heard
+		s.moved, s.turned = s.heard, s.heard
 		s.room()
 	}
 }
@@ -123,7 +123,7 @@ func (s *session) complete(p *pending, context uint32, in *incoming, msg api.Mes
 	p.call.settle(settled)
 }
 
-// detail keeps one detail of a dump, within the limits. s.mu is held.
+// detail keeps one detail of a dump; one that exceeds the limits ends the session. s.mu is held.
 func (s *session) detail(p *pending, context uint32, msg api.Message, size int) {
 	if context == s.queue.base {
 		s.moved = s.heard
@@ -133,9 +133,21 @@ func (s *session) detail(p *pending, context uint32, msg api.Message, size int) 
 		return
 	}
 	c.bytes += size
-	if len(c.details) >= s.cfg.MaxDumpDetails || c.bytes > s.cfg.MaxDumpBytes {
-		c.overflow, c.details = true, nil
+	if err := s.tooLarge(p.route.name, len(c.details)+1, c.bytes); err != nil {
+		s.end(err)
+		c.details = nil
 		return
 	}
 	c.details = append(c.details, msg)
+}
+
+// tooLarge returns an error when a dump has more than it may.
+func (s *session) tooLarge(name string, details, bytes int) error {
+	switch {
+	case details > s.cfg.MaxDumpDetails:
+		return fmt.Errorf("%w: %s: more than %d details", ErrTooLarge, name, s.cfg.MaxDumpDetails)
+	case bytes > s.cfg.MaxDumpBytes:
+		return fmt.Errorf("%w: %s: more than %d bytes", ErrTooLarge, name, s.cfg.MaxDumpBytes)
+	}
+	return nil
 }

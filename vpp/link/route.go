@@ -19,11 +19,15 @@ type incoming struct {
 	// retval is the position of the return value among the fields; -1 = there is none.
 	retval int
 	event  bool
+	// layout of the fields, which begin at body.
+	layout *layout
+	body   int
 }
 
 // newIncoming describes a message of the bindings with the number that the connected VPP gave it.
 func newIncoming(msg api.Message, id uint16) *incoming {
 	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType(), retval: -1}
+	in.layout, in.body = layoutOf(in.typ), bodyOf(in.class)
 	// It is the first field as a rule; acl_add_replace_reply has the index before it.
 	if field, found := in.typ.FieldByName("Retval"); found && field.Type.Kind() == reflect.Int32 && len(field.Index) == 1 {
 		in.retval = field.Index[0]
@@ -31,10 +35,25 @@ func newIncoming(msg api.Message, id uint16) *incoming {
 	return in
 }
 
-// decode makes a fresh message from a frame. The capacity is cut off: GoVPP's decoder reads a frame that is too short on into the rest
-// of the client's buffer, where it finds an older frame.
+// bodyOf is where the fields of a message begin: behind its number, and what else messages of its class have in front.
+func bodyOf(class api.MessageType) int {
+	switch class {
+	case api.RequestMessage:
+		return 10
+	case api.ReplyMessage, api.EventMessage:
+		return 6
+	default:
+		return 2
+	}
+}
+
+// decode makes a fresh message from a frame, after a check that the frame has all that the message counts. The capacity is cut off: GoVPP's
+// decoder reads a frame that is too short on into the rest of the transport's buffer, where it finds an older frame.
 func (in *incoming) decode(data []byte) (api.Message, error) {
 	msg := reflect.New(in.typ).Interface().(api.Message)
+	if err := in.layout.fits(data[min(in.body, len(data)):]); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", msg.GetMessageName(), err)
+	}
 	if err := codec.DecodeMsg(data[:len(data):len(data)], msg); err != nil {
 		return nil, fmt.Errorf("decode %s: %w", msg.GetMessageName(), err)
 	}

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// headerBytes is the size of the frame header that the transport puts before each message.
-const headerBytes = 16
-
 // sendLoop is the sender: the only goroutine that writes to the transport, so that the order of the table is the order on the wire.
 func (s *session) sendLoop() {
 	for {
@@ -105,7 +102,7 @@ func (s *session) tryAdmit(c *call, group []item, size int) (context uint32, sta
 // enter appends to the table; s.mu is held.
 func (s *session) enter(p pending) uint32 {
 	if s.queue.n == 0 {
-		s.moved = p.sent
+		s.moved, s.turned = p.sent, p.sent
 	}
 	return s.queue.push(p)
 }

@@ -40,8 +40,9 @@ type session struct {
 	queue    fifo
 	// starved says that the sender waits for space.
 	starved bool
-	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail.
-	heard, moved time.Time
+	// heard is the time of the last frame; moved is the time at which the oldest request last changed or received a detail; turned is the time at
+	// which it became the oldest.
+	heard, moved, turned time.Time
 	// strays counts frames that belong to no request.
 	strays uint64
 }
@@ -55,9 +56,12 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 		probe: make(chan struct{}, 1), space: make(chan struct{}, 1), event: make(chan struct{}, 1),
 		dead:   make(chan struct{}),
 		routes: map[reflect.Type]*route{}, incoming: map[uint16]*incoming{},
-		heard: now, moved: now,
+		heard: now, moved: now, turned: now,
 	}
 	api.SetMsgCallback(s.receive)
+	if transport, ok := api.(interface{ onEnd(func(error)) }); ok {
+		transport.onEnd(s.fail)
+	}
 	return s
 }
 
@@ -65,6 +69,11 @@ func newSession(cfg *Config, api adapter.VppAPI, reg *registry, log *slog.Logger
 func (s *session) fail(cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.end(cause)
+}
+
+// end is fail while s.mu is held.
+func (s *session) end(cause error) {
 	if s.cause == nil {
 		s.cause = cause
 		close(s.dead)
@@ -78,8 +87,8 @@ func (s *session) reason() error {
 	return s.cause
 }
 
-// close ends the session and the transport. It waits at most Config.CloseTimeout: GoVPP's Disconnect writes sockclnt_delete,
-// and a write that a hung VPP does not read cannot be interrupted. The goroutines that stay behind end when VPP goes away.
+// close ends the session and the transport. It waits at most Config.CloseTimeout: the Disconnect of a transport that is not ours may write to a
+// VPP that hangs, which cannot be interrupted. The goroutines that stay behind end when VPP goes away.
 func (s *session) close(cause error) {
 	s.fail(cause)
 	closed := make(chan struct{})
@@ -99,8 +108,8 @@ func (s *session) close(cause error) {
 	}
 }
 
-// disconnect closes a transport and converts a panic of it into an error: GoVPP's client closes a channel twice when it is disconnected
-// twice.
+// disconnect closes a transport and converts a panic of it into an error: GoVPP's client, as a transport of Config.Adapter, closes a
+// channel twice when it is disconnected twice.
 func disconnect(api adapter.VppAPI) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -33,22 +33,25 @@ func (s *session) watch(ctx context.Context, hint func()) {
 	}
 }
 
-// check compares the clock with the timeouts: it fails the session when the oldest request is overdue, requests a probe after a silence, and
-// returns when to check again. late is how much later than planned check was called.
+// check compares the clock with the timeouts: it fails the session when the oldest request is overdue, or its details have no end, requests a
+// probe after a silence, and returns when to check again. late is how much later than planned check was called.
 func (s *session) check(now time.Time, late time.Duration) time.Time {
 	s.mu.Lock()
 	if late > s.cfg.ProbeInterval/2 {
 		// This process was suspended, so replies may wait in the socket: the timeouts are extended by that time.
-		s.moved, s.heard = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late))
+		s.moved, s.heard, s.turned = earlier(now, s.moved.Add(late)), earlier(now, s.heard.Add(late)), earlier(now, s.turned.Add(late))
 	}
 	next := now.Add(s.cfg.ProbeInterval)
-	overdue, silent := "", false
+	overdue, silent := error(nil), false
 	if p := s.queue.oldest(); p != nil {
-		deadline := later(p.sent, s.moved).Add(s.cfg.ReplyTimeout)
-		if !deadline.After(now) {
-			overdue = p.route.name
+		deadline, complete := later(p.sent, s.moved).Add(s.cfg.ReplyTimeout), later(p.sent, s.turned).Add(s.cfg.DumpTimeout)
+		switch {
+		case !deadline.After(now):
+			overdue = fmt.Errorf("%w: %s waits for more than %s", ErrTimeout, p.route.name, s.cfg.ReplyTimeout)
+		case !complete.After(now):
+			overdue = fmt.Errorf("%w: %s is not complete after %s", ErrTimeout, p.route.name, s.cfg.DumpTimeout)
 		}
-		next = earlier(next, deadline)
+		next = earlier(next, earlier(deadline, complete))
 	}
 	if quiet := s.heard.Add(s.cfg.ProbeInterval); quiet.After(now) {
 		next = earlier(next, quiet)
@@ -57,8 +60,8 @@ func (s *session) check(now time.Time, late time.Duration) time.Time {
 	}
 	s.mu.Unlock()
 	switch {
-	case overdue != "":
-		s.fail(fmt.Errorf("%w: %s waits for more than %s", ErrTimeout, overdue, s.cfg.ReplyTimeout))
+	case overdue != nil:
+		s.fail(overdue)
 	case silent:
 		poke(s.probe)
 	}

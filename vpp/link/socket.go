@@ -1,0 +1,215 @@
+package link
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"go.fd.io/govpp/adapter"
+	"go.fd.io/govpp/binapi/memclnt"
+	"go.fd.io/govpp/codec"
+)
+
+const (
+	// headerBytes is the size of the header before each message: 8 bytes that only the sender uses, the length of the message, and 4 more of the sender.
+	headerBytes = 16
+	// lengthAt is where the length is.
+	lengthAt = 8
+	// maxFrame is the largest frame that VPP can send: it allocates every message in its API segment, which has 16 MiB unless api-segment { api-size }
+	// in its startup.conf says otherwise (vl_map_shmem in VPP's vlibmemory/memory_shared.c). The largest that the link asks for is the message table
+	// of the handshake, 66 bytes for each of about 3,000 messages.
+	maxFrame = 16 << 20
+	// readBuffer is the size of the buffer of the socket's reader. Larger frames are allocated one by one.
+	readBuffer = 64 << 10
+	// createID is the number of sockclnt_create, which a client has to know before it has the message table.
+	createID = 15
+	// farewell is how long the last message to VPP, and a write that is under way, may take when the socket closes.
+	farewell = 100 * time.Millisecond
+)
+
+// socket is the transport over VPP's API socket, for one session. Other than GoVPP's, it bounds what a frame may be, and reports the end of the stream.
+type socket struct {
+	path    string
+	timeout time.Duration // of Connect
+	receive adapter.MsgCallback
+	// ended is called when the stream has ended or VPP sent what no frame can be.
+	ended func(error)
+
+	conn    *net.UnixConn
+	input   *bufio.Reader
+	ids     map[string]uint16
+	client  uint32
+	readers sync.WaitGroup
+
+	// write guards the writer's side: the buffer of a frame and whether a part of one may have been sent, after which VPP understands no other.
+	write  sync.Mutex
+	output []byte
+	torn   bool
+}
+
+var _ adapter.VppAPI = (*socket)(nil)
+
+// newSocket makes a transport that is not connected yet.
+func newSocket(path string, timeout time.Duration) *socket {
+	return &socket{path: path, timeout: timeout, receive: func(uint16, []byte) {}, ended: func(error) {}}
+}
+
+// SetMsgCallback sets the receiver of messages; it is called before Connect.
+func (s *socket) SetMsgCallback(receive adapter.MsgCallback) { s.receive = receive }
+
+// onEnd sets what is called at the end of the stream; it is called before Connect.
+func (s *socket) onEnd(ended func(error)) { s.ended = ended }
+
+// WaitReady is a part of the interface that the link does not use.
+func (*socket) WaitReady() error { return nil }
+
+// Connect connects to VPP and reads its message table.
+func (s *socket) Connect() error {
+	conn, err := (&net.Dialer{Timeout: s.timeout}).Dial("unix", s.path)
+	if err != nil {
+		return err
+	}
+	s.conn, s.input = conn.(*net.UnixConn), bufio.NewReaderSize(conn, readBuffer)
+	if err := s.register(); err != nil {
+		_ = conn.Close()
+		return fmt.Errorf("register with VPP: %w", err)
+	}
+	s.readers.Go(s.readLoop)
+	return nil
+}
+
+// register sends the first message of a client and takes the numbers of all others from its answer.
+func (s *socket) register() error {
+	if err := s.conn.SetDeadline(time.Now().Add(s.timeout)); err != nil {
+		return err
+	}
+	request, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: "troupe"}, createID)
+	if err != nil {
+		return err
+	}
+	if err := s.send(request); err != nil {
+		return err
+	}
+	var buf [readBuffer]byte
+	frame, err := s.next(buf[:])
+	if err != nil {
+		return err
+	}
+	msg, err := newIncoming(&memclnt.SockclntCreateReply{}, 0).decode(frame)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	reply := msg.(*memclnt.SockclntCreateReply)
+	if reply.Response != 0 {
+		return &RetvalError{Message: "sockclnt_create", Retval: reply.Response}
+	}
+	s.client, s.ids = reply.Index, make(map[string]uint16, len(reply.MessageTable))
+	for _, entry := range reply.MessageTable {
+		s.ids[strings.TrimSuffix(entry.Name, "\x13")] = entry.Index // older versions of VPP put the character behind the name
+	}
+	return s.conn.SetDeadline(time.Time{})
+}
+
+// Disconnect says good-bye and closes the socket. A write that VPP does not take ends too.
+func (s *socket) Disconnect() error {
+	if s.conn == nil {
+		return nil
+	}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(farewell))
+	_ = s.unregister() // the end of the stream says the same
+	err := s.conn.Close()
+	s.readers.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// unregister sends the last message of a client. Its answer is not read.
+func (s *socket) unregister() error {
+	request := &memclnt.SockclntDelete{Index: s.client}
+	id, err := s.GetMsgID(request.GetMessageName(), request.GetCrcString())
+	if err != nil {
+		return err
+	}
+	data, err := codec.EncodeMsg(request, id)
+	if err != nil {
+		return err
+	}
+	return s.SendMsg(0, data)
+}
+
+// GetMsgID returns the number that VPP gave to a message.
+func (s *socket) GetMsgID(name, crc string) (uint16, error) {
+	if id, found := s.ids[name+"_"+crc]; found {
+		return id, nil
+	}
+	return 0, &adapter.UnknownMsgError{MsgName: name, MsgCrc: crc}
+}
+
+// SendMsg completes the header of a request, which is changed, and sends it.
+func (s *socket) SendMsg(context uint32, request []byte) error {
+	if len(request) < 10 {
+		return fmt.Errorf("request of %d bytes, must have at least 10", len(request))
+	}
+	binary.BigEndian.PutUint32(request[2:], s.client)
+	binary.BigEndian.PutUint32(request[6:], context)
+	return s.send(request)
+}
+
+// send writes one frame.
+func (s *socket) send(data []byte) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if s.torn {
+		return net.ErrClosed
+	}
+	var header [headerBytes]byte
+	binary.BigEndian.PutUint32(header[lengthAt:], uint32(len(data)))
+	s.output = append(append(s.output[:0], header[:]...), data...)
+	_, err := s.conn.Write(s.output)
+	s.torn = err != nil
+	return err
+}
+
+// readLoop passes frames on until the stream ends.
+func (s *socket) readLoop() {
+	buf := make([]byte, readBuffer)
+	for {
+		frame, err := s.next(buf)
+		if err != nil {
+			s.ended(err)
+			return
+		}
+		s.receive(binary.BigEndian.Uint16(frame), frame)
+	}
+}
+
+// next reads a frame, into buf where it is large enough.
+func (s *socket) next(buf []byte) ([]byte, error) {
+	header, err := s.input.Peek(headerBytes)
+	if err != nil {
+		return nil, fmt.Errorf("read from VPP: %w", err)
+	}
+	length := binary.BigEndian.Uint32(header[lengthAt:])
+	if length < 2 || length > maxFrame {
+		return nil, fmt.Errorf("%w: frame of %d bytes, must be 2 to %d", ErrProtocol, length, maxFrame)
+	}
+	if _, err := s.input.Discard(headerBytes); err != nil {
+		return nil, fmt.Errorf("read from VPP: %w", err)
+	}
+	if int(length) > len(buf) {
+		buf = make([]byte, length)
+	}
+	frame := buf[:length]
+	if _, err := io.ReadFull(s.input, frame); err != nil {
+		return nil, fmt.Errorf("read a frame of %d bytes from VPP: %w", length, err)
+	}
+	return frame, nil
+}
