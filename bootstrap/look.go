@@ -270,7 +270,7 @@ func diffTable(c *columns, diff api.Diff) {
 		}
 	}
 	if age := time.Since(diff.Time).Truncate(time.Second); age > 0 && !diff.Time.IsZero() {
-		c.section(fmt.Sprintf("VPP was read %s ago, for another client; --control-socket PATH reads it now", age))
+		c.section(fmt.Sprintf("VPP was read %s ago; --control-socket PATH reads it now", age))
 	}
 }
 

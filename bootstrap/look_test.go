@@ -175,7 +175,7 @@ func TestDiffFailsOnDifference(t *testing.T) {
 func TestDiffSaysItsAge(t *testing.T) {
 	for age, want := range map[time.Duration]string{
 		0:               "nat44 VPP is in the desired state",
-		3 * time.Second: "nat44 VPP is in the desired state\n\nVPP was read 3s ago, for another client; --control-socket PATH reads it now",
+		3 * time.Second: "nat44 VPP is in the desired state\n\nVPP was read 3s ago; --control-socket PATH reads it now",
 	} {
 		diff := api.Diff{Time: time.Now().Add(-age), Renderers: []api.RendererDiff{{Renderer: "nat44"}}}
 		var out strings.Builder
