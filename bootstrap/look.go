@@ -237,6 +237,10 @@ func eventsTable(c *columns, events []api.Event) {
 func newGetDiff(io streams, use string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: "Read VPP and compare it with the desired state; fails if they differ", Args: cobra.NoArgs,
+		Long: `Read VPP and compare it with the desired state; the exit code is 1 if they differ.
+
+Through --control-socket the agent reads VPP now. Over TCP it reads VPP at most once in 5 seconds for all clients, because reading stops the workers
+of VPP for a moment; the output says the age of an older reading.`,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -264,6 +268,9 @@ func diffTable(c *columns, diff api.Diff) {
 		for _, op := range r.Operations {
 			c.row(r.Renderer, op)
 		}
+	}
+	if age := time.Since(diff.Time).Truncate(time.Second); age > 0 && !diff.Time.IsZero() {
+		c.section(fmt.Sprintf("VPP was read %s ago; --control-socket PATH reads it now", age))
 	}
 }
 

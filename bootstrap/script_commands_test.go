@@ -198,7 +198,7 @@ func call(ts *testscript.TestScript, address, method, path string) (status int, 
 			return (&net.Dialer{}).DialContext(ctx, network, address)
 		},
 	}}
-	request, err := http.NewRequest(method, "http://agent"+path, nil)
+	request, err := http.NewRequest(method, "http://localhost"+path, nil)
 	if err != nil {
 		return 0, "", err
 	}

@@ -55,6 +55,7 @@ type Agent struct {
 	nodes     *nodeSync // nil where the node stands alone
 	outside   *outside.Sources
 	stage     *stage // nil without --enable-chaos
+	refusals  *refusals
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
@@ -69,6 +70,7 @@ type sourceMaker func(*Agent) (kube.Source, informers.Client, error)
 // startWith is Start with a choice of the source.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
+	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
 	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {

@@ -74,7 +74,7 @@ func TestStopInEveryState(t *testing.T) {
 			change: func(_ *testing.T, cfg *config.Agent) { cfg.Kubernetes.Source = "files:/nonexistent" },
 			reach:  func(t *testing.T, a *Agent) { reason(t, a, "watch", "list directory") },
 		},
-		"an actor is suspended": {reach: func(t *testing.T, a *Agent) {
+		"an actor is suspended": {change: func(_ *testing.T, cfg *config.Agent) { cfg.API.EnableChaos = true }, reach: func(t *testing.T, a *Agent) {
 			ready(t, a)
 			if err := a.Backend().Command(t.Context(), address.Registry, "suspend"); err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/chaos/live"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -90,13 +91,37 @@ func (b backend) Command(ctx context.Context, path string, verb api.Verb) error 
 			return notFound(err)
 		}
 	case api.VerbSuspend:
-		box.Hold()
+		if err := b.suspend(path, box); err != nil {
+			return fmt.Errorf("suspend %s: %w", path, err)
+		}
 	case api.VerbResume:
+		if b.stage == nil {
+			return fmt.Errorf("resume %s: %w", path, errChaosOff)
+		}
 		box.Release()
 	default:
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
-	b.log.Info("actor command executed", "actor", path, "verb", string(verb))
+	b.log.Info("actor command executed", "actor", path, "verb", string(verb), "who", api.Peer(ctx))
+	return nil
+}
+
+// suspend closes the mailbox of an actor until it is resumed. Like the fault of that name it needs chaos, and has its exemptions: without the
+// root or a supervisor no failure is repaired, and the journal keeps the audit record.
+func (b backend) suspend(path string, box *runtime.Mailbox) error {
+	if b.stage == nil {
+		return errChaosOff
+	}
+	supervises := func(s runtime.ActorState) bool { return s.Parent == path }
+	switch {
+	case path == address.RootName || path == address.Journal:
+		return fmt.Errorf("%w: the actor is exempt", api.ErrForbidden)
+	case path == address.Services || slices.ContainsFunc(b.system.Snapshot(), supervises):
+		return fmt.Errorf("%w: a supervisor is exempt: choose one of its children", api.ErrForbidden)
+	case box.State().Held:
+		return fmt.Errorf("%w: it is suspended already", api.ErrConflict)
+	}
+	box.Hold()
 	return nil
 }
 

@@ -217,21 +217,41 @@ func TestActorsOfARunningAgent(t *testing.T) {
 	if err := b.Command(ctx, path, api.VerbKill); !errors.Is(err, api.ErrUnsupported) {
 		t.Errorf("kill without chaos: %v", err)
 	}
+	for _, verb := range []api.Verb{api.VerbSuspend, api.VerbResume} {
+		if err := b.Command(ctx, path, verb); !errors.Is(err, api.ErrUnsupported) || !strings.Contains(err.Error(), "--enable-chaos") {
+			t.Errorf("%s without chaos: %v", verb, err)
+		}
+	}
+	if box := must(b.Mailbox(ctx, path))(t); box.Held {
+		t.Errorf("suspended without chaos: %+v", box)
+	}
 	if err := b.Command(ctx, path, "dance"); !errors.Is(err, api.ErrUnsupported) {
 		t.Errorf("unknown verb: %v", err)
 	}
-	commandSuspend(ctx, t, b, path)
 	commandRestart(ctx, t, b, path)
 }
 
-// commandSuspend: messages of a suspended actor wait until it is resumed.
-func commandSuspend(ctx context.Context, t *testing.T, b api.Backend, path string) {
-	t.Helper()
+// TestCommandSuspend: with chaos, messages of a suspended actor wait until it is resumed. The actors that docs/chaos.md exempts are not suspended.
+func TestCommandSuspend(t *testing.T) {
+	cfg := everything(t)
+	cfg.API.EnableChaos = true
+	a := run(t, cfg)
+	ready(t, a)
+	settled(t, a)
+	ctx, b, path := t.Context(), a.Backend(), address.Service("shop/web")
+	for _, exempt := range []string{address.RootName, address.Journal, address.World, address.Services} {
+		if err := b.Command(ctx, exempt, api.VerbSuspend); !errors.Is(err, api.ErrForbidden) || !strings.Contains(err.Error(), exempt) {
+			t.Errorf("suspend %s: %v", exempt, err)
+		}
+	}
 	if err := b.Command(ctx, path, api.VerbSuspend); err != nil {
 		t.Fatal(err)
 	}
 	if box := must(b.Mailbox(ctx, path))(t); !box.Held {
 		t.Errorf("suspended, but %+v", box)
+	}
+	if err := b.Command(ctx, path, api.VerbSuspend); !errors.Is(err, api.ErrConflict) {
+		t.Errorf("suspended twice: %v", err)
 	}
 	if err := b.Command(ctx, path, api.VerbResume); err != nil {
 		t.Fatal(err)

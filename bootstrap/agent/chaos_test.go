@@ -189,7 +189,10 @@ func TestChaosIsOff(t *testing.T) {
 	_, inject := b.Inject(ctx, "a test", live.Fault{Kind: live.Kill, Actor: "nat44"})
 	_, drill := b.StartDrill(ctx, "a test", live.Plan{})
 	_, stop := b.StopChaos(ctx, "a test")
-	for name, err := range map[string]error{"inject": inject, "drill": drill, "stop": stop, "kill": b.Command(ctx, address.Healer, api.VerbKill)} {
+	for name, err := range map[string]error{
+		"inject": inject, "drill": drill, "stop": stop, "kill": b.Command(ctx, address.Healer, api.VerbKill),
+		"suspend": b.Command(ctx, address.Healer, api.VerbSuspend), "resume": b.Command(ctx, address.Healer, api.VerbResume),
+	} {
 		if !errors.Is(err, api.ErrUnsupported) || !strings.Contains(err.Error(), "--enable-chaos") || !strings.Contains(err.Error(), "api.enableChaos") {
 			t.Errorf("%s: %v", name, err)
 		}

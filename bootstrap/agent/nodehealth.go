@@ -101,7 +101,7 @@ func (a *Agent) serveHealth() error {
 		return nil
 	}
 	a.nodePort = healthcheck.NewNodeServer(healthcheck.NodeServerConfig{
-		Address: address, Handler: a.keepsUp, Log: a.log.With("part", "healthcheck"),
+		Address: address, Handler: a.keepsUp, Log: a.log.With("part", "healthcheck"), OnLimit: a.refusals.tooManyConnections(listenerHealthz),
 		OnProblem: func(err error) { a.events.Record(events.NodeHealth(a.cfg.NodeName, address, err)) },
 	})
 	a.own("node health server", a.nodePort.Run)

@@ -173,6 +173,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			soon: true, after: true, healthz: 503, // not eligible
 		},
 		"the renderer does not come to it": {
+			change: func(_ *testing.T, cfg *config.Agent) { cfg.API.EnableChaos = true },
 			reach: func(t *testing.T, a *Agent) {
 				ready(t, a)
 				quiescent(t, a)

@@ -21,7 +21,7 @@ func (a *Agent) startOutside(client informers.Client) {
 	}
 	a.events.Record(events.Started(a.cfg.NodeName))
 	a.health = healthcheck.New(healthcheck.Config{
-		Healthy: a.keepsUp.Healthy, Log: a.log.With("part", "healthcheck"),
+		Healthy: a.keepsUp.Healthy, Log: a.log.With("part", "healthcheck"), OnLimit: a.refusals.tooManyConnections(listenerHealthPort),
 		OnProblem: func(p healthcheck.Problem) {
 			if p.Err != nil || !p.Withdrawn {
 				a.events.Record(events.HealthCheck(events.ServiceObject(p.Service, p.UID), a.cfg.NodeName, p.Port, p.Err))

@@ -22,6 +22,10 @@ var promised = []string{
 	`troupe_services{state="in-sync"}`, `troupe_services{state="pending"}`, `troupe_services{state="failed"}`,
 	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`,
 	`troupe_input_errors`,
+	`troupe_http_refused_total{listener="http",why="host"}`, `troupe_http_refused_total{listener="http",why="origin"}`,
+	`troupe_http_refused_total{listener="http",why="traces"}`, `troupe_http_refused_total{listener="http",why="connections"}`,
+	`troupe_http_refused_total{listener="control",why="traces"}`, `troupe_http_refused_total{listener="healthz",why="connections"}`,
+	`troupe_http_refused_total{listener="health-check-node-port",why="connections"}`,
 	`troupe_mirror_serving`, `troupe_mirror_saved_timestamp_seconds`, `troupe_mirror_saves_total`, `troupe_mirror_refused_total{why="failed"}`,
 	`troupe_mirror_refused_total{why="empty"}`, `troupe_mirror_refused_total{why="foreign"}`,
 	`troupe_nat_sessions{protocol="tcp"}`, `troupe_nat_sessions{protocol="udp"}`, `troupe_nat_sessions{protocol="icmp"}`,
@@ -182,7 +186,9 @@ func TestProgrammingLatency(t *testing.T) {
 
 // TestScrapeDoesNotHang: an introspection that does not answer costs a scrape a moment, and the numbers stay those of the last one.
 func TestScrapeDoesNotHang(t *testing.T) {
-	a := run(t, everything(t))
+	cfg := everything(t)
+	cfg.API.EnableChaos = true
+	a := run(t, cfg)
 	ready(t, a)
 	settled(t, a)
 	scrape(t, a)

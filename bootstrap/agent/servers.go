@@ -28,7 +28,7 @@ func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
 	server := api.New(backend{a}, api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Page: page.Handler(),
+		Page: page.Handler(), AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note,
 	}, a.log.With("part", "http"))
 	if err := server.Listen(); err != nil {
 		return err

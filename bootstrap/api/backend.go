@@ -82,7 +82,7 @@ type Controller interface {
 	// ApplyExternal replaces a layer of external configuration by a document in JSON; nil removes it. It returns when VPP has the result, or the
 	// reason why nothing was changed. ErrInvalid, ErrConflict, ErrUnavailable.
 	ApplyExternal(ctx context.Context, source string, document []byte) (*ExternalResult, error)
-	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrUnsupported.
+	// Command executes a verb on one actor. ErrNotFound, ErrConflict, ErrForbidden, ErrUnsupported.
 	Command(ctx context.Context, path string, verb Verb) error
 	// Inject begins a fault, StartDrill a plan of faults; both return at once. StopChaos ends all faults and the drill and returns the number of
 	// faults. who is the client, for the audit record. ErrUnsupported without --enable-chaos; ErrInvalid, ErrForbidden, ErrNotFound, ErrConflict.
@@ -103,8 +103,8 @@ const (
 	VerbRestart Verb = "restart"
 	// VerbKill fails the actor as if it had panicked: its supervisor decides.
 	VerbKill Verb = "kill"
-	// VerbSuspend closes the mailbox of the actor: messages wait.
+	// VerbSuspend closes the mailbox of the actor: messages wait. ErrUnsupported without --enable-chaos; ErrForbidden for an exempt actor.
 	VerbSuspend Verb = "suspend"
-	// VerbResume opens the mailbox again.
+	// VerbResume opens the mailbox again. ErrUnsupported without --enable-chaos.
 	VerbResume Verb = "resume"
 )

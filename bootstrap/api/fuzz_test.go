@@ -31,6 +31,7 @@ func FuzzHTTP(f *testing.F) {
 		"POST /api/v1/chaos HTTP/1.1\r\nHost: n1\r\nContent-Length: 41\r\n\r\n{\"fault\": \"kill\", \"actor\": \"agent/world\"}",
 		"POST /api/v1/chaos HTTP/1.1\r\nHost: n1\r\nContent-Length: 54\r\n\r\n{\"plan\": {\"faults\": [{\"fault\":\"kill\",\"of\":\"service\"}]}}",
 		"DELETE /api/v1/chaos HTTP/1.1\r\nHost: n1\r\n\r\n", "GET /api/v1/chaos HTTP/1.1\r\nHost: n1\r\n\r\n",
+		"GET /api/v1/diff HTTP/1.1\r\nHost: [::1%25eth0]:80\r\nOrigin: null\r\n\r\n", "GET http://n2:/ HTTP/1.1\r\nHost: n1\r\nOrigin: http://[\r\n\r\n",
 		"OPTIONS /api/v1/tree HTTP/1.1\r\nHost: n1\r\n\r\n", "HEAD /readyz?verbose HTTP/1.0\r\n\r\n", "GET /api/v1/top?limit=%zz HTTP/1.1\r\nHost: n1\r\n\r\n",
 	} {
 		f.Add(raw)
@@ -45,7 +46,7 @@ func FuzzHTTP(f *testing.F) {
 			troupe := apitest.New(12)
 			before := everythingOf(t, troupe)
 			w := httptest.NewRecorder()
-			api.New(troupe, api.Config{}, log).Handler(control).ServeHTTP(w, r)
+			api.New(troupe, api.Config{AllowedHosts: []string{"n1"}}, log).Handler(control).ServeHTTP(w, r)
 			got := w.Result()
 			body, err := io.ReadAll(got.Body)
 			if err != nil {

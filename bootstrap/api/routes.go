@@ -28,7 +28,7 @@ func (s *Server) handler(control bool) http.Handler {
 	if s.cfg.Page != nil {
 		mux.Handle("/", methods{http.MethodGet: s.cfg.Page.ServeHTTP})
 	}
-	for path, fn := range s.reads() {
+	for path, fn := range s.reads(control) {
 		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
 	}
 	changes := guard{control}
@@ -47,13 +47,16 @@ func (s *Server) handler(control bool) http.Handler {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})
 	all := http.NewServeMux()
-	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.trace})) // a trace has no end, and so no deadline
+	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.traces(control)})) // a trace has no end, and so no deadline
 	all.Handle("/", s.guarded(mux))
-	return all
+	if control {
+		return all
+	}
+	return s.hosts.only(s, all)
 }
 
-// reads are the read-only resources.
-func (s *Server) reads() map[string]get {
+// reads are the read-only resources of one listener.
+func (s *Server) reads(control bool) map[string]get {
 	return map[string]get{
 		"services":                    s.services,
 		"services/{namespace}/{name}": s.service,
@@ -62,7 +65,7 @@ func (s *Server) reads() map[string]get {
 		"interfaces":                  plain(s.backend.Interfaces),
 		"nodes":                       plain(s.backend.Nodes),
 		"external":                    plain(s.backend.External),
-		"diff":                        plain(s.backend.Diff),
+		"diff":                        s.diff(control),
 		"tree":                        s.tree,
 		"top":                         s.top,
 	}

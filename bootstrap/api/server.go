@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
 // Config configures the listeners of a Server and its further handlers.
@@ -24,6 +26,13 @@ type Config struct {
 	Page http.Handler
 	// Probed is called with the status of every answer of "livez", "readyz" and "healthz"; nil = it is not. It must not block.
 	Probed func(probe string, status int)
+	// AllowedHosts are the host names besides localhost under which the read-only listener is asked: the name of the node, and those that the
+	// configuration adds. IP addresses are always allowed.
+	AllowedHosts []string
+	// MostConnections limits the connections of the read-only listener; above it a new one replaces the longest idle one. 0 = 256.
+	MostConnections int
+	// Refused is called for each request and connection that is refused, from any goroutine; nil = it is not. It must not block.
+	Refused func(Refusal)
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
 }
@@ -34,6 +43,12 @@ func (c *Config) observe(probe string, status int) {
 	}
 }
 
+func (c *Config) refused(r Refusal) {
+	if c.Refused != nil {
+		c.Refused(r)
+	}
+}
+
 // Timeouts of clients and of the shutdown.
 const (
 	defaultTimeout    = 10 * time.Second
@@ -41,6 +56,7 @@ const (
 	idleTimeout       = 2 * time.Minute
 	shutdownTimeout   = 3 * time.Second
 	maxHeader         = 16 << 10
+	mostConnections   = 256
 )
 
 // Server is the HTTP server of the agent. Listen and then Serve must be called once each.
@@ -50,7 +66,8 @@ type Server struct {
 	log     *slog.Logger
 
 	tcp, control net.Listener  // set by Listen
-	traces       chan struct{} // holds a token for each trace
+	differ       *differ       // reads VPP for both listeners
+	hosts        ownHosts      // of the read-only listener
 	ending       chan struct{} // closed when Serve ends
 }
 
@@ -59,7 +76,13 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	return &Server{backend: backend, cfg: cfg, log: log, traces: make(chan struct{}, tracesAtOnce), ending: make(chan struct{})}
+	if cfg.MostConnections == 0 {
+		cfg.MostConnections = mostConnections
+	}
+	return &Server{
+		backend: backend, cfg: cfg, log: log, differ: &differ{read: backend.Diff, timeout: cfg.Timeout, log: log}, hosts: newOwnHosts(cfg.AllowedHosts),
+		ending: make(chan struct{}),
+	}
 }
 
 // Listen opens the listeners, so that the agent finds an address in use before it starts anything else. After an error none is open.
@@ -117,6 +140,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	<-ctx.Done()
 	close(s.ending)
 	all.Wait()
+	s.differ.close()
 	return why
 }
 
@@ -134,6 +158,15 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 		// Active requests outlive ctx: Shutdown waits for them, Close ends them.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+	served := l
+	if !control { // the file system decides who may connect to the control socket
+		served = connlimit.Bound(server, l, s.cfg.MostConnections, func() {
+			s.cfg.refused(Refusal{
+				Listener: ListenerHTTP, Why: RefusedConnections,
+				Text: fmt.Sprintf("more than %d connections at the same time: the longest idle one is closed", s.cfg.MostConnections),
+			})
+		})
+	}
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -144,7 +177,7 @@ func (s *Server) serveOn(ctx context.Context, l net.Listener, control bool) erro
 			_ = server.Close()
 		}
 	}()
-	err := server.Serve(l)
+	err := server.Serve(served)
 	if errors.Is(err, http.ErrServerClosed) {
 		<-stopped
 		return nil

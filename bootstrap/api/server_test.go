@@ -42,7 +42,7 @@ func clientTo(network, address string) *http.Client {
 // call sends a request and returns status and body.
 func call(t *testing.T, c *http.Client, method, target, body string) (int, string, http.Header) {
 	t.Helper()
-	r, err := http.NewRequest(method, "http://agent"+target, strings.NewReader(body))
+	r, err := http.NewRequest(method, "http://localhost"+target, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,12 +16,9 @@ const (
 	traceInterval = 200 * time.Millisecond // between two queries of the journal
 	traceHistory  = 200                    // number of past events, unless the request has ?after=
 	traceMost     = 10000                  // events after which the trace ends
-	tracesAtOnce  = 8
-	heartbeat     = 5 * time.Second // interval of comments without events, by which both ends detect a lost connection
+	tracesAtOnce  = 8                      // of one listener, so that clients on TCP leave room for the control socket
+	heartbeat     = 5 * time.Second        // interval of comments without events, by which both ends detect a lost connection
 )
-
-// errTraces means that the number of traces has reached its limit.
-var errTraces = errors.New("too many traces at the same time")
 
 // traceQuery selects the events of a trace.
 type traceQuery struct {
@@ -71,21 +68,33 @@ func numberOf(values map[string]string, name string) (uint64, error) {
 	return n, nil
 }
 
+// traces is the handler of the traces of one listener.
+func (s *Server) traces(control bool) http.HandlerFunc {
+	active := make(chan struct{}, tracesAtOnce) // holds a token for each trace
+	text := fmt.Sprintf("too many traces at the same time on this listener, the limit is %d: end another one", tracesAtOnce)
+	if !control {
+		text += ", or use the control socket"
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := parseTrace(r)
+		if err != nil {
+			respond(w, nil, err)
+			return
+		}
+		select {
+		case active <- struct{}{}:
+			defer func() { <-active }()
+		default:
+			s.refuse(w, http.StatusServiceUnavailable, Refusal{listenerName(control), RefusedTraces, Peer(r.Context()), text})
+			return
+		}
+		s.trace(w, r, q)
+	}
+}
+
 // trace streams the journal as server-sent events: past events, then new ones, until the client disconnects, the server stops, or the limit is
 // reached.
-func (s *Server) trace(w http.ResponseWriter, r *http.Request) {
-	q, err := parseTrace(r)
-	if err != nil {
-		respond(w, nil, err)
-		return
-	}
-	select {
-	case s.traces <- struct{}{}:
-		defer func() { <-s.traces }()
-	default:
-		respond(w, nil, fmt.Errorf("%w: %w", ErrUnavailable, errTraces))
-		return
-	}
+func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	first, err := s.news(r.Context(), &q.EventQuery, traceHistory)
 	if err != nil {
 		respond(w, nil, err)

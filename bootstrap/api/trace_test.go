@@ -6,17 +6,17 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 )
 
 // follow opens a trace; next returns its next event, and false when it has ended.
-func follow(t *testing.T, a *apitest.Agent, query string) (next func() (api.Event, bool), end func()) {
+func follow(t *testing.T, client *http.Client, query string) (next func() (api.Event, bool), end func()) {
 	t.Helper()
-	client := tcp(a)
 	client.Timeout = 0
-	response, err := client.Get("http://agent/api/v1/trace?" + query)
+	response, err := client.Get("http://localhost/api/v1/trace?" + query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestTraceFollowsTheJournal(t *testing.T) {
 	record := func(object string, cause uint64) { a.Record(api.Event{Kind: "render", Object: object, Cause: cause}) }
 	record("shop/a", 7)
 	record("shop/b", 8)
-	next, end := follow(t, a, "cause=7")
+	next, end := follow(t, tcp(a), "cause=7")
 	defer end()
 	if e, ok := next(); !ok || e.Object != "shop/a" {
 		t.Fatalf("history: %+v", e)
@@ -53,7 +53,7 @@ func TestTraceFollowsTheJournal(t *testing.T) {
 	if e, ok := next(); !ok || e.Object != "shop/d" || e.Seq != 4 {
 		t.Errorf("what happens: %+v", e)
 	}
-	all, stop := follow(t, a, "after=2&limit=2")
+	all, stop := follow(t, tcp(a), "after=2&limit=2")
 	defer stop()
 	for _, want := range []string{"shop/c", "shop/d"} {
 		if e, ok := all(); !ok || e.Object != want {
@@ -71,19 +71,51 @@ func TestTraceFollowsTheJournal(t *testing.T) {
 	}
 }
 
-func TestTraceIsForFew(t *testing.T) {
-	a := apitest.Start(t, apitest.New(1), nil)
+// TestTracesAreLimitedByListener: traces over TCP leave room for those of the operator on the control socket.
+func TestTracesAreLimitedByListener(t *testing.T) {
+	refused := make(chan api.Refusal, 1000)
+	a := apitest.Start(t, apitest.New(1), func(c *api.Config) { c.Refused = func(r api.Refusal) { refused <- r } })
 	a.Record(api.Event{Kind: "render"})
-	for range 8 {
-		next, end := follow(t, a, "")
-		defer end()
-		if _, ok := next(); !ok {
-			t.Fatal("no answer")
+	for _, tt := range []struct {
+		listener string
+		client   func(*apitest.Agent) *http.Client
+		want     string
+	}{
+		{"http", tcp, "too many traces at the same time on this listener, the limit is 8: end another one, or use the control socket"},
+		{"control", control, "too many traces at the same time on this listener, the limit is 8: end another one"},
+	} {
+		var last func()
+		for n := range 8 {
+			next, end := follow(t, tt.client(a), "")
+			defer end()
+			if _, ok := next(); !ok {
+				t.Fatalf("%s: no answer to trace %d", tt.listener, n)
+			}
+			last = end
+		}
+		if code, body, _ := call(t, tt.client(a), http.MethodGet, "/api/v1/trace", ""); code != http.StatusServiceUnavailable || !strings.Contains(body, tt.want+`"`) {
+			t.Errorf("%s: the ninth: %d %s", tt.listener, code, body)
+		}
+		if len(refused) != 1 {
+			t.Fatalf("%s: %d refusals", tt.listener, len(refused))
+		}
+		if r := <-refused; r.Listener != tt.listener || r.Why != api.RefusedTraces || r.Text != tt.want {
+			t.Errorf("%s: %+v", tt.listener, r)
+		}
+		last()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if code, _, _ := call(t, tt.client(a), http.MethodGet, "/api/v1/trace?follow=false", ""); code == http.StatusOK {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%s: no trace after the end of another one: %d", tt.listener, code)
+			}
+			<-refused
 		}
 	}
-	if code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/trace", ""); code != http.StatusServiceUnavailable || !strings.Contains(body, "too many traces at the same time") {
-		t.Errorf("the ninth: %d %s", code, body)
-	}
+}
+
+func TestTraceParameters(t *testing.T) {
+	a := apitest.Start(t, apitest.New(1), nil)
 	for query, want := range map[string]string{
 		"cause=x": "cause", "after=-1": "after", "limit=0": "limit", "limit=10001": "limit", "follow=perhaps": "follow", "color=red": "unknown parameter",
 	} {

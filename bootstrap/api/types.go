@@ -312,6 +312,9 @@ const (
 
 // Diff is the difference between VPP and the desired state.
 type Diff struct {
+	// Time is when the reading of VPP began. On TCP it may be some seconds ago, because clients share a reading; the control socket reads VPP for
+	// each request. A Backend leaves it out.
+	Time time.Time `json:"time,omitzero"`
 	// Renderers are ordered by name.
 	Renderers []RendererDiff `json:"renderers"`
 }

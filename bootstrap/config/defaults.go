@@ -40,7 +40,9 @@ func Defaults() *Agent {
 			DriftCheckInterval: seconds(60), DriftCheckLeast: seconds(45), RollCallInterval: seconds(30),
 			RediscoverInterval: seconds(60), Backoff: seconds(1), Patience: seconds(30),
 		},
-		API: API{HTTPAddress: "127.0.0.1:9990", HealthzBindAddress: "0.0.0.0:10256", ControlSocket: "/run/troupe/control.sock"},
+		API: API{
+			HTTPAddress: "127.0.0.1:9990", HTTPAllowedHosts: []string{}, HealthzBindAddress: "0.0.0.0:10256", ControlSocket: "/run/troupe/control.sock",
+		},
 		Log: Log{Format: "json", Level: "info"},
 	}
 }

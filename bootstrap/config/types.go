@@ -196,12 +196,16 @@ type API struct {
 	// Address of the read-only HTTP server: health, metrics, state. It has no authentication: keep it on loopback unless the network is
 	// trusted. Empty: none.
 	HTTPAddress string `json:"httpAddress" flag:"http-address" check:"hostport"`
+	// Host names under which clients may reach httpAddress, besides localhost, the name of the node and all IP addresses, for example the name of a
+	// proxy in front of it. Requests for other hosts get 403, and so do those of pages of other sites, because a browser would hand the state of
+	// the agent to any site (DNS rebinding).
+	HTTPAllowedHosts []string `json:"httpAllowedHosts" flag:"http-allowed-hosts" check:"host"`
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
 	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
-	// Allow chaos faults and drills through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
+	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }
 

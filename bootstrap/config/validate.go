@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,12 +157,19 @@ func (v *validator) text(path, check, got string) {
 		if u, err := url.Parse(got); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			v.fail(path, "%q is not a URL, for example https://10.0.0.1:2379", got)
 		}
+	case "host":
+		if _, err := netip.ParseAddr(got); err != nil && !hostName.MatchString(got) {
+			v.fail(path, "%q is not the name of a host without a port, for example troupe.example.com", got)
+		}
 	case "hostport":
 		if host, port, err := net.SplitHostPort(got); err != nil || !isPort(port) || !isIPOrName(host) {
 			v.fail(path, "%q is not an address with a port, for example 127.0.0.1:9990", got)
 		}
 	}
 }
+
+// hostName is a DNS name; a final dot and underscores are allowed, as browsers do.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*\.?$`)
 
 // nodePortAddresses follows kube-proxy: "primary" must be the only entry. "all" is an addition of Troupe with the same rule.
 func (v *validator) nodePortAddresses(path string, got []string) {

@@ -26,6 +26,14 @@ func TestValidate(t *testing.T) {
 		{"SNAT address that is the loopback", head + "nat44: {loopbackIP: 10.1.1.254}\nsnat: {enabled: true, address: 10.1.1.254}\n", "f.yaml:4: snat.address: 10.1.1.254 is nat44.loopbackIP"},
 		{"URL", head + "etcd: {endpoints: ['10.0.0.1:2379']}\n", `f.yaml:3: etcd.endpoints[0]: "10.0.0.1:2379" is not a URL, for example https://10.0.0.1:2379`},
 		{"address", head + "api: {httpAddress: '9990'}\n", `f.yaml:3: api.httpAddress: "9990" is not an address with a port, for example 127.0.0.1:9990`},
+		{
+			"allowed hosts", head + "api: {httpAllowedHosts: [a.example, 'http://b.example', 'c.example:80', '*', '', -d, 127.0.0.1]}\n",
+			`f.yaml:3: api.httpAllowedHosts[1]: "http://b.example" is not the name of a host without a port, for example troupe.example.com` + "\n" +
+				`f.yaml:3: api.httpAllowedHosts[2]: "c.example:80" is not the name of a host without a port, for example troupe.example.com` + "\n" +
+				`f.yaml:3: api.httpAllowedHosts[3]: "*" is not the name of a host without a port, for example troupe.example.com` + "\n" +
+				`f.yaml:3: api.httpAllowedHosts[4]: "" is not the name of a host without a port, for example troupe.example.com` + "\n" +
+				`f.yaml:3: api.httpAllowedHosts[5]: "-d" is not the name of a host without a port, for example troupe.example.com`,
+		},
 		{"source", head + "kubernetes: {source: consul}\n", `f.yaml:3: kubernetes.source: "consul" is neither "kubernetes" nor "files:DIR"`},
 		{"source without a directory", head + "kubernetes: {source: 'files:'}\n", `f.yaml:3: kubernetes.source: names no directory: expected "files:DIR"`},
 		{"kubeconfig and files", head + "kubernetes: {source: 'files:/x', kubeconfig: /k}\n", `f.yaml:3: kubernetes.kubeconfig: has no meaning with source "files:/x"`},
@@ -61,6 +69,7 @@ func TestValidateAccepts(t *testing.T) {
 		"no HTTP at all":          "api: {httpAddress: '', controlSocket: ''}\n",
 		"HTTP on every address":   "api: {httpAddress: ':9990'}\n",
 		"HTTP on any free port":   "api: {httpAddress: '[::1]:0'}\n",
+		"allowed hosts":           "api: {httpAllowedHosts: [localhost, Node-1.Example.com., '::1', host_2]}\n",
 		"SNAT":                    "snat: {enabled: true, interface: nic1, address: 192.0.2.1, overlayPorts: []}\n",
 		"files":                   "kubernetes: {source: 'files:deploy/demo'}\n",
 		"simulated without paths": "vpp: {mode: simulated, apiSocket: '', statsSocket: ''}\n",

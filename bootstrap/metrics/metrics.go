@@ -21,6 +21,7 @@ type Metrics struct {
 	healing     *prometheus.CounterVec
 	drift       *prometheus.CounterVec
 	inputErrors prometheus.Gauge
+	refused     *prometheus.CounterVec
 	watched     *watched
 	families    map[string][]string
 	clock       func() time.Time
@@ -30,6 +31,7 @@ type Metrics struct {
 func New() *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(), proxy: newProxy(), mirror: newMirror(), sessions: newNATSessions(), watched: &watched{}, clock: time.Now,
+		refused: newRefused(),
 		operations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "troupe_vpp_operations_total",
 			Help: "Operations on VPP by renderer and outcome; unknown = VPP did not answer, the renderer reads VPP again.",
@@ -50,7 +52,7 @@ func New() *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.watched, m.healing, m.drift,
+		m.operations, m.inputErrors, m.watched, m.healing, m.drift, m.refused,
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)

@@ -57,6 +57,7 @@ func observed() *Metrics {
 	m.Probed("healthz", 200)
 	m.Probed("livez", 503)
 	m.Probed("readyz", 200)
+	m.Refused("http", "host")
 	m.Watch(Sources{
 		Actors: func() []ActorNumbers {
 			return []ActorNumbers{
@@ -78,6 +79,8 @@ func TestMetrics(t *testing.T) {
 	has(t, text,
 		`troupe_healing_total{part="nat44",rung="key"} 5`,
 		`troupe_healing_total{part="nat44",rung="full"} 1`,
+		`troupe_http_refused_total{listener="http",why="host"} 1`,
+		`troupe_http_refused_total{listener="control",why="traces"} 0`,
 		`troupe_drift_total{renderer="nat44"} 7`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.004"} 1`,

@@ -20,6 +20,12 @@
 // that cannot be listened on is tried again with growing delays, until it works or is not wanted any more; the other addresses
 // are not affected. kube-proxy tries again at its next sync only and gives up all addresses of a service together.
 //
+// # Limits
+//
+// Every client that reaches the node can connect, so the connections of an address are limited (connlimit): above the limit a new one replaces
+// the one that has been idle for the longest time, so that idle clients cannot keep a load balancer out. The servers do not look at the Host of
+// a request: load balancers send what they like, and the answers hold nothing that a page in a browser should not read.
+//
 // # Shutdown
 //
 // A closed listener accepts nothing from that moment on; requests under way get Config.CloseTimeout to end, then their connections are

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 )
 
 // NodeServerConfig is the configuration of a NodeServer. The zero value of a field but Address and Handler means its default.
@@ -26,6 +28,10 @@ type NodeServerConfig struct {
 	RetryMin, RetryMax time.Duration
 	// CloseTimeout is how long requests under way may take at the end. Default 1 s.
 	CloseTimeout time.Duration
+	// MostConnections is the largest number of connections; above it a new connection replaces the longest idle one. Default 512.
+	MostConnections int
+	// OnLimit is called for each connection that is closed because of MostConnections, from any goroutine; it must not block. Default: nothing.
+	OnLimit func()
 	// Log gets the problems and the listener. Default slog.Default().
 	Log *slog.Logger
 }
@@ -38,9 +44,13 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	if c.OnProblem == nil {
 		c.OnProblem = func(error) {}
 	}
+	if c.OnLimit == nil {
+		c.OnLimit = func() {}
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.MostConnections = cmp.Or(c.MostConnections, nodeConnections)
 	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
 	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, time.Second)
@@ -102,10 +112,11 @@ func (s *NodeServer) Run(ctx context.Context) error {
 // serve answers on a listener until it breaks or ctx ends.
 func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	server := newServer(s.cfg.Handler, s.httpLog)
+	bounded := connlimit.Bound(server, listener, s.cfg.MostConnections, s.cfg.OnLimit)
 	s.listens(listener.Addr())
 	defer s.listens(nil)
 	broken := make(chan error, 1)
-	go func() { broken <- server.Serve(listener) }()
+	go func() { broken <- server.Serve(bounded) }()
 	s.cfg.Log.Info("node health listens", "address", listener.Addr())
 	var err error
 	select {

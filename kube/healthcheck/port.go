@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/troupe-vpp/troupe/kube/healthcheck/connlimit"
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
@@ -19,6 +20,9 @@ const (
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 60 * time.Second
 	headerBytes    = 8 << 10
+	// One port has the probes of one service, the port of the node those of all services with externalTrafficPolicy Cluster.
+	portConnections = 128
+	nodeConnections = 512
 )
 
 // newServer returns a server with the limits of a connection.
@@ -69,10 +73,11 @@ func (s *Servers) open(ctx context.Context, p *port) {
 		return
 	}
 	server := newServer(p.handler(s.cfg.Healthy), s.httpLog)
+	bounded := connlimit.Bound(server, l, s.cfg.MostConnections, s.cfg.OnLimit)
 	p.server, p.listener, p.err, p.retry, p.backoff = server, l, nil, time.Time{}, delays(s.cfg.RetryMin, s.cfg.RetryMax)
 	s.log.Info("health check listens", "svc", p.check.Load().Service, "address", p.addr)
 	s.running.Go(func() {
-		err := server.Serve(l)
+		err := server.Serve(bounded)
 		select { // also after Run has closed the listener itself
 		case s.ended <- serverEnd{p, server, err}:
 		case <-ctx.Done():

@@ -27,6 +27,10 @@ type Config struct {
 	RetryMin, RetryMax time.Duration
 	// CloseTimeout is how long requests under way may take when their listener is closed. Default 1 s.
 	CloseTimeout time.Duration
+	// MostConnections is the largest number of connections of one address; above it a new connection replaces the longest idle one. Default 128.
+	MostConnections int
+	// OnLimit is called for each connection that is closed because of MostConnections, from any goroutine; it must not block. Default: nothing.
+	OnLimit func()
 	// Log gets the problems and the listeners. Default slog.Default().
 	Log *slog.Logger
 }
@@ -42,9 +46,13 @@ func (c Config) withDefaults() Config {
 	if c.OnProblem == nil {
 		c.OnProblem = func(Problem) {}
 	}
+	if c.OnLimit == nil {
+		c.OnLimit = func() {}
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	c.MostConnections = cmp.Or(c.MostConnections, portConnections)
 	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
 	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
 	c.CloseTimeout = cmp.Or(c.CloseTimeout, time.Second)

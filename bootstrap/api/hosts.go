@@ -1,0 +1,120 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Why requests and connections are refused (Refusal.Why).
+const (
+	// RefusedHost means a request to a host name that is not one of the agent.
+	RefusedHost = "host"
+	// RefusedOrigin means a request of a page of another site.
+	RefusedOrigin = "origin"
+	// RefusedTraces means a trace above the limit of its listener.
+	RefusedTraces = "traces"
+	// RefusedConnections means a connection that was closed for a new one above the limit.
+	RefusedConnections = "connections"
+)
+
+// Names of the listeners (Refusal.Listener).
+const (
+	// ListenerHTTP is the read-only listener.
+	ListenerHTTP = "http"
+	// ListenerControl is the control socket.
+	ListenerControl = "control"
+)
+
+// Refusal is a request or a connection that the server has refused.
+type Refusal struct {
+	// Listener is the listener that it came to.
+	Listener string
+	// Why is the kind of the refusal.
+	Why string
+	// Client is the peer; "" = unknown.
+	Client string
+	// Text is the answer; it may quote the client.
+	Text string
+}
+
+// refuse answers a request with a refusal and passes it on.
+func (s *Server) refuse(w http.ResponseWriter, code int, refusal Refusal) {
+	s.cfg.refused(refusal)
+	fail(w, code, refusal.Text)
+}
+
+// listenerName is the name of a listener in a Refusal.
+func listenerName(control bool) string {
+	if control {
+		return ListenerControl
+	}
+	return ListenerHTTP
+}
+
+// ownHosts are the names under which the agent may be asked over TCP, besides its addresses. The listener has no authentication, so that any
+// page in a browser that reaches it could read everything: by DNS rebinding, where a name of another site has the address of the agent. A
+// browser sends the name in Host, and a page cannot change it. Any IP address is accepted, not only those of the node: rebinding needs a name,
+// and the agent does not know all addresses under which it is reached (port forwarding, NAT in front of the node).
+type ownHosts map[string]bool
+
+func newOwnHosts(names []string) ownHosts {
+	own := ownHosts{"localhost": true}
+	for _, name := range names {
+		own[hostOf(name)] = true
+	}
+	return own
+}
+
+// only answers requests to own hosts that no page of another site has made; next answers those.
+func (o ownHosts) only(s *Server, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why, text := o.objection(r); why != "" {
+			s.refuse(w, http.StatusForbidden, Refusal{Listener: ListenerHTTP, Why: why, Client: Peer(r.Context()), Text: text})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// objection says why a request is refused; "" = it is not. A request without a host comes from a client of HTTP/1.0, which is no browser.
+func (o ownHosts) objection(r *http.Request) (why, text string) {
+	host := hostOf(r.Host)
+	if _, err := netip.ParseAddr(host); host != "" && err != nil && !o[host] {
+		return RefusedHost, fmt.Sprintf("host %q is not allowed: use an address, localhost or the name of the node, or start the agent with "+
+			"--http-allowed-hosts", short(host))
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		u, err := url.Parse(origin)
+		// localhost as an origin says nothing: it is any program of the machine that serves pages.
+		if err != nil || u.Host == "" || hostOf(u.Host) != host && (!o[hostOf(u.Host)] || hostOf(u.Host) == "localhost") {
+			return RefusedOrigin, fmt.Sprintf("origin %q is not allowed: a page of another site asks; --http-allowed-hosts allows its host", short(origin))
+		}
+	}
+	return "", ""
+}
+
+// hostOf is the host of "host:port" or "host" in the one form that compares: a name in lower case without the final dot, an address as netip
+// writes it.
+func hostOf(hostport string) string {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().String()
+	}
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// short cuts a text of a client for an answer and a log line.
+func short(text string) string {
+	const most = 100
+	if len(text) > most {
+		return text[:most] + "..."
+	}
+	return text
+}

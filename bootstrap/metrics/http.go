@@ -1,0 +1,27 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// newRefused makes the counter of refused HTTP clients, with the series of all reasons at 0, so that alerts on increases work from the first one.
+func newRefused() *prometheus.CounterVec {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "troupe_http_refused_total",
+		Help: "HTTP requests and connections refused, by listener and reason: host = the request was for a host that is not the agent's; " +
+			"origin = a page of another site; traces = too many traces at the same time; connections = closed to make room above the limit.",
+	}, []string{"listener", "why"})
+	for _, one := range [][]string{
+		{"http", "host"},
+		{"http", "origin"},
+		{"http", "traces"},
+		{"http", "connections"},
+		{"control", "traces"},
+		{"healthz", "connections"},
+		{"health-check-node-port", "connections"},
+	} {
+		refused.WithLabelValues(one...)
+	}
+	return refused
+}
+
+// Refused counts a request or a connection that a listener has refused.
+func (m *Metrics) Refused(listener, why string) { m.refused.WithLabelValues(listener, why).Inc() }

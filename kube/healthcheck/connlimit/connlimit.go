@@ -1,0 +1,142 @@
+// Package connlimit limits the connections of an HTTP server without giving one client the power to lock out the others.
+//
+// A server that stops to accept at its limit, or refuses new connections there, does an attacker's work: a few hundred idle connections keep
+// the probes of a load balancer or the kubelet out. Here a new connection replaces the one that has been without a request for the longest time.
+// A connection whose request is being answered is never closed; only when all of them are busy, the new one is.
+//
+// All methods of the listener are safe for concurrent use. The limit needs no goroutine of its own.
+package connlimit
+
+import (
+	"container/list"
+	"context"
+	"net"
+	"net/http"
+	"sync"
+)
+
+// limit is the state of one listener.
+type limit struct {
+	most   int
+	closed func()
+
+	mu   sync.Mutex
+	open int
+	idle list.List // of *conn: those without a request in a handler, the longest idle first
+}
+
+// Bound limits a server to this many connections on a listener and returns the listener that the server must serve. It wraps the handler of the
+// server, so it must be called after the handler is set and before Serve. closed is called for each connection that is closed because of the
+// limit, from the goroutine that accepts; it must not block.
+func Bound(server *http.Server, inner net.Listener, most int, closed func()) net.Listener {
+	l := &limit{most: most, closed: closed}
+	handler := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(connKey{}).(*conn); ok {
+			c.busy()
+			defer c.rest()
+		}
+		handler.ServeHTTP(w, r)
+	})
+	server.ConnContext = withConn(server.ConnContext)
+	return &listener{inner, l}
+}
+
+// connKey finds the connection of a request in its context.
+type connKey struct{}
+
+// withConn adds the connection to its context, after an earlier function has.
+func withConn(earlier func(context.Context, net.Conn) context.Context) func(context.Context, net.Conn) context.Context {
+	return func(ctx context.Context, c net.Conn) context.Context {
+		if earlier != nil {
+			ctx = earlier(ctx, c)
+		}
+		return context.WithValue(ctx, connKey{}, c)
+	}
+}
+
+// listener counts the connections that it accepts.
+type listener struct {
+	net.Listener
+	limit *limit
+}
+
+// Accept satisfies net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Conn: accepted, limit: l.limit}
+	if victim := l.limit.add(c); victim != nil {
+		_ = victim.Conn.Close()
+		l.limit.closed()
+	}
+	return c, nil
+}
+
+// add counts a connection. Above the limit it returns the one to close, which may be the new one.
+func (l *limit) add(c *conn) (victim *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open++
+	c.place = l.idle.PushBack(c)
+	if l.open <= l.most {
+		return nil
+	}
+	victim, _ = l.idle.Front().Value.(*conn)
+	victim.forget()
+	return victim
+}
+
+// conn is an accepted connection.
+type conn struct {
+	net.Conn
+	limit *limit
+
+	// Below: with the lock of the limit.
+	place *list.Element // in the list of idle connections; nil = busy or gone
+	gone  bool
+}
+
+// Close satisfies net.Conn.
+func (c *conn) Close() error {
+	c.limit.mu.Lock()
+	c.forget()
+	c.limit.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// forget stops counting a connection, once; the lock is held.
+func (c *conn) forget() {
+	if c.gone {
+		return
+	}
+	c.gone = true
+	c.limit.open--
+	c.leave()
+}
+
+// leave takes a connection out of the list of idle ones; the lock is held.
+func (c *conn) leave() {
+	if c.place != nil {
+		c.limit.idle.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// busy marks a connection whose request is being answered.
+func (c *conn) busy() {
+	c.limit.mu.Lock()
+	defer c.limit.mu.Unlock()
+	c.leave()
+}
+
+// rest marks a connection that waits for its next request.
+func (c *conn) rest() {
+	c.limit.mu.Lock()
+	defer c.limit.mu.Unlock()
+	if !c.gone && c.place == nil {
+		c.place = c.limit.idle.PushBack(c)
+	}
+}

@@ -1,0 +1,82 @@
+package healthcheck
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// crowd opens connections that ask once and stay, and returns how many of them the server has left open.
+func crowd(t *testing.T, address string, count int) (open int) {
+	t.Helper()
+	var all []net.Conn
+	var readers []*bufio.Reader
+	for range count {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := conn.Write([]byte("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(conn)
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		all, readers = append(all, conn), append(readers, in)
+	}
+	deadline := time.Now().Add(500 * time.Millisecond) // long for those that stay open, short for a test
+	for i, conn := range all {
+		_ = conn.SetReadDeadline(deadline)
+		if _, err := readers[i].ReadByte(); errors.Is(err, os.ErrDeadlineExceeded) {
+			open++
+		}
+	}
+	return open
+}
+
+// TestConnectionsOfTheNodeAreLimited: idle clients of port 10256 do not add up, and none of them keeps a load balancer out.
+func TestConnectionsOfTheNodeAreLimited(t *testing.T) {
+	var limited atomic.Int64
+	s, _ := runNode(t, NodeServerConfig{Address: "127.0.0.1:0", MostConnections: 5, OnLimit: func() { limited.Add(1) }})
+	address := listens(t, s)
+	if open := crowd(t, address, 30); open != 5 {
+		t.Errorf("%d idle connections are open, want 5", open)
+	}
+	if got, err := request(http.MethodGet, "http://"+address+"/healthz"); err != nil || got.status != http.StatusOK {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := limited.Load(); got < 25 {
+		t.Errorf("OnLimit was called %d times", got)
+	}
+}
+
+// TestConnectionsOfAServiceAreLimited: each address has a limit of its own.
+func TestConnectionsOfAServiceAreLimited(t *testing.T) {
+	var limited atomic.Int64
+	w := start(t, Config{MostConnections: 3, OnLimit: func() { limited.Add(1) }})
+	w.set(check("shop/web", 1, 1, here), check("shop/api", 1, 1, there))
+	if open := crowd(t, w.host.at(here), 20); open != 3 {
+		t.Errorf("%d idle connections are open, want 3", open)
+	}
+	if got := limited.Load(); got != 17 {
+		t.Errorf("OnLimit was called %d times, want 17", got)
+	}
+	if open := crowd(t, w.host.at(there), 3); open != 3 {
+		t.Errorf("the other address: %d connections are open, want 3", open)
+	}
+	for _, address := range []string{here, there} {
+		if got := w.ask(http.MethodGet, address, "/"); got.status != http.StatusOK {
+			t.Errorf("%s: %+v", address, got)
+		}
+	}
+}
