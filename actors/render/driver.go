@@ -183,8 +183,8 @@ func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
 	}
 	if restarted {
 		d.queue.resetAll()
-		d.surroundings(c)
 	}
+	d.surroundings(c) // the interfaces may have become known while the connection was down
 }
 
 // interfaces adopts the interface set when all is known about it: a role that comes later would have every row walked for it and leave entries in VPP's

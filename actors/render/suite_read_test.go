@@ -48,6 +48,30 @@ func TestDriverComesBackForOneRead(t *testing.T) {
 	})
 }
 
+// TestDriverTakesInterfacesThatItHeardOfWithoutConnection: a renderer that has restarted loses the connection before it knows the interfaces. They must
+// have reached the adapter when the connection is back: without them it would take access lists for superfluous.
+func TestDriverTakesInterfacesThatItHeardOfWithoutConnection(t *testing.T) {
+	each(t, func(s *scene) {
+		s.Begin(1, "a/a", "b/b")
+		s.Serve("a/a", 1, "10.0.0.1")
+		s.Kill()
+		s.Connected()
+		s.Begin(1, "a/a", "b/b")
+		set := s.Interfaces(2, probe.Uplink, "pod2")
+		s.VPP.Disconnect("connection lost")
+		s.Connected()
+		s.Tell(set)
+		s.VPP.Connect()
+		s.Connected()
+		s.Serve("a/a", 1, "10.0.0.1")
+		s.Serve("b/b", 1, "10.0.0.2")
+		s.expect("in the end", "10.0.0.1", "10.0.0.2")
+		if s.State("b/b") != rendertest.InSync || !s.Health().GetOk() {
+			s.Errorf("acknowledged %v, %v", s.State("b/b"), s.Health())
+		}
+	})
+}
+
 // TestDriverFinishesWhatItsPredecessorBegan: the renderer crashes while it works, after each message to VPP.
 func TestDriverFinishesWhatItsPredecessorBegan(t *testing.T) {
 	for at := 1; at <= 8; at++ {

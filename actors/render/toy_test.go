@@ -96,7 +96,7 @@ func (*toy) Reader(bool) func(context.Context, link.Caller) (any, error) {
 func readNeighbours(ctx context.Context, vpp link.Caller) (map[netip.Addr]mac, error) {
 	found := map[netip.Addr]mac{}
 	err := vpp.Dump(ctx, &ip_neighbor.IPNeighborDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}, func(m api.Message) {
-		if d, is := m.(*ip_neighbor.IPNeighborDetails); is {
+		if d, is := m.(*ip_neighbor.IPNeighborDetails); is && d.Neighbor.SwIfIndex != 0 { // local0 leads nowhere
 			found[netip.AddrFrom4(d.Neighbor.IPAddress.Un.GetIP4())] = d.Neighbor.MacAddress
 		}
 	})
