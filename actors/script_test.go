@@ -238,18 +238,15 @@ func (s *story) heldLists() string {
 	return strings.Join(append(lines, ""), "\n")
 }
 
-// heldRoutes are the routes of ours, with the names of their sources.
+// heldRoutes are the routes of ours.
 func (s *story) heldRoutes() string {
-	state, err := routes.Read(s.Context(), s.world.Deps.Link)
+	state, err := routes.Read(s.Context(), s.world.Deps.Link, nil, nil)
 	if err != nil {
 		return err.Error()
 	}
-	sources, lines := map[uint8]routes.Rank{}, []string{}
-	for rank, id := range state.Sources {
-		sources[id] = rank
-	}
+	lines := []string{}
 	for place, kind := range state.Routes {
-		lines = append(lines, fmt.Sprintf("%s %s %s\n", place.Prefix, sources[place.Source], kind))
+		lines = append(lines, fmt.Sprintf("%s %s\n", place.Prefix, kind))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

@@ -50,9 +50,11 @@ func adapted[K render.Key, C any](adapter func(C) render.Adapter[K], config C) r
 
 // DryRun returns what each renderer would acknowledge to each service on a node: in the order of the renderers, then of the views. Of Deps only the
 // settings of renderers and services are used.
-func DryRun(d *Deps, node *messages.NodeContext, views []*messages.ServiceView) (acks [][]*messages.RenderAck) {
+func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, views []*messages.ServiceView) (acks [][]*messages.RenderAck) {
+	begin := &messages.Begin{Node: node}
+	begin.NodeAddresses, begin.PodNetworks = desired.Used(cluster, nil)
 	for _, r := range d.renderers() {
-		acks = append(acks, r.dryRun(&messages.Begin{Node: node}, views))
+		acks = append(acks, r.dryRun(begin, views))
 	}
 	return acks
 }

@@ -26,7 +26,8 @@ func newPlanCommand(io streams) *cobra.Command {
 	}
 	var files []string
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or directory with Kubernetes objects, - for standard input; repeatable")
-	flags := config.AddFlags(cmd, "node-name", "node-port-addresses", "cluster-cidr", "service-cidr", "masquerade-all", "renderer", "nat-loopback-ip")
+	flags := config.AddFlags(cmd, "node-name", "node-port-addresses", "cluster-cidr", "service-cidr", "masquerade-all", "allow-external-ips",
+		"reserved-ports", "renderer", "nat-loopback-ip")
 	out := addFormat(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
 		opts, err := planOptions(flags)
@@ -61,7 +62,10 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	if opts.Serving, err = doc.Agent.Services.Serving(); err != nil {
 		return plan.Options{}, err
 	}
-	opts.NAT44, err = doc.Agent.NAT44.Renderer(opts.Node)
+	if opts.NAT44, err = doc.Agent.NAT44.Renderer(opts.Node); err != nil {
+		return opts, err
+	}
+	opts.NAT44.Ground.Reserved, err = doc.Agent.Reserved()
 	return opts, err
 }
 

@@ -728,12 +728,14 @@ type Begin struct {
 	Generation uint64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The source has not delivered yet; these are the services of the local mirror. They are programmed, but the barrier stays closed.
 	Provisional bool `protobuf:"varint,5,opt,name=provisional,proto3" json:"provisional,omitempty"`
-	// Addresses of all nodes of the cluster, ordered: no renderer may make one of them unreachable, whatever a service says.
+	// Addresses of all nodes of the cluster, for Kubernetes and in VPP, ordered: no renderer may make one of them unreachable, whatever a service says.
 	NodeAddresses []string `protobuf:"bytes,6,rep,name=node_addresses,json=nodeAddresses,proto3" json:"node_addresses,omitempty"`
 	// Of each key, in their order, the generation of its spec.
 	Generations []uint64 `protobuf:"varint,7,rep,packed,name=generations,proto3" json:"generations,omitempty"`
 	// It is part of a roll call: the renderer repeats its acknowledgements.
-	RollCall      bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
+	RollCall bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
+	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in one of them.
+	PodNetworks   []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,6 +817,13 @@ func (x *Begin) GetRollCall() bool {
 		return x.RollCall
 	}
 	return false
+}
+
+func (x *Begin) GetPodNetworks() []string {
+	if x != nil {
+		return x.PodNetworks
+	}
+	return nil
 }
 
 // renderer -> service: send your Render again.
@@ -1605,7 +1614,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xf2\x01\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x95\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1615,7 +1624,8 @@ const file_control_proto_rawDesc = "" +
 	"\vprovisional\x18\x05 \x01(\bR\vprovisional\x12%\n" +
 	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\x12 \n" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
-	"\troll_call\x18\b \x01(\bR\brollCallJ\x04\b\x01\x10\x02\"$\n" +
+	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
+	"\fpod_networks\x18\t \x03(\tR\vpodNetworksJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xe5\x01\n" +
 	"\x06Health\x12\x12\n" +

@@ -34,14 +34,13 @@ func (w *World) views() []*messages.ServiceView {
 }
 
 // refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of which something is refused or, else,
-// dropped, and external addresses of which something is refused and nothing dropped. Nothing for addresses of nodes, and what may be the
-// address of a host gives way to it.
-func (w *World) refusals() map[netip.Prefix]routes.Route {
-	want := map[netip.Prefix]routes.Route{}
+// dropped, and load-balancer addresses of which no port is served or dropped. Nothing for addresses of nodes, and for those that may be of a host.
+func (w *World) refusals() map[netip.Prefix]routes.Kind {
+	want := map[netip.Prefix]routes.Kind{}
 	for _, network := range w.Serving.ServiceCIDRs {
-		want[network] = routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+		want[network] = routes.Reject
 	}
-	type wishes struct{ reject, drop, external bool }
+	type wishes struct{ reject, drop, external, served bool }
 	all := map[string]wishes{}
 	for _, view := range w.views() {
 		for _, f := range view.GetFrontends() {
@@ -49,9 +48,10 @@ func (w *World) refusals() map[netip.Prefix]routes.Route {
 				continue
 			}
 			wish := all[f.GetAddress()]
-			wish.reject = wish.reject || f.GetAction() == messages.Action_ACTION_REJECT
+			wish.reject = wish.reject || f.GetAction() == messages.Action_ACTION_REJECT && f.GetKind() != messages.FrontendKind_KIND_EXTERNAL_IP
 			wish.drop = wish.drop || f.GetAction() == messages.Action_ACTION_DROP
 			wish.external = f.GetScope() == messages.Scope_SCOPE_EXTERNAL // in these clusters an address is either
+			wish.served = wish.served || f.GetAction() != messages.Action_ACTION_REJECT
 			all[f.GetAddress()] = wish
 		}
 	}
@@ -62,16 +62,14 @@ func (w *World) refusals() map[netip.Prefix]routes.Route {
 	uplink := netip.MustParsePrefix(probe.UplinkAddress + "/24")
 	for text, wish := range all {
 		addr := netip.MustParseAddr(text)
-		route := routes.Route{Kind: routes.Reject, Rank: routes.Firm}
+		kind := routes.Reject
 		switch {
-		case slices.Contains(hosts, text), !wish.reject && !wish.drop, wish.external && wish.drop:
+		case slices.Contains(hosts, text), !wish.reject && !wish.drop, wish.external && (wish.served || uplink.Contains(addr)):
 			continue
 		case !wish.reject:
-			route.Kind = routes.Drop
-		case wish.external && uplink.Contains(addr):
-			route.Rank = routes.Yielding
+			kind = routes.Drop
 		}
-		want[netip.PrefixFrom(addr, 32)] = route
+		want[netip.PrefixFrom(addr, 32)] = kind
 	}
 	return want
 }
@@ -81,7 +79,7 @@ func (w *World) refusals() map[netip.Prefix]routes.Route {
 // other client owns.
 func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
-		rank    nat44.Rank
+		rank    frontend.Rank
 		created int64
 		key     string
 	}

@@ -80,17 +80,16 @@ func (w *World) wrongLists(rules []acl.Rule) (wrong []string) {
 // wrongRoutes compares the routes of ours with what the services ask for. VPP tells nothing of a route beneath a better one of others.
 func (w *World) wrongRoutes() (wrong []string) {
 	want := w.refusals()
-	state, err := routes.Read(context.Background(), w.Reader(), slices.Collect(maps.Keys(want))...)
+	state, err := routes.Read(context.Background(), w.Reader(), slices.Collect(maps.Keys(want)), nil)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	held := map[netip.Prefix]routes.Route{}
+	held := map[netip.Prefix]routes.Kind{}
 	for place, kind := range state.Routes {
-		rank := map[uint8]routes.Rank{state.Sources[routes.Firm]: routes.Firm, state.Sources[routes.Yielding]: routes.Yielding}[place.Source]
-		if _, twice := held[place.Prefix]; twice || rank == 0 {
+		if _, twice := held[place.Prefix]; twice || place.Source != state.Source {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s twice, or of a source that is not in use", place.Prefix))
 		}
-		held[place.Prefix] = routes.Route{Kind: kind, Rank: rank}
+		held[place.Prefix] = kind
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(want), routes.ComparePrefixes) {
 		if got := held[p]; got != want[p] && state.Beneath[p] == "" {

@@ -143,7 +143,7 @@ func (w *World) Start() {
 	}
 	feed := relay.New(source, nil)
 	w.Deps = &actors.Deps{
-		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true}, Readiness: w.Readiness, Log: log,
+		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
 	}
 	w.connect(log)
 	if w.Config.Deps != nil {
@@ -243,3 +243,8 @@ func (l testLog) Write(p []byte) (int, error) {
 }
 
 var errTwice = errors.New("is running already")
+
+// reserved are ports of the nodes that no service may claim: those of SSH and the kubelet.
+func reserved() frontend.Ground {
+	return frontend.Ground{Reserved: frontend.Ports{{Number: 22, Proto: frontend.TCP}: true, {Number: 10250, Proto: frontend.TCP}: true}}
+}

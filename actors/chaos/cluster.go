@@ -21,7 +21,7 @@ const (
 	servicePort   = 80
 	endpointPort  = 8080
 	serviceNames  = 8
-	externalIPs   = 3
+	balancerIPs   = 3
 	podsPerNode   = 4
 	firstNodePort = 30000
 
@@ -31,7 +31,7 @@ const (
 // service is a Service, as far as it matters here.
 type service struct {
 	created  int64
-	external int // number of its external IP; -1 = none
+	external int // number of its load-balancer address; -1 = none
 	nodePort bool
 	local    bool // externalTrafficPolicy Local
 	affinity uint32
@@ -60,7 +60,7 @@ func newCluster() *cluster {
 func serviceName(n int) string          { return fmt.Sprint("s", n) }
 func serviceKey(n int) string           { return namespace + "/" + serviceName(n) }
 func clusterIP(n int) netip.Addr        { return netip.AddrFrom4([4]byte{10, 96, 0, byte(10 + n)}) }
-func externalIP(n int) netip.Addr       { return netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}) }
+func balancerIP(n int) netip.Addr       { return netip.AddrFrom4([4]byte{203, 0, 113, byte(n)}) }
 func podIP(node, n int) netip.Addr      { return netip.AddrFrom4([4]byte{10, 1, byte(node), byte(2 + n)}) }
 func nodePort(n int) uint16             { return uint16(firstNodePort + n) }
 func isLocal(pod netip.Addr) bool       { return pod.As4()[2] == 1 }
@@ -158,7 +158,7 @@ func (s service) object(n int) *messages.Service {
 		AffinitySeconds: s.affinity,
 	}
 	if s.external >= 0 {
-		o.ExternalIps = []string{externalIP(s.external).String()}
+		o.Type, o.LoadBalancer = messages.ServiceType_LOAD_BALANCER, []*messages.LoadBalancerIngress{{Ip: balancerIP(s.external).String()}}
 	}
 	if s.nodePort {
 		o.Type, o.Ports[0].NodePort = messages.ServiceType_NODE_PORT, uint32(nodePort(n))
@@ -212,7 +212,7 @@ func (k *cluster) mutate(r *rand.Rand, hot bool) {
 }
 
 func randomService(r *rand.Rand) service {
-	s := service{created: int64(r.IntN(3)), external: r.IntN(2*externalIPs) - externalIPs, nodePort: r.IntN(3) == 0}
+	s := service{created: int64(r.IntN(3)), external: r.IntN(2*balancerIPs) - balancerIPs, nodePort: r.IntN(3) == 0}
 	s.local = r.IntN(4) == 0
 	if r.IntN(5) == 0 {
 		s.affinity = 60

@@ -207,7 +207,7 @@ func (w *world) steal(r *rand.Rand) {
 // stealRoute removes one of our routes, with our own source: VPP allows it to every client.
 func (w *world) stealRoute(r *rand.Rand) {
 	vpp := w.vpp.Reader()
-	state, err := routes.Read(context.Background(), vpp)
+	state, err := routes.Read(context.Background(), vpp, nil, nil)
 	if err != nil || len(state.Routes) == 0 {
 		return // VPP is down, or has just begun
 	}
@@ -223,7 +223,7 @@ func (w *world) stealRoute(r *rand.Rand) {
 // occupy puts a row of another owner on an address that services want. Not where a row of ours has just been stolen: as long as the troupe has
 // not read VPP again it believes the row to be its own, and VPP deletes rows by their address alone.
 func (w *world) occupy(r *rand.Rand) {
-	at := netip.AddrPortFrom(externalIP(r.IntN(externalIPs)), servicePort)
+	at := netip.AddrPortFrom(balancerIP(r.IntN(balancerIPs)), servicePort)
 	if reads, stolen := w.stolen[at]; stolen && w.vpp.Reads < reads+2 { // the first one may have been under way
 		return
 	}

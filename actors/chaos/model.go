@@ -23,7 +23,7 @@ const none = -1
 
 // model says what this node has to serve, from the rules of Kubernetes and nothing else. Frontends that have another owner in VPP are not served.
 func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]bool) map[frontend]expectation {
-	want := map[frontend]expectation{}
+	want, taken := map[frontend]expectation{}, map[frontend]bool{}
 	// The oldest service gets a contested address, then the one with the smallest name.
 	order := slices.SortedFunc(maps.Keys(k.services), func(a, b int) int {
 		return cmp.Or(cmp.Compare(k.services[a].created, k.services[b].created), cmp.Compare(serviceKey(a), serviceKey(b)))
@@ -33,11 +33,13 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 		all := k.endpoints(n)
 		here := slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return !isLocal(a) })
 		claim := func(at frontend, e expectation) {
-			if _, taken := want[at]; taken || foreign[at] || len(e.remote)+len(e.local) == 0 {
+			if taken[at] || foreign[at] {
 				return
 			}
-			e.service, e.affinity = n, s.affinity
-			want[at] = e
+			if taken[at] = true; len(e.remote)+len(e.local) > 0 { // what Kubernetes has allocated is kept without endpoints, too
+				e.service, e.affinity = n, s.affinity
+				want[at] = e
+			}
 		}
 		outside := expectation{remote: all, local: all}
 		if s.local {
@@ -45,14 +47,14 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 		}
 		claim(netip.AddrPortFrom(clusterIP(n), servicePort), expectation{remote: all, local: all})
 		if s.external >= 0 {
-			claim(netip.AddrPortFrom(externalIP(s.external), servicePort), outside)
+			claim(netip.AddrPortFrom(balancerIP(s.external), servicePort), outside)
 		}
 		if s.nodePort {
 			claim(netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(n)), outside)
 		}
 	}
 	for at, to := range external { // services come first
-		if _, taken := want[at]; !taken && !foreign[at] {
+		if !taken[at] && !foreign[at] {
 			want[at] = expectation{service: none, remote: to, local: to}
 		}
 	}
@@ -71,8 +73,8 @@ func (k *cluster) endpoints(n int) []netip.Addr {
 	return slices.Compact(all)
 }
 
-// refused are the frontends at which every client has to be refused: those of services without endpoints, and all of the
-// service network that no service has.
+// refused are the frontends at which every client has to be refused: those of services without endpoints, unless others that have some claim the address,
+// and all of the service network that no service has.
 func refused(k *cluster, want map[frontend]expectation, foreign map[frontend]bool) []frontend {
 	var all []frontend
 	add := func(at frontend) {
@@ -82,8 +84,8 @@ func refused(k *cluster, want map[frontend]expectation, foreign map[frontend]boo
 	}
 	for n := range serviceNames {
 		add(netip.AddrPortFrom(clusterIP(n), servicePort))
-		if s, exists := k.services[n]; exists && s.external >= 0 {
-			add(netip.AddrPortFrom(externalIP(s.external), servicePort))
+		if s, exists := k.services[n]; exists && s.external >= 0 && refusals(k)[netip.PrefixFrom(balancerIP(s.external), 32)] {
+			add(netip.AddrPortFrom(balancerIP(s.external), servicePort))
 		}
 	}
 	return all

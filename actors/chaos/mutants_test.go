@@ -178,8 +178,8 @@ var mutants = []mutant{
 	},
 	{
 		"external configuration takes an address from a service", "actors/render/nat44/external.go",
-		"				r.Rank = nat44.OfExternalConfiguration\n",
-		"				r.Rank = nat44.OfClusterIP\n",
+		"				r.Rank = frontend.OfExternalConfiguration\n",
+		"				r.Rank = frontend.OfClusterIP\n",
 	},
 	{
 		"a command is answered twice", "actors/command/command.go",
@@ -232,7 +232,7 @@ func (m mutant) mustBeCaught(t *testing.T) {
 	const pkg = "actors/chaos"
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "simulation.test")
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", m.overlay(t, dir), "-o", bin, "./"+pkg)
 	build.Dir = root

@@ -76,7 +76,7 @@ func (d *documents) write(r *rand.Rand) {
 		if len(endpoints) == 0 {
 			continue
 		}
-		at := netip.AddrPortFrom(externalIP(externalIPs-1+n*10), servicePort)
+		at := netip.AddrPortFrom(balancerIP(balancerIPs-1+n*10), servicePort)
 		l.mappings[at] = endpoints
 		m := layers.StaticMapping{External: at.String() + "/TCP"}
 		for _, a := range endpoints {

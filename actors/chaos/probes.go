@@ -44,7 +44,7 @@ func newObserved(k *cluster) observed {
 	// pods of its own: VPP ends the connections to a backend that another service loses
 	k.putSlice(steady, 0, []netip.Addr{podIP(1, podsPerNode), podIP(2, podsPerNode)})
 	k.put(ageing, service{external: -1})
-	k.put(inward, service{external: externalIPs, local: true}) // an address of its own, and no endpoint here
+	k.put(inward, service{external: balancerIPs, local: true}) // an address of its own, and no endpoint here
 	k.putSlice(inward, 0, []netip.Addr{podIP(2, podsPerNode+1)})
 	s := observed{
 		frontends: map[frontend]bool{
@@ -52,7 +52,7 @@ func newObserved(k *cluster) observed {
 			netip.AddrPortFrom(netip.MustParseAddr(nodeIP), nodePort(steady)): true,
 		},
 		at:     netip.AddrPortFrom(clusterIP(ageing), servicePort),
-		inward: netip.AddrPortFrom(externalIP(externalIPs), servicePort),
+		inward: netip.AddrPortFrom(balancerIP(balancerIPs), servicePort),
 		open:   map[netip.AddrPort]simulator.Verdict{},
 	}
 	s.grow(k)

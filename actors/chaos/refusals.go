@@ -21,7 +21,7 @@ func serving() kubeservice.Config {
 }
 
 // refusals says which addresses this node has to refuse, from the rules of Kubernetes and what routes can do: the service network as a whole,
-// cluster IPs without endpoints, and external addresses of which something is refused and nothing dropped.
+// cluster IPs without endpoints, and load-balancer addresses none of whose services has endpoints.
 func refusals(k *cluster) map[netip.Prefix]bool {
 	want, left := map[netip.Prefix]bool{serviceNetwork: true}, map[netip.Prefix]bool{}
 	for n, s := range k.services {
@@ -32,33 +32,37 @@ func refusals(k *cluster) map[netip.Prefix]bool {
 		if s.external < 0 {
 			continue
 		}
-		switch at := netip.PrefixFrom(externalIP(s.external), 32); {
-		case len(all) == 0:
+		if at := netip.PrefixFrom(balancerIP(s.external), 32); len(all) == 0 {
 			want[at] = true
-		case s.local && !slices.ContainsFunc(all, isLocal):
-			left[at] = true // to the network: others of its nodes serve it
+		} else {
+			left[at] = true // to the network: this node or others serve it
 		}
 	}
 	maps.DeleteFunc(want, func(p netip.Prefix, _ bool) bool { return left[p] })
 	return want
 }
 
-// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more (I1): the owner of such an address is not reached.
+// leftBehind finds addresses that NAT44 has made VPP's own and for which there is no row any more, or that others may use as well (I1): the owner of such an
+// address is not reached.
 func (w *world) leftBehind() (wrong []string) {
 	state, err := nat44.Read(context.Background(), w.vpp.Reader())
 	if err != nil {
 		return []string{"I1: " + err.Error()}
 	}
+	ofService := map[frontend]bool{}
+	for at, e := range model(w.cluster, w.outsideWanted(), w.foreign) {
+		ofService[at] = e.service != none && !serviceNetwork.Contains(at.Addr())
+	}
 	kept := map[netip.Addr]bool{}
 	for _, row := range w.rows() {
-		kept[row.At.Addr()] = true
+		kept[row.At.Addr()] = !ofService[row.At]
 	}
 	for _, key := range w.exempt() {
 		kept[key.Addr] = true
 	}
 	for addr := range state.Received {
 		if !kept[addr] {
-			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own, but there is no row", addr))
+			wrong = append(wrong, fmt.Sprintf("I1: VPP takes %s for its own", addr))
 		}
 	}
 	slices.Sort(wrong)
@@ -68,7 +72,7 @@ func (w *world) leftBehind() (wrong []string) {
 // wrongRoutes compares the routes of ours in VPP with what has to be refused (I1).
 func (w *world) wrongRoutes() (wrong []string) {
 	want := refusals(w.cluster)
-	state, err := routes.Read(context.Background(), w.vpp.Reader())
+	state, err := routes.Read(context.Background(), w.vpp.Reader(), nil, nil)
 	if err != nil {
 		return []string{"I1: " + err.Error()}
 	}

@@ -19,13 +19,23 @@ func nodeContext(self *messages.Node, vpp []string) *messages.NodeContext {
 	return &messages.NodeContext{Node: self, Addresses: addresses}
 }
 
-// hostAddresses are the addresses of all nodes, ordered.
-func hostAddresses(in *messages.NodeInput) []string {
-	lists := map[string][]string{"": in.GetSelf().GetAddresses()}
-	for name, node := range in.GetNodes() {
-		lists[name] = node.GetAddresses()
+// Used returns the addresses and the pod networks that the nodes of the cluster use themselves, each ordered: what Kubernetes says of them, and the
+// addresses of their VPPs. Both arguments may be nil.
+func Used(in *messages.NodeInput, peers *messages.ClusterState) (addresses, podNetworks []string) {
+	addresses, podNetworks = slices.Clone(in.GetSelf().GetAddresses()), slices.Clone(in.GetSelf().GetPodCidrs())
+	for _, node := range in.GetNodes() {
+		addresses, podNetworks = append(addresses, node.GetAddresses()...), append(podNetworks, node.GetPodCidrs()...)
 	}
-	return union(lists)
+	for _, peer := range peers.GetNodes() {
+		for _, text := range peer.GetVppAddresses() {
+			if prefix, err := netip.ParsePrefix(text); err == nil {
+				addresses = append(addresses, prefix.Addr().String())
+			}
+		}
+	}
+	slices.Sort(addresses)
+	slices.Sort(podNetworks)
+	return slices.Compact(addresses), slices.Compact(podNetworks)
 }
 
 // localEndpoints are the addresses of the endpoints of one service on the node, ordered; slices without a service have none.

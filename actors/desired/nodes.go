@@ -69,10 +69,8 @@ func (n *nodes) Receive(c *runtime.Context, msg any) {
 			m.err = errors.New("it ended without an error")
 		}
 		c.Fail(fmt.Errorf("node sync failed: %w", m.err)) // the supervisor restarts us, with back-off
-	case *messages.RollCall:
-		if n.state != nil {
-			c.Send(c.PID(address.Introspect), n.state)
-		}
+	case *messages.RollCall, *messages.Resync:
+		n.tell(c)
 	case *report.Ask:
 		n.Repeat(c)
 	case *report.Beat:
@@ -100,7 +98,15 @@ func (n *nodes) changed(c *runtime.Context, m *messages.ClusterState) {
 	n.state = m
 	held := m.GetClaim() == messages.ClaimState_CLAIM_HELD
 	n.Report(c, held, m.GetReason(), 0)
-	c.Send(c.PID(address.Introspect), m)
+	n.tell(c)
+}
+
+// tell passes on what is known of the claim and of the peers.
+func (n *nodes) tell(c *runtime.Context) {
+	if n.state != nil {
+		c.Send(c.PID(address.Introspect), n.state)
+		c.Send(c.PID(address.Registry), n.state)
+	}
 }
 
 // mostPeersRecorded is how many changes of single nodes the journal gets from one state of the cluster; of more it gets a count.

@@ -21,24 +21,25 @@ const generationBits = 40
 // I/O; a restarted registry pulls everything from the watch and hands it out again, which changes nothing for services that have it already.
 type registry struct {
 	report.Health
-	config     *Config
-	complete   bool // a complete snapshot has been taken
-	mirrored   bool // before that, one of the local mirror was taken
-	generation uint64
-	newest     uint64 // highest generation of the source that has been seen
-	entries    map[string]*entry
-	unacked    map[string]*entry // those whose spec has no acknowledgement
-	retrying   bool              // a retryTick is under way
-	members    []string          // keys of entries, ordered; nil = to be made again; shared with messages
-	node       *messages.NodeInput
-	vpp        []string // VPP addresses of this node, "ip/len"
-	looked     bool     // VPP's interfaces are known, and so vpp
-	context    *messages.NodeContext
-	hosts      []string            // addresses of all nodes; shared with messages
-	hosted     map[string][]string // addresses of local endpoints by service, of those that have some
-	endpoints  *messages.LocalEndpoints
-	stale      bool // endpoints must be computed again
-	traced     bool // what is given out now is recorded service by service
+	config                 *Config
+	complete               bool // a complete snapshot has been taken
+	mirrored               bool // before that, one of the local mirror was taken
+	generation             uint64
+	newest                 uint64 // highest generation of the source that has been seen
+	entries                map[string]*entry
+	unacked                map[string]*entry // those whose spec has no acknowledgement
+	retrying               bool              // a retryTick is under way
+	members                []string          // keys of entries, ordered; nil = to be made again; shared with messages
+	node                   *messages.NodeInput
+	vpp                    []string // VPP addresses of this node, "ip/len"
+	looked                 bool     // VPP's interfaces are known, and so vpp
+	context                *messages.NodeContext
+	addresses, podNetworks []string               // that the nodes of the cluster use themselves; shared with messages
+	peers                  *messages.ClusterState // nil = not known
+	hosted                 map[string][]string    // addresses of local endpoints by service, of those that have some
+	endpoints              *messages.LocalEndpoints
+	stale                  bool // endpoints must be computed again
+	traced                 bool // what is given out now is recorded service by service
 }
 
 // entry is one service.
@@ -69,7 +70,9 @@ func (r *registry) Start(c *runtime.Context) {
 	r.report(c)
 	r.Health.Start(c)
 	c.Send(c.PID(address.Watch), &messages.Pull{})
-	c.Send(c.PID(address.Interfaces), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
+	for _, path := range []string{address.Interfaces, address.Nodes} {
+		c.Send(c.PID(path), &messages.Resync{Sibling: "registry", Incarnation: c.Incarnation()})
+	}
 	c.After(r.config.RollCall, &rollCallTick{})
 	c.Ready()
 }
@@ -91,6 +94,10 @@ func (r *registry) Receive(c *runtime.Context, msg any) {
 		}
 	case *messages.InterfaceSet:
 		r.interfacesChanged(c, m)
+	case *messages.ClusterState:
+		if r.peers = m; r.lookAround() && r.context != nil {
+			r.announceAnew(c)
+		}
 	case *messages.PullSpec:
 		r.pulled(c, m.GetKey())
 	case *messages.Have:
@@ -280,13 +287,23 @@ func sameInput(a, b *messages.ServiceInput) bool {
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
 	r.node = in
 	r.report(c)
-	hosts := hostAddresses(in)
-	moved := !slices.Equal(r.hosts, hosts)
-	r.hosts = hosts
-	if before := r.context; !r.updateContext(c) && moved && before != nil {
-		r.generation++ // a renderer ignores a list that is not newer
-		r.announce(c, false)
+	moved, before := r.lookAround(), r.context
+	if !r.updateContext(c) && moved && before != nil {
+		r.announceAnew(c)
 	}
+}
+
+// lookAround notes what the nodes use themselves, and reports whether that has changed.
+func (r *registry) lookAround() bool {
+	addresses, pods := r.addresses, r.podNetworks
+	r.addresses, r.podNetworks = Used(r.node, r.peers)
+	return !slices.Equal(r.addresses, addresses) || !slices.Equal(r.podNetworks, pods)
+}
+
+// announceAnew tells every renderer what has changed besides the services: a renderer ignores a list that is not newer.
+func (r *registry) announceAnew(c *runtime.Context) {
+	r.generation++
+	r.announce(c, false)
 }
 
 // interfacesChanged takes the VPP addresses, and answers with what the interface set depends on.

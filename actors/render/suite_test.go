@@ -144,7 +144,7 @@ func routesSubject() subject {
 	return subject{
 		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
-			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp))
+			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp), nil, nil)
 			held := map[string]bool{}
 			for place := range state.Routes {
 				held[place.Prefix.Addr().String()] = true
@@ -158,7 +158,7 @@ func routesSubject() subject {
 			return addr
 		},
 		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
-			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp))
+			state, err := routesvpp.Read(context.Background(), virtual.NewReader(vpp), nil, nil)
 			if err != nil {
 				return err
 			}

@@ -113,6 +113,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
+	if rendering.Ground.Reserved, err = a.cfg.Reserved(); err != nil {
+		return err
+	}
 	snat, err := a.cfg.SNAT.Settings()
 	if err != nil {
 		return err

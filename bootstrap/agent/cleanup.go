@@ -83,7 +83,7 @@ func removeLists(ctx context.Context, vpp link.Caller) (operations int, err erro
 // removeRoutes removes the agent's routes from VPP. Route sources cannot be removed; the next start uses them again.
 func removeRoutes(ctx context.Context, vpp link.Caller) (operations int, err error) {
 	for { // VPP shows a route only after the one above it has been removed
-		state, err := routes.Read(ctx, vpp)
+		state, err := routes.Read(ctx, vpp, nil, nil)
 		if errors.Is(err, routes.ErrUnsupported) {
 			return operations, nil
 		}

@@ -13,6 +13,10 @@ func Defaults() *Agent {
 			ClusterCIDRs:      []string{},
 			ServiceCIDRs:      []string{},
 			NodePortAddresses: []string{"primary"},
+			AllowExternalIPs:  []string{"0.0.0.0/0", "::/0"}, // as kube-proxy
+			ReservedPorts: []string{
+				"22/TCP", "179/TCP", "2379/TCP", "2380/TCP", "6443/TCP", "10250/TCP", "10256/TCP", "4789/UDP", // SSH, BGP, etcd, API server, kubelet, kube-proxy, VXLAN
+			},
 		},
 		VPP: VPP{
 			Mode:          VPPSocket,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/external"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
@@ -23,7 +24,31 @@ func (s Services) Serving() (service.Config, error) {
 	if cfg.ServiceCIDRs, err = prefixes("services.serviceCIDRs", s.ServiceCIDRs); err != nil {
 		return service.Config{}, err
 	}
+	if cfg.ExternalIPs, err = prefixes("services.allowExternalIPs", s.AllowExternalIPs); err != nil {
+		return service.Config{}, err
+	}
+	if cfg.ExternalIPs == nil {
+		cfg.ExternalIPs = []netip.Prefix{} // none, not all
+	}
 	return cfg, nil
+}
+
+// Reserved returns the ports of nodes that no service may claim: the configured ones, and those of the agent's servers. It fails only where Validate does.
+func (a *Agent) Reserved() (frontend.Ports, error) {
+	ports := frontend.Ports{}
+	for i, text := range a.Services.ReservedPorts {
+		p, err := frontend.ParsePort(text)
+		if err != nil {
+			return nil, fmt.Errorf("services.reservedPorts[%d]: %w", i, err)
+		}
+		ports[p] = true
+	}
+	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress} {
+		if at, err := netip.ParseAddrPort(server); err == nil {
+			ports[frontend.Port{Number: at.Port(), Proto: frontend.TCP}] = true
+		}
+	}
+	return ports, nil
 }
 
 // Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer beside it rejects traffic that has no row.

@@ -72,6 +72,12 @@ type Services struct {
 	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
 	// networks, or "all" alone; an empty list means all.
 	NodePortAddresses []string `json:"nodePortAddresses" flag:"node-port-addresses" check:"nodeport"`
+	// Networks whose addresses services may name in spec.externalIPs; an empty list means none. The author of a
+	// Service can receive the packets of pods to every port of an allowed address that no other service has.
+	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"cidr"`
+	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer address may claim, because the nodes use them
+	// themselves. Ports of the agent's own servers are always among them.
+	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`
 	// Masquerade every client of a ClusterIP, pods included.
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
 }

@@ -150,7 +150,7 @@ func (v *validator) text(path, check, got string) {
 			v.fail(path, "%s cannot be used as the source of a packet", got)
 		}
 	case "port":
-		if key, err := frontend.ParseKey("192.0.2.1:" + got); err != nil || key.Port == 0 || key.Proto != frontend.TCP && key.Proto != frontend.UDP {
+		if _, err := frontend.ParsePort(got); err != nil {
 			v.fail(path, "%q is not a port with its protocol, for example 4789/UDP", got)
 		}
 	case "url":

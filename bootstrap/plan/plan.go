@@ -60,7 +60,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	for _, input := range snapshot.GetServices() {
 		views = append(views, b.service(service.Resolve(input, node, opts.Serving)))
 	}
-	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, views)
+	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, snapshot.GetNode(), views)
 	for i := range views { // by service, then by renderer
 		for _, ofRenderer := range acks {
 			b.rendered(ofRenderer[i])

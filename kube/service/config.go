@@ -15,6 +15,8 @@ type Config struct {
 	// ServiceCIDRs are the ranges that cluster IPs are allocated from. Packets to an address inside that no service has are dropped. They do
 	// not influence Resolve, only the verdicts of Table.
 	ServiceCIDRs []netip.Prefix
+	// ExternalIPs are the networks of which services may name addresses in spec.externalIPs; nil = all addresses. Others are not served.
+	ExternalIPs []netip.Prefix
 	// MasqueradeAll masquerades every packet to a cluster IP, from any client.
 	MasqueradeAll bool
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -74,7 +75,7 @@ type resolver struct {
 // resolve fills the view of a service that is served.
 func (r *resolver) resolve() {
 	r.ports = r.usablePorts()
-	r.external = r.addresses(r.service.GetExternalIps(), "spec.externalIPs")
+	r.external = r.allowed(r.addresses(r.service.GetExternalIps(), externalIPs))
 	r.loadBalancer = r.addresses(r.virtualIngress(), "status.loadBalancer.ingress")
 	r.checkRanges()
 	served := false
@@ -208,6 +209,23 @@ func (r *resolver) addresses(texts []string, field string) []address {
 		}
 	}
 	return parsed
+}
+
+// externalIPs is the field whose addresses the author of a service chooses.
+const externalIPs = "spec.externalIPs"
+
+// allowed leaves out external IPs that services may not name, and reports them.
+func (r *resolver) allowed(all []address) []address {
+	if r.cfg.ExternalIPs == nil {
+		return all
+	}
+	return slices.DeleteFunc(all, func(a address) bool {
+		refused := !slices.ContainsFunc(r.cfg.ExternalIPs, func(p netip.Prefix) bool { return p.Contains(a.ip) })
+		if refused {
+			r.report(externalIPs, fmt.Sprintf("%s is not served: it is in no network that external IPs may be of", a.text))
+		}
+		return refused
+	})
 }
 
 // checkRanges reports source ranges that cannot be read; allowSources passes over them.

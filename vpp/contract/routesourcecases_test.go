@@ -21,9 +21,9 @@ var (
 	serviceNet6 = netip.MustParsePrefix("fd96::/108")
 	clusterIP   = netip.MustParsePrefix("10.96.0.1/32")
 	peerHost    = netip.MustParsePrefix("10.0.0.2/32") // in the network of pod
-	firmReject  = routes.Route{Kind: routes.Reject, Rank: routes.Firm}
-	firmDrop    = routes.Route{Kind: routes.Drop, Rank: routes.Firm}
-	yielding    = routes.Route{Kind: routes.Reject, Rank: routes.Yielding}
+	firmReject  = routes.Route{Kind: routes.Reject}
+	firmDrop    = routes.Route{Kind: routes.Drop}
+	lbReject    = routes.Route{Kind: routes.Reject, External: true}
 )
 
 // refusals is the state of one agent's routes.
@@ -53,7 +53,7 @@ func (a *refusals) settle(t testing.TB, want routes.Want) []string {
 // read reads VPP.
 func (a *refusals) read(t testing.TB, want routes.Want) {
 	t.Helper()
-	state, err := routes.Read(t.Context(), a.link, a.have.Prefixes(want)...)
+	state, err := routes.Read(t.Context(), a.link, a.have.Prefixes(want), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func bySource(t testing.TB, v *rig, id uint8, ip6 bool) map[string]fib_types.Fib
 
 // sourced makes the message that adds or deletes an unreachable route of a source.
 func sourced(isAdd bool, id uint8, text string) *ip.IPRouteAddDelV2 {
-	op := routes.Op{Verb: routes.Add, Source: id, Prefix: netip.MustParsePrefix(text), Kind: routes.Reject}
+	op := routes.Op{Verb: routes.Add, Source: id, Prefix: netip.MustParsePrefix(text), Route: firmReject}
 	if !isAdd {
 		op.Verb = routes.Delete
 	}
@@ -138,7 +138,7 @@ var routeSourceCases = []contractCase{
 		}
 	}},
 	{"source/registered once, whatever client asks and however often", func(t *testing.T, v *rig) {
-		register := []routes.Op{{Verb: routes.Register, Rank: routes.Firm}, {Verb: routes.Register, Rank: routes.Firm}}
+		register := []routes.Op{{Verb: routes.Register}, {Verb: routes.Register}}
 		first := routes.Apply(t.Context(), v.link, register)
 		other := newRig(t, v.Target)
 		second := routes.Apply(t.Context(), other.link, register)
@@ -231,7 +231,7 @@ var routeSourceCases = []contractCase{
 		v.expect(t, ok, theirs)
 		check(t, "operations", []string{"register-source", "add-route"}, a.settle(t, want))
 		leads(t, v, "10.96.0.1/32", "10.96.0.0/16", normal, index)
-		check(t, "by source", nil, bySource(t, v, a.have.Sources[routes.Firm], false))
+		check(t, "by source", nil, bySource(t, v, a.have.Source, false))
 		check(t, "beneath", map[netip.Prefix]string{serviceNet: "API"}, a.have.Beneath)
 		check(t, "operations of the second time", nil, a.settle(t, want))
 
@@ -268,23 +268,32 @@ var routeSourceCases = []contractCase{
 		leads(t, v, "10.0.0.1/32", "10.0.0.1/32", toLocal, index)
 		check(t, "winner of the network", "interface", winner(t, v, netip.MustParsePrefix("10.0.0.0/24")))
 	}},
-	{"refusal/yields to a neighbour, or does not", func(t *testing.T, v *rig) {
+	{"refusal/an external address only where nothing else leads there", func(t *testing.T, v *rig) {
 		a := &refusals{rig: v}
 		index := pod(t, v)
-		a.settle(t, routes.Want{peerHost: yielding})
-		leads(t, v, "10.0.0.2/32", "10.0.0.2/32", unreachable, none)
-		entry := neighbour(t, index, "10.0.0.2")
-		v.expect(t, ok, entry)
-		leads(t, v, "10.0.0.2/32", "10.0.0.2/32", normal, index)
-		check(t, "operations", nil, a.settle(t, routes.Want{peerHost: yielding}))
-		check(t, "beneath", map[netip.Prefix]string{peerHost: "adjacency"}, a.have.Beneath)
-		check(t, "operations of a firm one", []string{"register-source", "add-route", "delete-route"}, a.settle(t, routes.Want{peerHost: firmReject}))
-		leads(t, v, "10.0.0.2/32", "10.0.0.2/32", unreachable, none)
-		check(t, "operations back", []string{"add-route", "delete-route"}, a.settle(t, routes.Want{peerHost: yielding}))
-		leads(t, v, "10.0.0.2/32", "10.0.0.2/32", normal, index)
-		entry.IsAdd = false
-		v.expect(t, ok, entry)
-		leads(t, v, "10.0.0.2/32", "10.0.0.2/32", unreachable, none)
+		v.expect(t, ok, route(t, "198.51.100.0/24", via(index, [4]byte{10, 0, 0, 254})))
+		a.settle(t, routes.Want{serviceNet: firmReject})
+		free := netip.MustParsePrefix("203.0.113.7/32")
+		want := routes.Want{serviceNet: firmReject, free: lbReject}
+		check(t, "operations", []string{"add-route"}, a.settle(t, want))
+		leads(t, v, "203.0.113.7/32", "203.0.113.7/32", unreachable, none)
+		for address, by := range map[string]string{
+			"10.0.0.2/32": "10.0.0.0/24", "198.51.100.1/32": "198.51.100.0/24", "198.51.100.254/32": "198.51.100.0/24",
+		} {
+			p := netip.MustParsePrefix(address)
+			result := routes.Apply(t.Context(), a.link, []routes.Op{{Verb: routes.Add, Source: a.have.Source, Prefix: p, Route: lbReject}})[0]
+			if !errors.Is(result.Err, routes.ErrCovered) || result.Unknown || result.By.String() != by {
+				t.Errorf("%s: %+v, want the route %s in the way", address, result, by)
+			}
+		}
+		theirs := route(t, "203.0.113.0/24", via(index, [4]byte{10, 0, 0, 254}))
+		v.expect(t, ok, theirs)
+		state, err := routes.Read(t.Context(), a.link, a.have.Prefixes(want), []netip.Prefix{free})
+		if err != nil || state.Covered[free].String() != "203.0.113.0/24" {
+			t.Errorf("covered %v, %v", state.Covered, err)
+		}
+		check(t, "operations when it is covered", []string{"delete-route"}, a.settle(t, routes.Want{serviceNet: firmReject}))
+		leads(t, v, "203.0.113.7/32", "203.0.113.0/24", normal, index)
 	}},
 	{"refusal/beats the address that NAT has made its own", func(t *testing.T, v *rig) {
 		a := &refusals{rig: v}
@@ -297,8 +306,6 @@ var routeSourceCases = []contractCase{
 		check(t, "winner", "nat-low", winner(t, v, clusterIP))
 		v.expect(t, ok, noRow())
 		check(t, "winner when the row is gone", "nat-low", winner(t, v, clusterIP))
-		a.settle(t, routes.Want{serviceNet: firmReject, clusterIP: yielding})
-		check(t, "winner over a yielding one", "nat-low", winner(t, v, clusterIP))
 		a.settle(t, routes.Want{serviceNet: firmReject, clusterIP: firmReject})
 		check(t, "winner", "troupe", winner(t, v, clusterIP))
 		leads(t, v, "10.96.0.1/32", "10.96.0.1/32", unreachable, none)
@@ -327,7 +334,7 @@ var routeSourceCases = []contractCase{
 		check(t, "and comes", []string{"add-route", "add-route"}, a.settle(t, want))
 	}},
 	{"refusal/a restarted agent finds everything, and sweeps late", func(t *testing.T, v *rig) {
-		old := routes.Want{serviceNet: firmReject, serviceNet6: firmReject, clusterIP: firmDrop, peerHost: yielding}
+		old := routes.Want{serviceNet: firmReject, serviceNet6: firmReject, clusterIP: firmDrop, peerHost: firmReject}
 		(&refusals{rig: v}).settle(t, old)
 		a := &refusals{rig: newRig(t, v.Target)}
 		check(t, "nothing has changed", nil, a.settle(t, old))
@@ -375,8 +382,8 @@ var routeSourceCases = []contractCase{
 			want[netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}), 32)] = firmReject
 		}
 		a.settle(t, want)
-		check(t, "routes", 1001, len(bySource(t, v, a.have.Sources[routes.Firm], false)))
+		check(t, "routes", 1001, len(bySource(t, v, a.have.Source, false)))
 		a.settle(t, nil)
-		check(t, "routes", nil, bySource(t, v, a.have.Sources[routes.Firm], false))
+		check(t, "routes", nil, bySource(t, v, a.have.Source, false))
 	}},
 }

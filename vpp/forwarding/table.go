@@ -28,8 +28,10 @@ func Sources(ctx context.Context, c link.Caller) ([]fib.FibSource, error) {
 	return all, nil
 }
 
-// Winner is the source whose entry VPP uses for exactly one prefix.
+// Winner is the entry that VPP uses for a prefix.
 type Winner struct {
+	// Prefix is that of the entry, when Err is nil.
+	Prefix netip.Prefix
 	// Source is the id of its source, when Err is nil.
 	Source uint8
 	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there is no such entry, for example.
@@ -39,12 +41,21 @@ type Winner struct {
 // Winners looks up exactly the given prefixes in the default tables (ip_route_lookup_v2) and returns as many winners, in their order. The error means
 // that no request was sent.
 func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
+	return lookUp(ctx, c, prefixes, 1)
+}
+
+// Covering is Winners for the longest entries that cover the prefixes, or are the same.
+func Covering(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Winner, error) {
+	return lookUp(ctx, c, prefixes, 0)
+}
+
+func lookUp(ctx context.Context, c link.Caller, prefixes []netip.Prefix, exact uint8) ([]Winner, error) {
 	if len(prefixes) == 0 {
 		return nil, nil
 	}
 	requests := make([]api.Message, len(prefixes))
 	for i, p := range prefixes {
-		requests[i] = &ip.IPRouteLookupV2{Exact: 1, Prefix: Prefix(p)}
+		requests[i] = &ip.IPRouteLookupV2{Exact: exact, Prefix: Prefix(p)}
 	}
 	results, err := c.Do(ctx, requests)
 	if err != nil {
@@ -59,10 +70,19 @@ func Winners(ctx context.Context, c link.Caller, prefixes []netip.Prefix) ([]Win
 		case !ok:
 			winners[i].Err = fmt.Errorf("look up route %s: %w: answered by %T", prefixes[i], link.ErrProtocol, result.Reply)
 		default:
-			winners[i].Source = reply.Route.Src
+			winners[i].Source, winners[i].Prefix = reply.Route.Src, FromPrefix(reply.Route.Prefix)
 		}
 	}
 	return winners, nil
+}
+
+// FromPrefix translates a prefix of VPP's messages and masks it.
+func FromPrefix(p ip_types.Prefix) netip.Prefix {
+	addr := netip.AddrFrom4(p.Address.Un.GetIP4())
+	if p.Address.Af == ip_types.ADDRESS_IP6 {
+		addr = netip.AddrFrom16(p.Address.Un.GetIP6())
+	}
+	return netip.PrefixFrom(addr, int(p.Len)).Masked()
 }
 
 // Prefix translates a prefix into that of VPP's messages.

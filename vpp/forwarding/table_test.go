@@ -12,6 +12,8 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"pgregory.net/rapid"
+
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -57,7 +59,7 @@ func TestWinners(t *testing.T) {
 	all := []netip.Prefix{none, four, six}
 	entries := map[ip_types.Prefix]uint8{Prefix(four): 7, Prefix(six): 9}
 	winners, err := Winners(t.Context(), table{entries: entries}, all)
-	if err != nil || len(winners) != 3 || winners[1] != (Winner{Source: 7}) || winners[2] != (Winner{Source: 9}) {
+	if err != nil || len(winners) != 3 || winners[1] != (Winner{Prefix: four, Source: 7}) || winners[2] != (Winner{Prefix: six, Source: 9}) {
 		t.Errorf("%+v, %v", winners, err)
 	}
 	if retval, answered := link.Retval(winners[0].Err); !answered || retval != -6 {
@@ -95,4 +97,18 @@ func TestSources(t *testing.T) {
 	if got, err := Sources(t.Context(), table{sources: want, err: link.ErrUnsupported}); got != nil || !errors.Is(err, link.ErrUnsupported) {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// TestPrefixesSurviveTheWire, masked.
+func TestPrefixesSurviveTheWire(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		addr := netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "four")))
+		if rapid.Bool().Draw(t, "IPv6") {
+			addr = netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "six")))
+		}
+		prefix := netip.PrefixFrom(addr, rapid.IntRange(0, addr.BitLen()).Draw(t, "bits"))
+		if got := FromPrefix(Prefix(prefix)); got != prefix.Masked() {
+			t.Fatalf("%s, want %s", got, prefix.Masked())
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Config holds the settings of the planner. The zero value plans for an unnamed node without twice-NAT address and without pads; an agent
@@ -32,6 +33,8 @@ type Config struct {
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
 	// reports for frontends without one.
 	Unreachable bool
+	// Ground are the addresses that no service may claim.
+	Ground frontend.Ground
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not report them as errors.
 	IPv6Elsewhere bool
 }

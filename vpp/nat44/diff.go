@@ -9,7 +9,7 @@ import (
 )
 
 // Diff returns the least operations that turn what VPP holds into what it should hold, in an order that is safe at every step: plugin,
-// forwarding, timeouts, twice-NAT address and interface roles, then rows, then what is not needed any more. Unwanted rows with our tag are
+// forwarding, timeouts, twice-NAT address, interface roles and the addresses that NAT44 must not keep, then rows, then what is not needed any more. Unwanted rows with our tag are
 // deleted only when sweep is true, that is when every service has rendered. Keys that another owner occupies are left alone. Equal
 // arguments give equal results; a state that is as wanted gives none.
 func Diff(have *State, want *Want, sweep bool) []Op {
@@ -49,7 +49,8 @@ func prepare(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: AddPool, Addr: addr})
 		}
 	}
-	return slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
+	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
+	return append(ops, withdrawals(have, want, slices.ContainsFunc(ops, Op.walks))...)
 }
 
 // outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an output interface and the reverse, so roles
@@ -106,7 +107,7 @@ func retire(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: DelPool, Addr: addr})
 		}
 	}
-	return append(ops, leftBehind(have)...)
+	return ops
 }
 
 // delRoles takes the roles from unwanted interfaces whose roles match kind.

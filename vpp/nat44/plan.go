@@ -19,8 +19,8 @@ type ServicePlan struct {
 	Approximations []*messages.Approximation
 	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
-	// Refused are cluster IPs and node ports whose packets are to be rejected or dropped, as rows without backends: VPP gets none, but no service of
-	// a lower rank may serve what Kubernetes has given to this one. NAT44 does not refuse; these packets follow the routes of VPP.
+	// Refused are frontends whose packets are to be rejected or dropped and that Kubernetes has given to the service, as rows without backends: VPP
+	// gets none, but no service of a lower rank may serve them. NAT44 does not refuse; these packets follow the routes of VPP.
 	Refused []Row
 }
 
@@ -119,7 +119,12 @@ func (p *planner) key(f *messages.Frontend) (frontend.Key, bool) {
 	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
 		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not served: NAT44 translates TCP and UDP only", p.name))
 	default:
-		return frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}, true
+		key := frontend.Key{Addr: addr, Port: uint16(f.GetPort()), Proto: uint8(proto)}
+		why := p.cfg.Ground.Refuses(key, frontend.RankOf(f))
+		if why != "" {
+			p.unrendered(f, "address", fmt.Sprintf("frontend %s is not served: %s", p.name, why))
+		}
+		return key, why == ""
 	}
 	return frontend.Key{}, false
 }
@@ -132,7 +137,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	}
 	weight := locals[0].Weight
 	row := Row{
-		Key: key, Rank: rankOf(rule), Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
+		Key: key, Rank: frontend.RankOf(rule), Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
 	}
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT

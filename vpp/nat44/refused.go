@@ -12,15 +12,16 @@ const (
 	refusedByRoute = "reject: host unreachable"
 
 	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
-	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node or a neighbour has it: " +
+	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there: " +
 		"TCP clients fail at once, UDP clients only time out"
-	whyOneRoute = "another port of the address is to be refused, and the unreachable route answers for all of them"
+	whyExternalIP = "an unreachable route would cut off every port of an address that is not of the cluster"
+	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
 
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.
 func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	if rank := rankOf(rule); rank <= OfNodePort {
+	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP {
 		p.plan.Refused = append(p.plan.Refused, Row{Key: key, Rank: rank})
 	}
 	scope := rule.GetScope()
@@ -28,6 +29,8 @@ func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	switch {
 	case reject && routed && scope == messages.Scope_SCOPE_CLUSTER:
 		p.approximate("reject: connection refused", refusedByRoute, whyUnreachable)
+	case reject && frontend.RankOf(rule) == frontend.OfExternalIP:
+		p.approximate("reject: connection refused", noRow, whyExternalIP)
 	case reject && routed && scope == messages.Scope_SCOPE_EXTERNAL && !p.leaving(rule.GetAddress()):
 		p.approximate("reject: connection refused", refusedByRoute, whyOutside)
 	case reject:
@@ -48,14 +51,9 @@ func (p *planner) refusing(address string) bool {
 	})
 }
 
-// leaving reports whether an external address is left to the network, because another node may serve a port of it that this one does not.
+// leaving reports whether an external address is left to the network, because a port of it is served, here or by another node.
 func (p *planner) leaving(address string) bool {
 	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
-		if f.GetAddress() != address || f.GetScope() != messages.Scope_SCOPE_EXTERNAL {
-			return false
-		}
-		proto := f.GetProtocol()
-		rendered := proto == messages.Protocol_TCP || proto == messages.Protocol_UDP
-		return f.GetAction() == messages.Action_ACTION_DROP || f.GetAction() == messages.Action_ACTION_FORWARD && !rendered
+		return f.GetAddress() == address && f.GetScope() == messages.Scope_SCOPE_EXTERNAL && f.GetAction() != messages.Action_ACTION_REJECT
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -48,16 +49,22 @@ func Release(have *State, batch []Op) {
 	}
 }
 
-// leftBehind returns the withdrawals of FIB entries of NAT44 that no mapping and no pool uses any more.
-func leftBehind(have *State) (ops []Op) {
-	if len(have.Received) == 0 {
+// withdrawals returns those of FIB entries of NAT44 that are not needed: no mapping and no pool uses the address any more, or others may use other
+// ports of it. walks says that NAT44 is about to enter the addresses of all mappings.
+func withdrawals(have *State, want *Want, walks bool) (ops []Op) {
+	if len(have.Received) == 0 && (!walks || len(want.Shared) == 0) {
 		return nil
 	}
-	needed := have.othersAt()
+	needed, held := have.othersAt(), maps.Clone(have.Received)
 	for key := range have.Rows {
-		needed[key.Addr] = true
+		switch {
+		case !want.Shared[key.Addr]:
+			needed[key.Addr] = true
+		case walks:
+			held[key.Addr] = true
+		}
 	}
-	for addr := range have.Received {
+	for addr := range held {
 		if !needed[addr] {
 			ops = append(ops, Op{Verb: Withdraw, Addr: addr})
 		}

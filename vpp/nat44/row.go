@@ -8,7 +8,6 @@ import (
 
 	"go.fd.io/govpp/binapi/nat_types"
 
-	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
@@ -83,38 +82,6 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Rank says which of several claims on the same key counts, whatever the age of the services: the lowest. What Kubernetes allocates comes before what
-// a service names by itself.
-type Rank uint8
-
-// The ranks.
-const (
-	// OfClusterIP is the address that Kubernetes has given to the service.
-	OfClusterIP Rank = iota
-	// OfNodePort is the port that Kubernetes has given to the service.
-	OfNodePort
-	// OfLoadBalancer is an address that a controller of the cluster has given to the service.
-	OfLoadBalancer
-	// OfExternalIP is an address that the author of the service has chosen.
-	OfExternalIP
-	// OfExternalConfiguration is not of a service.
-	OfExternalConfiguration
-)
-
-// rankOf is the rank of the claim of a frontend.
-func rankOf(f *messages.Frontend) Rank {
-	switch f.GetKind() {
-	case messages.FrontendKind_KIND_CLUSTER_IP:
-		return OfClusterIP
-	case messages.FrontendKind_KIND_NODE_PORT:
-		return OfNodePort
-	case messages.FrontendKind_KIND_LOAD_BALANCER_IP:
-		return OfLoadBalancer
-	default:
-		return OfExternalIP
-	}
-}
-
 // Row is one mapping, as it should be or as VPP holds it.
 type Row struct {
 	frontend.Key
@@ -131,7 +98,7 @@ type Row struct {
 	// have one, and VPP does not hold it.
 	FormerHash string
 	// Rank of the claim. VPP does not hold it.
-	Rank Rank
+	Rank frontend.Rank
 	// Pads says that the row has the two entries of weight 0 that Pads returns, besides Locals.
 	Pads bool
 	// Locals are the real backends, ordered by address and port, without duplicates and pads. Immutable once the row is handed out.

@@ -62,6 +62,8 @@ type Want struct {
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, except those with the inside role
 	// alone, which get both roles because they can crash VPP.
 	Interfaces map[uint32]bool
+	// Shared are addresses of rows that others may use besides: all but cluster IPs. NAT44 must not keep them to itself.
+	Shared map[netip.Addr]bool
 	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of Interfaces; false = an output interface that the
 	// agent added and has to delete. Others are left alone.
 	Outputs map[uint32]bool
@@ -87,8 +89,8 @@ type State struct {
 	Rows map[frontend.Key]Row
 	// Foreign are the keys that LB, static and identity mappings without our tag occupy, with a description.
 	Foreign map[frontend.Key]string
-	// Received are the addresses that NAT44 has made VPP's own, as Read found them: those whose route in the default table is NAT44's.
-	// Addresses that NAT44 enters later are absent, and so are those hidden by a better route. See doc.go.
+	// Received are the addresses that NAT44 has, or may have, made VPP's own: those whose route in the default table is NAT44's when VPP is read, which
+	// leaves out those hidden by a better route, and those of all rows when an interface has become an outside one since. See doc.go.
 	Received map[netip.Addr]bool
 	// Fresh are the rows that Record has added since an interface last became an outside one: unless Received has their address, NAT44 has
 	// not entered it into the FIB. False: it may have, for a row of this key that was deleted and kept its address. See Inherit.
@@ -137,6 +139,9 @@ func (s *State) Suspect(op Op) {
 // walked notes that NAT44 may have entered the addresses of all rows into the FIB.
 func (s *State) walked() {
 	maps.DeleteFunc(s.Fresh, func(_ frontend.Key, fresh bool) bool { return fresh })
+	for key := range s.Rows {
+		s.Received[key.Addr] = true
+	}
 }
 
 // Interfaces are those that have roles or are output interfaces, in no order.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"go.fd.io/govpp/api"
 
@@ -20,6 +22,8 @@ type OpResult struct {
 	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
 	// the next Diff.
 	Unknown bool
+	// By is the route that leads to the address, where Err wraps ErrCovered.
+	By netip.Prefix
 	// Messages is the number of messages that were handed to VPP; reads are not counted.
 	Messages int
 }
@@ -48,6 +52,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 		return results
 	}
+	withhold(ctx, c, found, results)
 	var msgs []api.Message
 	var owner []int
 	for i := range results {
@@ -69,6 +74,27 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
+// withhold fails those routes of external addresses to which something else leads.
+func withhold(ctx context.Context, c link.Caller, found sources, results []OpResult) {
+	var at []int
+	var external []netip.Prefix
+	for i := range results {
+		if r := &results[i]; r.Op.Verb == Add && r.Op.External && r.Err == nil {
+			at, external = append(at, i), append(external, r.Op.Prefix)
+		}
+	}
+	covered, err := readCovered(ctx, c, found, external)
+	for n, i := range at {
+		r := &results[i]
+		if err != nil {
+			r.fail(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+		} else if by, is := covered[external[n]]; is {
+			r.By = by
+			r.fail(ErrCovered)
+		}
+	}
+}
+
 // open counts the operations that have no error.
 func open(results []OpResult) int {
 	n := 0
@@ -80,29 +106,24 @@ func open(results []OpResult) int {
 	return n
 }
 
-// register reads our sources and registers the missing ones, one by one: VPP assigns a second id to a name that is registered twice. It
-// returns the sources that VPP has afterwards.
+// register reads our sources and registers ours if it is missing, once: VPP assigns a second id to a name that is registered twice. It returns the
+// sources that VPP has afterwards.
 func register(ctx context.Context, c link.Caller, results []OpResult) (sources, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
 		return sources{}, err
 	}
-	sent, asked := false, map[Rank]bool{}
-	for i := range results {
-		r := &results[i]
-		if r.Op.Verb != Register || r.Err != nil || found.current[r.Op.Rank] != noSource || asked[r.Op.Rank] {
-			continue
-		}
-		asked[r.Op.Rank] = true
-		answers, err := c.Do(ctx, []api.Message{Message(r.Op)})
-		if err != nil {
-			r.add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
-			continue
-		}
-		r.add(answers[0].Err)
-		sent = sent || r.Messages > 0
+	at := slices.IndexFunc(results, func(r OpResult) bool { return r.Op.Verb == Register && r.Err == nil })
+	if at < 0 || found.current != noSource {
+		return found, nil
 	}
-	if !sent {
+	r := &results[at]
+	answers, err := c.Do(ctx, []api.Message{Message(r.Op)})
+	if err != nil {
+		r.add(fmt.Errorf("%w: %w", link.ErrNotSent, err))
+		return found, nil
+	}
+	if r.add(answers[0].Err); r.Messages == 0 {
 		return found, nil
 	}
 	return readSources(ctx, c)
@@ -112,14 +133,14 @@ func register(ctx context.Context, c link.Caller, results []OpResult) (sources, 
 func (r *OpResult) resolve(found sources) bool {
 	op := &r.Op
 	if op.Verb == Register {
-		if op.Source = found.current[op.Rank]; op.Source == noSource {
+		if op.Source = found.current; op.Source == noSource {
 			r.fail(ErrExhausted)
 		}
 		return false
 	}
 	current, known := op.Source, found.ours(op.Source)
 	if op.Verb == Add {
-		current = found.current[op.Rank]
+		current = found.current
 		known = current != noSource && (op.Source == noSource || op.Source == current)
 	}
 	if !known {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -14,8 +15,8 @@ import (
 )
 
 var (
-	addSource = Op{Verb: Register, Rank: Firm}
-	addFirm   = Op{Verb: Add, Rank: Firm, Prefix: theNetwork, Kind: Reject}
+	addSource = Op{Verb: Register}
+	addFirm   = Op{Verb: Add, Prefix: theNetwork, Route: Route{Kind: Reject}}
 	// theNetwork is the service network of these tests.
 	theNetwork = pfx("10.96.0.0/16")
 )
@@ -29,7 +30,7 @@ func (op Op) from(id uint8) Op {
 func TestApply(t *testing.T) {
 	m := newModel()
 	results := Apply(t.Context(), m, []Op{addSource, addFirm})
-	check(t, "registered", Op{Verb: Register, Rank: Firm, Source: 26}, results[0].Op)
+	check(t, "registered", Op{Verb: Register, Source: 26}, results[0].Op)
 	check(t, "added", addFirm.from(26), results[1].Op)
 	for _, r := range results {
 		if r.Err != nil || r.Unknown || r.Messages != 1 {
@@ -42,7 +43,7 @@ func TestApply(t *testing.T) {
 
 	results = Apply(t.Context(), m, []Op{addSource, {Verb: Delete, Source: 26, Prefix: theNetwork}})
 	check(t, "sent", []string{"fib_source_add", "ip_route_add_del_v2", "ip_route_add_del_v2"}, m.sent)
-	check(t, "registered before", Op{Verb: Register, Rank: Firm, Source: 26}, results[0].Op)
+	check(t, "registered before", Op{Verb: Register, Source: 26}, results[0].Op)
 	if results[0].Err != nil || results[0].Messages != 0 || results[1].Err != nil || len(m.entries) != 0 {
 		t.Errorf("%+v, entries %v", results, m.entries)
 	}
@@ -54,7 +55,7 @@ func TestApplyNothing(t *testing.T) {
 	if results := Apply(t.Context(), m, nil); len(results) != 0 {
 		t.Errorf("results %v", results)
 	}
-	results := Apply(t.Context(), m, []Op{{Verb: Add, Rank: Firm, Prefix: pfx("0.0.0.0/0"), Kind: Reject}})
+	results := Apply(t.Context(), m, []Op{{Verb: Add, Prefix: pfx("0.0.0.0/0"), Route: Route{Kind: Reject}}})
 	if !errors.Is(results[0].Err, ErrUnsafe) || results[0].Unknown || results[0].Messages != 0 {
 		t.Errorf("%+v", results[0])
 	}
@@ -100,7 +101,7 @@ func TestApplyNeverTrustsAnId(t *testing.T) {
 // TestApplyAfterRestart: a batch that was made for the VPP before registers nothing by accident and is repeated after the next read.
 func TestApplyAfterRestart(t *testing.T) {
 	have := knows(nil)
-	want := Want{theNetwork: firmReject}
+	want := Want{theNetwork: plainReject}
 	m := newModel()
 	for _, r := range Apply(t.Context(), m, Diff(have, want, true)) {
 		if !errors.Is(r.Err, ErrSource) || !r.Unknown {
@@ -152,17 +153,33 @@ func TestApplyRacesWithAnother(t *testing.T) {
 // TestApplyRegistersOnce, also where one batch asks twice.
 func TestApplyRegistersOnce(t *testing.T) {
 	m := newModel()
-	for i, r := range Apply(t.Context(), m, []Op{addSource, addSource, {Verb: Register, Rank: Yielding}}) {
-		if want := []Op{addSource.from(26), addSource.from(26), {Verb: Register, Rank: Yielding, Source: 27}}[i]; r.Err != nil || r.Op != want {
+	for _, r := range Apply(t.Context(), m, []Op{addSource, addSource}) {
+		if r.Err != nil || r.Op != addSource.from(26) {
 			t.Errorf("%+v", r)
 		}
 	}
-	check(t, "sent", []string{"fib_source_add", "fib_source_add"}, m.sent)
+	check(t, "sent", []string{"fib_source_add"}, m.sent)
 }
 
-// everyOp returns one operation of every verb, on a VPP that knows us by 26.
-func everyOp() []Op {
-	return []Op{{Verb: Register, Rank: Yielding}, addFirm.from(26), {Verb: Delete, Source: 26, Prefix: pfx("10.97.0.0/16")}}
+// everyOp carries out one operation of every verb: the registration on a VPP that does not know us, the others on one that does, by 26.
+func everyOp(t *testing.T, through func(*model) link.Caller) []OpResult {
+	known := newModel()
+	known.register("troupe", 0xcf)
+	routes := []Op{addFirm.from(26), {Verb: Delete, Source: 26, Prefix: pfx("10.97.0.0/16")}}
+	return append(Apply(t.Context(), through(newModel()), []Op{addSource}), Apply(t.Context(), through(known), routes)...)
+}
+
+// answering is a VPP that answers to everything but dumps with an error.
+func answering(fault func(api.Message) error) func(*model) link.Caller {
+	return func(m *model) link.Caller {
+		m.fault = func(msg api.Message) error {
+			if _, dump := msg.(*fib.FibSourceDump); dump {
+				return nil
+			}
+			return fault(msg)
+		}
+		return m
+	}
 }
 
 // TestErrorTable pins what every return value means for every operation.
@@ -178,15 +195,7 @@ func TestErrorTable(t *testing.T) {
 		{Register, -171}: ErrUnsafe, {Add, -171}: ErrUnsafe, {Delete, -171}: ErrUnsafe,
 	}
 	for _, retval := range []int32{-1, -3, -6, -7, -9, -52, -126, -171, 1} {
-		m := newModel()
-		m.register("troupe", 0xcf)
-		m.fault = func(msg api.Message) error {
-			if _, dump := msg.(*fib.FibSourceDump); dump {
-				return nil
-			}
-			return &link.RetvalError{Message: msg.GetMessageName(), Retval: retval}
-		}
-		for _, r := range Apply(t.Context(), m, everyOp()) {
+		for _, r := range everyOp(t, answering(func(msg api.Message) error { return &link.RetvalError{Message: msg.GetMessageName(), Retval: retval} })) {
 			want, known := special[cause{r.Op.Verb, retval}]
 			switch {
 			case want == done:
@@ -219,15 +228,7 @@ func TestApplyWithoutAnswer(t *testing.T) {
 		{"unsupported", link.ErrUnsupported, ErrUnsupported, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := newModel()
-			m.register("troupe", 0xcf)
-			m.fault = func(msg api.Message) error {
-				if _, dump := msg.(*fib.FibSourceDump); dump {
-					return nil
-				}
-				return c.fault
-			}
-			for _, r := range Apply(t.Context(), m, everyOp()) {
+			for _, r := range everyOp(t, answering(func(api.Message) error { return c.fault })) {
 				if !errors.Is(r.Err, c.want) || r.Unknown != c.unknown || r.Messages != c.sent {
 					t.Errorf("%+v", r)
 				}
@@ -253,16 +254,17 @@ func (halfway) Do(_ context.Context, reqs []api.Message) ([]link.Result, error) 
 }
 
 func TestApplyWithoutConnection(t *testing.T) {
-	known := newModel()
-	known.register("troupe", 0xcf)
-	for name, caller := range map[string]link.Caller{"down": noConnection{link.ErrDown}, "down after the first look": halfway{known}} {
-		for _, r := range Apply(t.Context(), caller, everyOp()) {
+	down := func(err error) func(*model) link.Caller { return func(*model) link.Caller { return noConnection{err} } }
+	for name, through := range map[string]func(*model) link.Caller{
+		"down": down(link.ErrDown), "down after the first look": func(m *model) link.Caller { return halfway{m} },
+	} {
+		for _, r := range everyOp(t, through) {
 			if !errors.Is(r.Err, link.ErrNotSent) || !errors.Is(r.Err, link.ErrDown) || r.Unknown || r.Messages != 0 {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
 	}
-	for _, r := range Apply(t.Context(), noConnection{link.ErrUnsupported}, everyOp()) {
+	for _, r := range everyOp(t, down(link.ErrUnsupported)) {
 		if !errors.Is(r.Err, ErrUnsupported) {
 			t.Errorf("old VPP: %+v", r)
 		}
@@ -309,5 +311,43 @@ func TestApplyGoesOn(t *testing.T) {
 	}
 	if len(m.entries) != 1 {
 		t.Errorf("entries %v", m.entries)
+	}
+}
+
+// TestApplyWithholdsWhatIsCovered: an external address gets no route where one of another owner leads, be it to a network around it.
+func TestApplyWithholdsWhatIsCovered(t *testing.T) {
+	lb := pfx("203.0.113.7/32")
+	add := Op{Verb: Add, Source: 26, Prefix: lb, Route: externalReject}
+	for name, c := range map[string]struct {
+		there   netip.Prefix
+		source  uint8
+		covered bool
+	}{
+		"nothing but the default route":             {pfx("198.51.100.0/24"), fromAPI, false},
+		"a network of another owner":                {pfx("203.0.113.0/24"), fromAPI, true},
+		"a connected network":                       {pfx("203.0.113.0/26"), fromInterface, true},
+		"a service network of ours":                 {pfx("203.0.113.0/24"), 26, false},
+		"the address, which NAT44 has left behind":  {lb, fromNAT, false},
+		"two addresses, as narrow as a network can": {pfx("203.0.113.6/31"), fromAPI, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			m.register("troupe", 0xcf)
+			m.set(c.there, c.source, toNormal)
+			r := Apply(t.Context(), m, []Op{add})[0]
+			if errors.Is(r.Err, ErrCovered) != c.covered || r.Unknown || c.covered && (r.By != c.there || len(m.sent) > 0) || !c.covered && r.Err != nil {
+				t.Errorf("%+v, sent %v", r, m.sent)
+			}
+			state, err := Read(t.Context(), m, nil, []netip.Prefix{lb})
+			if _, covered := state.Covered[lb]; err != nil || covered != c.covered {
+				t.Errorf("read: covered %v, %v", state.Covered, err)
+			}
+		})
+	}
+	m := newModel()
+	m.register("troupe", 0xcf)
+	m.fault = only[*ip.IPRouteLookupV2](link.ErrUnknown)
+	if r := Apply(t.Context(), m, []Op{add})[0]; !errors.Is(r.Err, link.ErrNotSent) || r.Unknown || len(m.sent) > 0 {
+		t.Errorf("without an answer: %+v, sent %v", r, m.sent)
 	}
 }

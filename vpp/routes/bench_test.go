@@ -8,9 +8,9 @@ import (
 
 // tenThousand returns what is wanted where 10,000 cluster IPs are refused, and the state of a VPP that does so.
 func tenThousand() (*State, Want) {
-	have, want := knows(nil), Want{pfx("10.96.0.0/12"): firmReject}
+	have, want := knows(nil), Want{pfx("10.96.0.0/12"): plainReject}
 	for i := range 9999 {
-		want[host(netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}))] = firmReject
+		want[host(netip.AddrFrom4([4]byte{10, 96, byte(i >> 8), byte(i)}))] = plainReject
 	}
 	for p := range want {
 		have.Routes[Place{p, 26}] = Reject
@@ -21,7 +21,7 @@ func tenThousand() (*State, Want) {
 func BenchmarkDiff(b *testing.B) {
 	have, want := tenThousand()
 	other := maps.Clone(want)
-	other[pfx("10.96.7.7/32")] = firmDrop
+	other[pfx("10.96.7.7/32")] = plainDrop
 	for _, c := range []struct {
 		name string
 		have *State
@@ -54,7 +54,7 @@ func BenchmarkRead(b *testing.B) {
 	asked := (*State)(nil).Prefixes(want)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Read(b.Context(), m, asked...); err != nil {
+		if _, err := Read(b.Context(), m, asked, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,10 +2,11 @@ package routes
 
 import "testing"
 
-// knows is the state of a VPP that knows both sources of ours and holds routes.
+// knows is the state of a VPP that knows our source and holds routes; 27 is an older one.
 func knows(routes map[Place]Kind) *State {
 	s := NewState()
-	s.Sources = map[Rank]uint8{Firm: 26, Yielding: 27}
+	s.Older = []uint8{27, 30}
+	s.Source = 26
 	for place, kind := range routes {
 		s.Routes[place] = kind
 	}
@@ -23,35 +24,32 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", NewState(), nil, true, nil},
 		{"nothing is wanted of a VPP that knows us", knows(nil), nil, true, nil},
-		{"from the beginning", NewState(), Want{vip: firmDrop, network: firmReject}, true, []string{
+		{"from the beginning", NewState(), Want{vip: plainDrop, network: plainReject}, true, []string{
 			"register FIB source troupe with priority 207", "add reject route 10.96.0.0/16", "add drop route 10.96.0.1/32",
 		}},
-		{"both ranks from the beginning", NewState(), Want{lb: yieldingReject, network: firmReject}, false, []string{
-			"register FIB source troupe with priority 207", "register FIB source troupe-yield with priority 209",
-			"add reject route 10.96.0.0/16", "add yielding reject route 203.0.113.7/32",
+		{"an external address", NewState(), Want{lb: externalReject, network: plainReject}, false, []string{
+			"register FIB source troupe with priority 207", "add reject route 10.96.0.0/16", "add external reject route 203.0.113.7/32",
 		}},
-		{"the other rank later", &State{Sources: map[Rank]uint8{Firm: 26}, Routes: map[Place]Kind{{network, 26}: Reject}}, Want{lb: yieldingReject, network: firmReject}, false, []string{
-			"register FIB source troupe-yield with priority 209", "add yielding reject route 203.0.113.7/32",
+		{"as wanted", knows(map[Place]Kind{{network, 26}: Reject, {lb, 26}: Reject}), Want{lb: externalReject, network: plainReject}, true, nil},
+		{"another kind", knows(map[Place]Kind{{vip, 26}: Reject}), Want{vip: plainDrop}, false, []string{"add drop route 10.96.0.1/32"}},
+		{"another path", knows(map[Place]Kind{{vip, 26}: 0}), Want{vip: plainDrop}, false, []string{"add drop route 10.96.0.1/32"}},
+		{"external from now on", knows(map[Place]Kind{{lb, 26}: Reject}), Want{lb: externalReject}, false, nil},
+		{"of the source of earlier versions", knows(map[Place]Kind{{lb, 27}: Reject}), Want{lb: externalReject}, false, []string{
+			"add external reject route 203.0.113.7/32", "delete route 203.0.113.7/32 of source 27",
 		}},
-		{"as wanted", knows(map[Place]Kind{{network, 26}: Reject, {lb, 27}: Reject}), Want{lb: yieldingReject, network: firmReject}, true, nil},
-		{"another kind", knows(map[Place]Kind{{vip, 26}: Reject}), Want{vip: firmDrop}, false, []string{"add drop route 10.96.0.1/32"}},
-		{"another path", knows(map[Place]Kind{{vip, 26}: 0}), Want{vip: firmDrop}, false, []string{"add drop route 10.96.0.1/32"}},
-		{"another rank", knows(map[Place]Kind{{lb, 26}: Reject}), Want{lb: yieldingReject}, false, []string{
-			"add yielding reject route 203.0.113.7/32", "delete route 203.0.113.7/32 of source 26",
-		}},
-		{"not wanted, a service has not rendered", knows(map[Place]Kind{{vip, 26}: Reject}), Want{network: firmReject}, false, []string{
+		{"not wanted, a service has not rendered", knows(map[Place]Kind{{vip, 26}: Reject}), Want{network: plainReject}, false, []string{
 			"add reject route 10.96.0.0/16",
 		}},
-		{"not wanted", knows(map[Place]Kind{{vip, 26}: Reject, {lb, 27}: Drop}), Want{network: firmReject}, true, []string{
+		{"not wanted", knows(map[Place]Kind{{vip, 26}: Reject, {lb, 27}: Drop}), Want{network: plainReject}, true, []string{
 			"add reject route 10.96.0.0/16", "delete route 10.96.0.1/32 of source 26", "delete route 203.0.113.7/32 of source 27",
 		}},
-		{"of an older source", knows(map[Place]Kind{{vip, 26}: Reject, {vip, 30}: Reject, {network, 30}: Reject}), Want{vip: firmReject, network: firmReject}, false, []string{
+		{"of an older source", knows(map[Place]Kind{{vip, 26}: Reject, {vip, 30}: Reject, {network, 30}: Reject}), Want{vip: plainReject, network: plainReject}, false, []string{
 			"add reject route 10.96.0.0/16", "delete route 10.96.0.0/16 of source 30", "delete route 10.96.0.1/32 of source 30",
 		}},
 		{"of two sources and not wanted", knows(map[Place]Kind{{vip, 27}: Reject, {vip, 26}: Reject}), nil, true, []string{
 			"delete route 10.96.0.1/32 of source 26", "delete route 10.96.0.1/32 of source 27",
 		}},
-		{"IPv6 after IPv4", knows(nil), Want{pfx("fd96::/108"): firmReject, network: firmReject, pfx("10.96.0.0/12"): firmReject}, true, []string{
+		{"IPv6 after IPv4", knows(nil), Want{pfx("fd96::/108"): plainReject, network: plainReject, pfx("10.96.0.0/12"): plainReject}, true, []string{
 			"add reject route 10.96.0.0/12", "add reject route 10.96.0.0/16", "add reject route fd96::/108",
 		}},
 	} {
@@ -64,6 +62,6 @@ func TestDiff(t *testing.T) {
 // TestDiffNamesItsSource: an operation carries the id that the state knows, so that Apply sees when it is not true any more.
 func TestDiffNamesItsSource(t *testing.T) {
 	vip := pfx("10.96.0.1/32")
-	check(t, "known", []Op{{Verb: Add, Rank: Yielding, Source: 27, Prefix: vip, Kind: Reject}}, Diff(knows(nil), Want{vip: yieldingReject}, true))
-	check(t, "to be registered", []Op{{Verb: Register, Rank: Firm}, {Verb: Add, Rank: Firm, Prefix: vip, Kind: Drop}}, Diff(NewState(), Want{vip: firmDrop}, true))
+	check(t, "known", []Op{{Verb: Add, Source: 26, Prefix: vip, Route: externalReject}}, Diff(knows(nil), Want{vip: externalReject}, true))
+	check(t, "to be registered", []Op{{Verb: Register}, {Verb: Add, Prefix: vip, Route: Route{Kind: Drop}}}, Diff(NewState(), Want{vip: plainDrop}, true))
 }

@@ -16,9 +16,9 @@ func at(text string) netip.Addr    { return netip.MustParseAddr(text) }
 
 // Routes of most tests.
 var (
-	firmReject     = Route{Reject, Firm}
-	firmDrop       = Route{Drop, Firm}
-	yieldingReject = Route{Reject, Yielding}
+	plainReject    = Route{Kind: Reject}
+	plainDrop      = Route{Kind: Drop}
+	externalReject = Route{Kind: Reject, External: true}
 )
 
 // describe returns the operations as text.
@@ -52,9 +52,12 @@ func prefixes(all []netip.Prefix) []string {
 	return texts
 }
 
-// frontend makes a rule without backends on TCP port 80.
-func frontend(addr string, scope messages.Scope, action messages.Action) *messages.Frontend {
-	return &messages.Frontend{Address: addr, Port: 80, Protocol: messages.Protocol_TCP, Scope: scope, Action: action}
+// rule makes a frontend without backends on TCP port 80.
+func rule(addr string, scope messages.Scope, action messages.Action) *messages.Frontend {
+	kind := map[messages.Scope]messages.FrontendKind{
+		cluster: messages.FrontendKind_KIND_CLUSTER_IP, external: messages.FrontendKind_KIND_LOAD_BALANCER_IP, nodePort: messages.FrontendKind_KIND_NODE_PORT,
+	}[scope]
+	return &messages.Frontend{Address: addr, Port: 80, Protocol: messages.Protocol_TCP, Scope: scope, Kind: kind, Action: action}
 }
 
 const (

@@ -39,6 +39,7 @@ const (
 	fromAPI       = 8
 	fromNeighbour = 15
 	fromNAT       = 24
+	fromDefault   = 29
 )
 
 func newModel() *model {
@@ -137,7 +138,7 @@ func (m *model) one(req api.Message) link.Result {
 }
 
 func (m *model) route(r *ip.IPRouteAddDelV2) {
-	prefix, id := prefixOf(r.Route.Prefix), r.Route.Src
+	prefix, id := forwarding.FromPrefix(r.Route.Prefix), r.Route.Src
 	switch {
 	case id == 0:
 		m.died = "a route of ours was given to the API"
@@ -153,12 +154,20 @@ func (m *model) route(r *ip.IPRouteAddDelV2) {
 }
 
 func (m *model) lookup(r *ip.IPRouteLookupV2) link.Result {
-	prefix := prefixOf(r.Prefix)
+	prefix := forwarding.FromPrefix(r.Prefix)
 	id, found := m.best(prefix)
-	if !found || r.Exact == 0 {
+	for r.Exact == 0 && !found && prefix.Bits() > 0 {
+		prefix = netip.PrefixFrom(prefix.Addr(), prefix.Bits()-1).Masked()
+		id, found = m.best(prefix)
+	}
+	switch {
+	case found:
+		return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: m.detail(prefix, id)}}
+	case r.Exact == 0: // the default route is always there
+		return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: ip.IPRouteV2{Prefix: forwarding.Prefix(prefix), Src: fromDefault}}}
+	default:
 		return link.Result{Err: &link.RetvalError{Message: r.GetMessageName(), Retval: -6}}
 	}
-	return link.Result{Reply: &ip.IPRouteLookupV2Reply{Route: m.detail(prefix, id)}}
 }
 
 func (m *model) detail(prefix netip.Prefix, id uint8) ip.IPRouteV2 {
@@ -197,7 +206,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 // read reads the state, asking about what is wanted and what was known before.
 func (m *model) read(t fataler, before *State, want Want) *State {
 	t.Helper()
-	state, err := Read(context.Background(), m, before.Prefixes(want)...)
+	state, err := Read(context.Background(), m, before.Prefixes(want), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +239,7 @@ func (m *model) apply(t fataler, have *State, ops []Op) {
 func TestModelIsStrict(t *testing.T) {
 	for name, id := range map[string]uint8{"no source": 0, "unregistered": 200, "the API's": fromAPI} {
 		m := newModel()
-		m.one(Message(Op{Verb: Add, Prefix: pfx("10.96.0.0/16"), Kind: Reject, Source: id}))
+		m.one(Message(Op{Verb: Add, Prefix: pfx("10.96.0.0/16"), Route: plainReject, Source: id}))
 		if m.died == "" {
 			t.Errorf("%s: a route of source %d is accepted", name, id)
 		}

@@ -10,7 +10,7 @@ type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// Register registers the source of Op.Rank, unless VPP has it already.
+	// Register registers our source, unless VPP has it already.
 	Register Verb = iota + 1
 	// Add adds a route, or replaces it.
 	Add
@@ -36,24 +36,20 @@ func (v Verb) String() string {
 type Op struct {
 	// Verb says what is done.
 	Verb Verb
-	// Rank of the source, for Register and Add.
-	Rank Rank
-	// Source is the id of the source in the State: for Add that of its rank, 0 where the same batch registers it; for Delete that of the
+	// Source is the id of the source in the State: for Add the current one, 0 where the same batch registers it; for Delete that of the
 	// route. Apply replaces it by the id that it has found.
 	Source uint8
 	// Prefix of the route, for Add and Delete.
 	Prefix netip.Prefix
-	// Kind of the route, for Add.
-	Kind Kind
+	// Route, for Add.
+	Route
 }
 
 // Check returns an error that wraps ErrUnsafe where the operation must not be sent: a prefix that is not masked or that covers every
-// address, an address that no service can have, an unknown kind or rank. Deletions of our routes are always safe.
+// address, an address that no service can have, an unknown kind. Deletions of our routes are always safe.
 func (op Op) Check() error {
 	why := ""
 	switch {
-	case op.Verb != Delete && op.Rank != Firm && op.Rank != Yielding:
-		why = "no such rank"
 	case op.Verb == Add && op.Kind != Reject && op.Kind != Drop:
 		why = "no such kind"
 	case op.Verb == Add:
@@ -87,10 +83,9 @@ func checkPrefix(p netip.Prefix) string {
 func (op Op) Describe() string {
 	switch op.Verb {
 	case Register:
-		s := sourceOf(op.Rank)
-		return fmt.Sprintf("register FIB source %s with priority %d", s.name, s.priority)
+		return fmt.Sprintf("register FIB source %s with priority %d", sourceName, sourcePriority)
 	case Add:
-		return fmt.Sprintf("add %s route %s", Route{op.Kind, op.Rank}, op.Prefix)
+		return fmt.Sprintf("add %s route %s", op.Route, op.Prefix)
 	case Delete:
 		return fmt.Sprintf("delete route %s of source %d", op.Prefix, op.Source)
 	default:

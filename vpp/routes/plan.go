@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // Stance is what a service wants for those packets to one of its addresses that have no row. Where several apply, in a service or between
@@ -19,7 +20,7 @@ const (
 	Ignore
 	// Refuse rejects the packet: the service has no endpoints.
 	Refuse
-	// Leave lets the packet follow the routes of VPP: another host in the network may serve it.
+	// Leave lets packets follow the routes of VPP: a port of the address is served, here or by another node.
 	Leave
 	// Network is no wish of a service: a service network is refused as a whole, also where it is one address.
 	Network
@@ -31,7 +32,7 @@ type Claim struct {
 	Addr netip.Addr
 	// Stance for packets without a row.
 	Stance Stance
-	// External says that the address is not a cluster IP, so that a host may have it.
+	// External says that the address is not a cluster IP, so that a host may have it. It does not count where another claim is for a cluster IP.
 	External bool
 }
 
@@ -46,9 +47,10 @@ type ServicePlan struct {
 // Plan returns the claims of a service on its addresses, as seen from this node. It is pure: the same view and configuration give the same
 // plan.
 //
-// Cluster IPs are refused, or ignored where Kubernetes drops because no endpoint is local. External addresses are refused only where the
-// service has no endpoints at all: packets that are dropped here, or have no row for another reason (SCTP), may be served by another node,
-// and VPP routes them there. Node ports get no route, because their addresses are those of VPP.
+// Cluster IPs are refused, or ignored where Kubernetes drops because no endpoint is local. Load-balancer addresses are refused only where no port
+// is served: packets that are dropped here, or have no row for another reason (SCTP), may be served by another node, and VPP routes them there. External
+// IPs get no route, because their authors may name any host, and a route is for all ports of it. Node ports get none, because their addresses are those
+// of VPP.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	plan := &ServicePlan{Service: view.GetKey()}
 	claims := map[netip.Addr]Claim{}
@@ -57,7 +59,7 @@ func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 		if err != nil || !usable(addr) {
 			continue
 		}
-		stance := stanceOf(f, addr, cfg)
+		stance := stanceOf(f, cfg)
 		if stance == 0 {
 			continue
 		}
@@ -73,13 +75,17 @@ func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 
 // merge combines two claims on the same address.
 func (c Claim) merge(other Claim) Claim {
-	c.Stance = max(c.Stance, other.Stance)
-	c.External = c.External && other.External
+	switch {
+	case c.External == other.External:
+		c.Stance = max(c.Stance, other.Stance)
+	case c.External:
+		c.Stance, c.External = other.Stance, false
+	}
 	return c
 }
 
 // stanceOf returns the stance of one frontend for its address; 0 = none.
-func stanceOf(f *messages.Frontend, addr netip.Addr, cfg Config) Stance {
+func stanceOf(f *messages.Frontend, cfg Config) Stance {
 	action := f.GetAction()
 	switch f.GetScope() {
 	case messages.Scope_SCOPE_CLUSTER:
@@ -93,17 +99,11 @@ func stanceOf(f *messages.Frontend, addr netip.Addr, cfg Config) Stance {
 		}
 	case messages.Scope_SCOPE_EXTERNAL:
 		switch {
-		case action == messages.Action_ACTION_REJECT:
-			return Refuse
-		case action == messages.Action_ACTION_DROP, !served(f, addr, cfg):
+		case action != messages.Action_ACTION_REJECT:
 			return Leave
+		case frontend.RankOf(f) == frontend.OfLoadBalancer:
+			return Refuse
 		}
 	}
 	return 0
-}
-
-// served reports whether a frontend that forwards has a row.
-func served(f *messages.Frontend, addr netip.Addr, cfg Config) bool {
-	proto := f.GetProtocol()
-	return (addr.Is4() || cfg.IPv6) && (proto == messages.Protocol_TCP || proto == messages.Protocol_UDP)
 }

@@ -15,6 +15,7 @@ func TestPlan(t *testing.T) {
 		return f
 	}
 	sctp := func(f *messages.Frontend) { f.Protocol = messages.Protocol_SCTP }
+	externalIP := func(f *messages.Frontend) { f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP }
 	local := func(f *messages.Frontend) { f.From = messages.ClientClass_FROM_LOCAL }
 	for _, c := range []struct {
 		name      string
@@ -23,45 +24,49 @@ func TestPlan(t *testing.T) {
 		want      []Claim
 	}{
 		{"nothing", Config{}, nil, nil},
-		{"cluster IP without endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, reject)}, []Claim{{at(vip), Refuse, false}}},
-		{"cluster IP without local endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, drop)}, []Claim{{at(vip), Ignore, false}}},
+		{"cluster IP without endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, reject)}, []Claim{{at(vip), Refuse, false}}},
+		{"cluster IP without local endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, drop)}, []Claim{{at(vip), Ignore, false}}},
 		{"cluster IP of both sorts", Config{}, []*messages.Frontend{
-			frontend(vip, cluster, reject), frontend(vip, cluster, drop),
+			rule(vip, cluster, reject), rule(vip, cluster, drop),
 		}, []Claim{{at(vip), Refuse, false}}},
-		{"cluster IP with endpoints", Config{}, []*messages.Frontend{frontend(vip, cluster, forward)}, nil},
-		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{frontend(vip, cluster, forward)}, []Claim{{at(vip), Spare, false}}},
+		{"cluster IP with endpoints", Config{}, []*messages.Frontend{rule(vip, cluster, forward)}, nil},
+		{"cluster IP with endpoints, other ports", Config{OtherPorts: true}, []*messages.Frontend{rule(vip, cluster, forward)}, []Claim{{at(vip), Spare, false}}},
 		{"cluster IP with a port to be dropped, other ports", Config{OtherPorts: true}, []*messages.Frontend{
-			frontend(vip, cluster, forward), frontend(vip, cluster, drop),
+			rule(vip, cluster, forward), rule(vip, cluster, drop),
 		}, []Claim{{at(vip), Ignore, false}}},
 		{"one port of two", Config{}, []*messages.Frontend{
-			frontend(vip, cluster, forward), frontend(vip, cluster, reject),
+			rule(vip, cluster, forward), rule(vip, cluster, reject),
 		}, []Claim{{at(vip), Refuse, false}}},
-		{"IPv6 cluster IP", Config{}, []*messages.Frontend{frontend("fd96::1", cluster, reject)}, []Claim{{at("fd96::1"), Refuse, false}}},
-		{"external address without endpoints", Config{}, []*messages.Frontend{frontend(lb, external, reject)}, []Claim{{at(lb), Refuse, true}}},
-		{"external address served elsewhere", Config{}, []*messages.Frontend{frontend(lb, external, drop)}, []Claim{{at(lb), Leave, true}}},
+		{"IPv6 cluster IP", Config{}, []*messages.Frontend{rule("fd96::1", cluster, reject)}, []Claim{{at("fd96::1"), Refuse, false}}},
+		{"external address without endpoints", Config{}, []*messages.Frontend{rule(lb, external, reject)}, []Claim{{at(lb), Refuse, true}}},
+		{"external address served elsewhere", Config{}, []*messages.Frontend{rule(lb, external, drop)}, []Claim{{at(lb), Leave, true}}},
 		{"external address, local clients are served", Config{}, []*messages.Frontend{
-			on(frontend(lb, external, forward), local), frontend(lb, external, drop),
+			on(rule(lb, external, forward), local), rule(lb, external, drop),
 		}, []Claim{{at(lb), Leave, true}}},
 		{"external address, one port served elsewhere", Config{}, []*messages.Frontend{
-			frontend(lb, external, drop), frontend(lb, external, reject),
+			rule(lb, external, drop), rule(lb, external, reject),
 		}, []Claim{{at(lb), Leave, true}}},
-		{"external address with endpoints", Config{OtherPorts: true}, []*messages.Frontend{frontend(lb, external, forward)}, nil},
-		{"external SCTP has no row", Config{}, []*messages.Frontend{on(frontend(lb, external, forward), sctp)}, []Claim{{at(lb), Leave, true}}},
-		{"external SCTP without endpoints", Config{}, []*messages.Frontend{on(frontend(lb, external, reject), sctp)}, []Claim{{at(lb), Refuse, true}}},
-		{"external IPv6 has no row", Config{}, []*messages.Frontend{frontend("2001:db8::7", external, forward)}, []Claim{{at("2001:db8::7"), Leave, true}}},
-		{"external IPv6 has a row", Config{IPv6: true}, []*messages.Frontend{frontend("2001:db8::7", external, forward)}, nil},
+		{"external address with endpoints", Config{OtherPorts: true}, []*messages.Frontend{rule(lb, external, forward)}, []Claim{{at(lb), Leave, true}}},
+		{"external SCTP has no row", Config{}, []*messages.Frontend{on(rule(lb, external, forward), sctp)}, []Claim{{at(lb), Leave, true}}},
+		{"external SCTP without endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, reject), sctp)}, []Claim{{at(lb), Refuse, true}}},
+		{"external IPv6 has no row", Config{}, []*messages.Frontend{rule("2001:db8::7", external, forward)}, []Claim{{at("2001:db8::7"), Leave, true}}},
+		{"external IP without endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, reject), externalIP)}, nil},
+		{"external IP with endpoints", Config{}, []*messages.Frontend{on(rule(lb, external, forward), externalIP)}, []Claim{{at(lb), Leave, true}}},
+		{"load-balancer address with an external IP that is served", Config{}, []*messages.Frontend{
+			rule(lb, external, reject), on(rule(lb, external, forward), externalIP),
+		}, []Claim{{at(lb), Leave, true}}},
 		{"node port", Config{OtherPorts: true}, []*messages.Frontend{
-			frontend("192.168.50.1", nodePort, reject), frontend("192.168.50.1", nodePort, drop), frontend("192.168.50.1", nodePort, forward),
+			rule("192.168.50.1", nodePort, reject), rule("192.168.50.1", nodePort, drop), rule("192.168.50.1", nodePort, forward),
 		}, nil},
 		{"external address that is a cluster IP", Config{}, []*messages.Frontend{
-			frontend(vip, cluster, reject), frontend(vip, external, reject),
+			rule(vip, cluster, reject), rule(vip, external, reject),
 		}, []Claim{{at(vip), Refuse, false}}},
 		{"what is no address", Config{}, []*messages.Frontend{
-			frontend("", cluster, reject), frontend("web", external, reject), frontend("0.0.0.0", cluster, reject), frontend("127.0.0.1", external, reject),
-			frontend("::ffff:10.0.0.1", external, reject), frontend("224.0.0.1", external, reject),
+			rule("", cluster, reject), rule("web", external, reject), rule("0.0.0.0", cluster, reject), rule("127.0.0.1", external, reject),
+			rule("::ffff:10.0.0.1", external, reject), rule("224.0.0.1", external, reject),
 		}, nil},
 		{"in order", Config{}, []*messages.Frontend{
-			frontend("fd96::1", cluster, reject), frontend(lb, external, reject), frontend(vip, cluster, drop),
+			rule("fd96::1", cluster, reject), rule(lb, external, reject), rule(vip, cluster, drop),
 		}, []Claim{{at(vip), Ignore, false}, {at(lb), Refuse, true}, {at("fd96::1"), Refuse, false}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +82,7 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 	addresses := []string{"10.96.0.1", "10.96.0.2", "203.0.113.7", "192.168.50.9", "fd96::1", "2001:db8::7", "bad"}
 	var all []*messages.Frontend
 	for range rapid.IntRange(0, 6).Draw(t, "frontends") {
-		f := frontend(rapid.SampledFrom(addresses).Draw(t, "address"), messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope")),
+		f := rule(rapid.SampledFrom(addresses).Draw(t, "address"), messages.Scope(rapid.IntRange(0, 2).Draw(t, "scope")),
 			messages.Action(rapid.IntRange(0, 2).Draw(t, "action")))
 		f.Protocol = rapid.SampledFrom([]messages.Protocol{messages.Protocol_TCP, messages.Protocol_UDP, messages.Protocol_SCTP}).Draw(t, "protocol")
 		all = append(all, f)
@@ -89,7 +94,7 @@ func genFrontends(t *rapid.T) []*messages.Frontend {
 // is refused only where no frontend of it could be served by another host.
 func TestPlanIsAboutItsAddresses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		cfg := Config{IPv6: rapid.Bool().Draw(t, "IPv6"), OtherPorts: rapid.Bool().Draw(t, "other ports")}
+		cfg := Config{OtherPorts: rapid.Bool().Draw(t, "other ports")}
 		frontends := genFrontends(t)
 		claims := Plan(&messages.ServiceView{Frontends: frontends}, cfg).Claims
 		if d := diff(claims, Plan(&messages.ServiceView{Frontends: rapid.Permutation(frontends).Draw(t, "order")}, cfg).Claims); d != "" {
@@ -105,7 +110,7 @@ func TestPlanIsAboutItsAddresses(t *testing.T) {
 				case f.GetAddress() != claim.Addr.String():
 				case f.GetAction() == reject:
 					rejects++
-				case f.GetScope() == external && f.GetAction() == drop:
+				case f.GetScope() == external:
 					passes++
 				}
 			}

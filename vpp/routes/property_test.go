@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"pgregory.net/rapid"
 )
@@ -18,7 +19,7 @@ func genWant(t *rapid.T) Want {
 	want := Want{}
 	for _, p := range places {
 		if rapid.Bool().Draw(t, "wanted") {
-			want[p] = Route{rapid.SampledFrom([]Kind{Reject, Drop}).Draw(t, "kind"), rapid.SampledFrom(ranks[:]).Draw(t, "rank")}
+			want[p] = Route{Kind: rapid.SampledFrom([]Kind{Reject, Drop}).Draw(t, "kind")}
 		}
 	}
 	return want
@@ -44,8 +45,11 @@ func genModel(t *rapid.T) *model {
 		stir(t, m)
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "sources") {
-		s := rapid.SampledFrom([]source{sourceOf(Firm), sourceOf(Firm), sourceOf(Yielding), {"troupe", 0xd7}, {"other client", 0xcf}}).Draw(t, "source")
-		id := m.register(s.name, s.priority)
+		ours := fib.FibSource{Name: sourceName, Priority: sourcePriority}
+		s := rapid.SampledFrom([]fib.FibSource{
+			ours, ours, {Name: formerName, Priority: 0xd1}, {Name: sourceName, Priority: 0xd7}, {Name: "other client", Priority: 0xcf},
+		}).Draw(t, "source")
+		id := m.register(s.Name, s.Priority)
 		for _, p := range places {
 			if rapid.IntRange(0, 3).Draw(t, "left over") == 0 {
 				m.set(p, id, rapid.SampledFrom([]fib_types.FibPathType{toUnreach, toDrop, toNormal}).Draw(t, "path"))
@@ -85,7 +89,7 @@ func (m *model) ours() map[Place]Kind {
 func wanted(have *State, want Want) map[Place]Kind {
 	all := map[Place]Kind{}
 	for prefix, route := range want {
-		all[Place{prefix, have.Sources[route.Rank]}] = route.Kind
+		all[Place{prefix, have.Source}] = route.Kind
 	}
 	return all
 }
@@ -129,8 +133,8 @@ func TestDiffConverges(t *testing.T) {
 			t.Fatalf("recorded so that these are left:\n%v", again)
 		}
 		got := m.read(t, have, want)
-		if d := diff(have.Sources, got.Sources); d != "" {
-			t.Fatalf("sources (-recorded +read):\n%s", d)
+		if d := diff(have.Source, got.Source); d != "" {
+			t.Fatalf("source (-recorded +read):\n%s", d)
 		}
 		for place, kind := range wanted(got, want) {
 			if m.ours()[place] != kind {
@@ -235,7 +239,7 @@ func TestALifeInVPP(t *testing.T) {
 		for _, p := range places {
 			id, path := m.wins(p)
 			route, is := want[p]
-			if kind := kindOf([]fib_types.FibPath{{Type: path}}); is && (kind != route.Kind || id != have.Sources[route.Rank]) || !is && id != 0 {
+			if kind := kindOf([]fib_types.FibPath{{Type: path}}); is && (kind != route.Kind || id != have.Source) || !is && id != 0 {
 				t.Fatalf("%s is %s by source %d, want %s", p, path, id, route)
 			}
 		}

@@ -14,19 +14,20 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads our sources, their routes, and, for those of the given prefixes (State.Prefixes) that are not among them, whether another
-// source has a better route. It looks up no prefixes while VPP has none of our sources. An error wraps ErrUnsupported where this VPP has no
+// Read reads our sources, their routes, for those of the given prefixes (State.Prefixes) that are not among them, whether another source has
+// a better route, and for external addresses, whether a route of another owner leads there. It looks up no prefixes while VPP has none of our sources. An
+// error wraps ErrUnsupported where this VPP has no
 // API for sources, and what the link reports otherwise. The dumps are separate requests: a change that another client makes between them
 // may be seen in part.
-func Read(ctx context.Context, c link.Caller, prefixes ...netip.Prefix) (*State, error) {
+func Read(ctx context.Context, c link.Caller, prefixes, external []netip.Prefix) (*State, error) {
 	found, err := readSources(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	state := NewState()
-	state.Sources = found.current
+	state.Source = found.current
 	for _, id := range found.all {
-		if !state.knows(id) {
+		if id != state.Source {
 			state.Older = append(state.Older, id)
 		}
 		for _, ip6 := range [...]bool{false, true} {
@@ -38,7 +39,32 @@ func Read(ctx context.Context, c link.Caller, prefixes ...netip.Prefix) (*State,
 	if len(found.all) == 0 {
 		return state, nil
 	}
+	if state.Covered, err = readCovered(ctx, c, found, external); err != nil {
+		return nil, err
+	}
 	return state, readBeneath(ctx, c, state, found, prefixes)
+}
+
+// readCovered returns those of some addresses to which a route of another owner leads, other than the default route, with its prefix.
+func readCovered(ctx context.Context, c link.Caller, found sources, addresses []netip.Prefix) (map[netip.Prefix]netip.Prefix, error) {
+	around := make([]netip.Prefix, len(addresses))
+	for i, p := range addresses {
+		around[i] = netip.PrefixFrom(p.Addr(), p.Bits()-1).Masked() // the address itself may have a route of ours, or one that NAT44 has left behind
+	}
+	winners, err := forwarding.Covering(ctx, c, around)
+	if err != nil {
+		return nil, err
+	}
+	covered := map[netip.Prefix]netip.Prefix{}
+	for i, winner := range winners {
+		if winner.Err != nil {
+			return nil, unsupported(winner.Err)
+		}
+		if winner.Prefix.Bits() > 0 && !found.ours(winner.Source) {
+			covered[addresses[i]] = winner.Prefix
+		}
+	}
+	return covered, nil
 }
 
 // readSources reads the sources of VPP (fib_source_dump).
@@ -55,7 +81,7 @@ func readRoutes(ctx context.Context, c link.Caller, state *State, id uint8, ip6 
 	err := c.Dump(ctx, &ip.IPRouteV2Dump{Src: id, Table: ip.IPTable{IsIP6: ip6}}, func(msg api.Message) {
 		// VPP 25.10 returns only routes that this source wins; the check protects against a version that returns more.
 		if d, ok := msg.(*ip.IPRouteV2Details); ok && d.Route.Src == id {
-			state.Routes[Place{prefixOf(d.Route.Prefix), id}] = kindOf(d.Route.Paths)
+			state.Routes[Place{forwarding.FromPrefix(d.Route.Prefix), id}] = kindOf(d.Route.Paths)
 		}
 	})
 	if err != nil {

@@ -1,31 +1,30 @@
 package routes
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
 
 // Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
 // It is pure.
-func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
+func Resolve(prefix netip.Prefix, claims []Claim, ground frontend.Ground) (Route, bool) {
 	all := Claim{External: true}
 	for _, claim := range claims {
 		all = all.merge(claim)
 	}
-	if all.Stance == Network {
-		return Route{Kind: Reject, Rank: Firm}, true
-	}
-	if ground.Taken[prefix.Addr()] {
+	route := Route{External: all.External}
+	switch {
+	case all.Stance == Network:
+		return Route{Kind: Reject}, true
+	case ground.Hosts[prefix.Addr()], all.External && !ground.Routable(prefix.Addr()):
 		return Route{}, false
-	}
-	route := Route{Rank: Firm}
-	switch all.Stance {
-	case Spare, Refuse:
+	case all.Stance == Spare, all.Stance == Refuse:
 		route.Kind = Reject
-	case Ignore:
+	case all.Stance == Ignore:
 		route.Kind = Drop
 	default:
 		return Route{}, false
-	}
-	if all.External && ground.connected(prefix.Addr()) {
-		route.Rank = Yielding
 	}
 	return route, true
 }

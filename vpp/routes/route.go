@@ -1,9 +1,6 @@
 package routes
 
-import (
-	"fmt"
-	"net/netip"
-)
+import "net/netip"
 
 // Kind is what a route does with a packet.
 type Kind uint8
@@ -27,45 +24,18 @@ func (k Kind) String() string {
 	}
 }
 
-// Rank is the precedence of a route; every rank is a source of VPP's FIB.
-type Rank uint8
-
-const (
-	// Firm routes give way to configured entries: addresses of VPP, routes by API, CLI or a protocol. They are for addresses that only
-	// Kubernetes assigns.
-	Firm Rank = iota + 1
-	// Yielding routes also give way to neighbours that VPP has resolved, and to addresses that NAT44 has entered. They are for addresses
-	// that a host may have.
-	Yielding
-)
-
-// String returns the name of the rank.
-func (r Rank) String() string {
-	switch r {
-	case Firm:
-		return "firm"
-	case Yielding:
-		return "yielding"
-	default:
-		return fmt.Sprintf("rank-%d", uint8(r))
-	}
-}
-
-// ranks are all ranks in the order in which they are registered.
-var ranks = [...]Rank{Firm, Yielding}
-
 // Route is the treatment of packets to a prefix without a row and without a better route.
 type Route struct {
 	// Kind of treatment.
 	Kind Kind
-	// Rank among the other routes of VPP.
-	Rank Rank
+	// External says that the address is not one that only Kubernetes assigns: it has the route only while nothing else leads there (State.Covered).
+	External bool
 }
 
 // String returns the route in one word or two.
 func (r Route) String() string {
-	if r.Rank == Yielding {
-		return "yielding " + r.Kind.String()
+	if r.External {
+		return "external " + r.Kind.String()
 	}
 	return r.Kind.String()
 }

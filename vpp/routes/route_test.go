@@ -8,15 +8,14 @@ import (
 
 func TestNames(t *testing.T) {
 	for want, got := range map[string]string{
-		"reject": Reject.String(), "drop": Drop.String(), "other": Kind(0).String(), "firm": Firm.String(), "yielding": Yielding.String(),
-		"rank-9": Rank(9).String(), "yielding reject": yieldingReject.String(), "register-source": Register.String(),
+		"reject": Reject.String(), "drop": Drop.String(), "other": Kind(0).String(), "external reject": externalReject.String(), "register-source": Register.String(),
 		"add-route": Add.String(), "delete-route": Delete.String(), "verb-9": Verb(9).String(),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	check(t, "a firm route", "drop", firmDrop.String())
+	check(t, "a route", "drop", plainDrop.String())
 }
 
 func TestUsable(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -64,7 +65,7 @@ func connected(t testing.TB, opts simulator.Options) (*simulator.VPP, *link.Link
 // settle makes VPP hold what is wanted.
 func settle(t testing.TB, l link.Caller, want routes.Want) {
 	t.Helper()
-	have, err := routes.Read(t.Context(), l)
+	have, err := routes.Read(t.Context(), l, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func wanted(claims map[string]map[netip.Prefix]routes.Claim) routes.Want {
 			byPrefix[p] = append(byPrefix[p], c)
 		}
 	}
-	ground := routes.Ground{Taken: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}}
+	ground := frontend.Ground{Hosts: map[netip.Addr]bool{netip.MustParseAddr("192.168.50.1"): true}}
 	for p, all := range byPrefix {
 		if route, found := routes.Resolve(p, all, ground); found {
 			want[p] = route
@@ -96,11 +97,14 @@ func wanted(claims map[string]map[netip.Prefix]routes.Claim) routes.Want {
 func TestPacketsAreRefused(t *testing.T) {
 	vpp, l := connected(t, simulator.Options{})
 	claims := map[string]map[netip.Prefix]routes.Claim{"": routes.Networks([]netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")})}
+	kinds := map[messages.Scope]messages.FrontendKind{
+		messages.Scope_SCOPE_CLUSTER: messages.FrontendKind_KIND_CLUSTER_IP, messages.Scope_SCOPE_EXTERNAL: messages.FrontendKind_KIND_LOAD_BALANCER_IP,
+	}
 	refuse := func(key string, scope messages.Scope, action messages.Action, addresses ...string) {
 		view := &messages.ServiceView{Key: key}
 		for _, a := range addresses {
 			view.Frontends = append(view.Frontends, &messages.Frontend{
-				Address: a, Port: 80, Protocol: messages.Protocol_TCP, Scope: scope, Action: action,
+				Address: a, Port: 80, Protocol: messages.Protocol_TCP, Scope: scope, Action: action, Kind: kinds[scope],
 			})
 		}
 		claims[key] = map[netip.Prefix]routes.Claim{}
@@ -143,10 +147,10 @@ func TestOlderVPP(t *testing.T) {
 	vpp, l := connected(t, simulator.Options{WithoutPlugins: []string{"fib"}})
 	counters := vpp.Counters()
 	before := counters.Mutating()
-	if _, err := routes.Read(t.Context(), l); !errors.Is(err, routes.ErrUnsupported) || !errors.Is(err, link.ErrUnsupported) {
+	if _, err := routes.Read(t.Context(), l, nil, nil); !errors.Is(err, routes.ErrUnsupported) || !errors.Is(err, link.ErrUnsupported) {
 		t.Errorf("read: %v", err)
 	}
-	want := routes.Want{netip.MustParsePrefix("10.96.0.0/16"): {Kind: routes.Reject, Rank: routes.Firm}}
+	want := routes.Want{netip.MustParsePrefix("10.96.0.0/16"): {Kind: routes.Reject}}
 	for _, r := range routes.Apply(t.Context(), l, routes.Diff(routes.NewState(), want, true)) {
 		if !errors.Is(r.Err, routes.ErrUnsupported) || r.Unknown || r.Messages != 0 {
 			t.Errorf("apply: %+v", r)

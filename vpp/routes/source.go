@@ -7,28 +7,23 @@ import (
 	"go.fd.io/govpp/binapi/fib"
 )
 
-// source is the FIB source of a rank. Lower priorities win; doc.go lists those in between.
-type source struct {
-	name     string
-	priority uint8
-}
+// Our source. Lower priorities win; doc.go lists those around it. VPP cannot change the priority of a source, so another priority makes another source,
+// and Diff moves the routes of the old one.
+const (
+	sourceName     = "troupe"
+	sourcePriority = 0xcf
+)
 
-// sourceOf returns the source of a rank. VPP cannot change the priority of a source, so another priority makes another source, and Diff
-// moves the routes of the old one.
-func sourceOf(r Rank) source {
-	if r == Yielding {
-		return source{"troupe-yield", 0xd1}
-	}
-	return source{"troupe", 0xcf}
-}
+// formerName is a source of earlier versions; Diff moves its routes.
+const formerName = "troupe-yield"
 
 // noSource is no id of a source of ours: in a route, 0 means the source of the API.
 const noSource = 0
 
 // sources are our sources in VPP.
 type sources struct {
-	// current is the source that is used for each rank; a rank that is not registered is absent.
-	current map[Rank]uint8
+	// current is the source that is used; noSource where it is not registered.
+	current uint8
 	// all are the ids of the current and of older sources, ordered.
 	all []uint8
 	// names of all sources of VPP, by id.
@@ -37,19 +32,16 @@ type sources struct {
 
 // newSources finds our sources among those of VPP: by name, and among several of one name the first with the right priority.
 func newSources(all []fib.FibSource) sources {
-	s := sources{current: map[Rank]uint8{}, names: make(map[uint8]string, len(all))}
+	s := sources{names: make(map[uint8]string, len(all))}
 	slices.SortFunc(all, func(a, b fib.FibSource) int { return cmp.Compare(a.ID, b.ID) })
 	for _, known := range all {
 		s.names[known.ID] = known.Name
-		for _, rank := range ranks {
-			ours := sourceOf(rank)
-			if known.ID == noSource || known.Name != ours.name {
-				continue
-			}
-			s.all = append(s.all, known.ID)
-			if s.current[rank] == noSource && known.Priority == ours.priority {
-				s.current[rank] = known.ID
-			}
+		if known.ID == noSource || known.Name != sourceName && known.Name != formerName {
+			continue
+		}
+		s.all = append(s.all, known.ID)
+		if s.current == noSource && known.Name == sourceName && known.Priority == sourcePriority {
+			s.current = known.ID
 		}
 	}
 	return s

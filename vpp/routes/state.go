@@ -17,8 +17,8 @@ type Place struct {
 // State is what VPP holds of our sources: as Read returns it, updated by Record until the next read. It is valid for one start of VPP and
 // belongs to one goroutine.
 type State struct {
-	// Sources are the ids of our sources; ranks that are not registered are absent.
-	Sources map[Rank]uint8
+	// Source is the id of our source; 0 = it is not registered.
+	Source uint8
 	// Older are the ids of our other sources, ordered: Diff moves their routes.
 	Older []uint8
 	// Routes are ours, those of older sources of ours included. The kind is 0 for a path that no route of ours has.
@@ -26,16 +26,21 @@ type State struct {
 	// Beneath are prefixes for which another source has a better route, with its name. VPP does not return our routes for them: see
 	// Inherit. Only prefixes that were passed to Read are in it.
 	Beneath map[netip.Prefix]string
+	// Covered are external addresses to which a route of another owner leads besides the default route, with its prefix: they get no route. Only
+	// addresses that were passed to Read, or that Apply has come upon, are in it.
+	Covered map[netip.Prefix]netip.Prefix
 }
 
 // NewState returns the state of a VPP without our sources.
 func NewState() *State {
-	return &State{Sources: map[Rank]uint8{}, Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}}
+	return &State{Routes: map[Place]Kind{}, Beneath: map[netip.Prefix]string{}, Covered: map[netip.Prefix]netip.Prefix{}}
 }
 
 // Clone returns a copy that shares nothing.
 func (s *State) Clone() *State {
-	return &State{Sources: maps.Clone(s.Sources), Older: slices.Clone(s.Older), Routes: maps.Clone(s.Routes), Beneath: maps.Clone(s.Beneath)}
+	c := *s
+	c.Older, c.Routes, c.Beneath, c.Covered = slices.Clone(s.Older), maps.Clone(s.Routes), maps.Clone(s.Beneath), maps.Clone(s.Covered)
+	return &c
 }
 
 // Prefixes returns the prefixes for the next Read: all wanted ones and all that are held. A nil State holds none.
@@ -55,23 +60,15 @@ func (s *State) Prefixes(want Want) []netip.Prefix {
 // Only returns a state with these prefixes only, so that the cost of Diff does not depend on the number of all prefixes. It shares the
 // sources with s, and nothing may be recorded in it.
 func (s *State) Only(prefixes ...netip.Prefix) *State {
-	part := &State{Sources: s.Sources, Older: s.Older, Routes: make(map[Place]Kind, len(prefixes))}
+	part := &State{Source: s.Source, Older: s.Older, Routes: make(map[Place]Kind, len(prefixes))}
 	for _, prefix := range prefixes {
-		for _, id := range s.Sources {
-			part.copy(s, Place{prefix, id})
-		}
-		for _, id := range s.Older {
-			part.copy(s, Place{prefix, id})
+		for _, id := range append(slices.Clip(s.Older), s.Source) {
+			if kind, held := s.Routes[Place{prefix, id}]; held {
+				part.Routes[Place{prefix, id}] = kind
+			}
 		}
 	}
 	return part
-}
-
-// copy enters a place of another state.
-func (s *State) copy(from *State, place Place) {
-	if kind, held := from.Routes[place]; held {
-		s.Routes[place] = kind
-	}
 }
 
 // Inherit copies from the state before, which must be of the same start of VPP, what a read does not return: our routes that a better one
@@ -82,20 +79,10 @@ func (s *State) Inherit(before *State) {
 	}
 	for place, kind := range before.Routes {
 		_, seen := s.Routes[place]
-		if _, beneath := s.Beneath[place.Prefix]; beneath && !seen && s.knows(place.Source) {
+		if _, beneath := s.Beneath[place.Prefix]; beneath && !seen && place.Source == s.Source {
 			s.Routes[place] = kind
 		}
 	}
-}
-
-// knows reports whether an id is still one of a current source.
-func (s *State) knows(id uint8) bool {
-	for _, current := range s.Sources {
-		if current == id {
-			return true
-		}
-	}
-	return false
 }
 
 // Record enters an operation that VPP has carried out, so that the next Diff needs no new read: the operation as Apply returns it, with the
@@ -103,7 +90,7 @@ func (s *State) knows(id uint8) bool {
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Register:
-		s.Sources[op.Rank] = op.Source
+		s.Source = op.Source
 	case Add:
 		s.Routes[Place{op.Prefix, op.Source}] = op.Kind
 	case Delete:

@@ -6,7 +6,7 @@ import (
 )
 
 func TestStatePrefixes(t *testing.T) {
-	want := Want{pfx("10.96.0.0/16"): firmReject, pfx("10.96.0.1/32"): firmDrop}
+	want := Want{pfx("10.96.0.0/16"): plainReject, pfx("10.96.0.1/32"): plainDrop}
 	have := knows(map[Place]Kind{{pfx("10.96.0.1/32"), 26}: Drop, {pfx("10.96.0.2/32"), 26}: Drop})
 	set := func(all []netip.Prefix) map[netip.Prefix]int {
 		n := map[netip.Prefix]int{}
@@ -36,10 +36,10 @@ func TestStateClone(t *testing.T) {
 	c := have.Clone()
 	check(t, "clone", have, c)
 	c.Record(Op{Verb: Delete, Source: 26, Prefix: pfx("10.96.0.0/16")})
-	c.Record(Op{Verb: Register, Rank: Firm, Source: 31})
+	c.Record(Op{Verb: Register, Source: 31})
 	delete(c.Beneath, pfx("10.96.0.1/32"))
 	check(t, "original", knows(map[Place]Kind{{pfx("10.96.0.0/16"), 26}: Reject}).Routes, have.Routes)
-	if have.Sources[Firm] != 26 || len(have.Beneath) != 1 {
+	if have.Source != 26 || len(have.Beneath) != 1 {
 		t.Errorf("the original has changed: %+v", have)
 	}
 }

@@ -1,13 +1,10 @@
 package routes
 
 import (
-	"net/netip"
-
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/fib"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
-	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
@@ -19,8 +16,7 @@ const noInterface = ^uint32(0)
 func Message(op Op) api.Message {
 	switch op.Verb {
 	case Register:
-		s := sourceOf(op.Rank)
-		return &fib.FibSourceAdd{Src: fib.FibSource{Name: s.name, Priority: s.priority}}
+		return &fib.FibSourceAdd{Src: fib.FibSource{Name: sourceName, Priority: sourcePriority}}
 	case Add:
 		return &ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
 			Prefix: forwarding.Prefix(op.Prefix), Src: op.Source, NPaths: 1, Paths: []fib_types.FibPath{wirePath(op)},
@@ -59,13 +55,4 @@ func kindOf(paths []fib_types.FibPath) Kind {
 	default:
 		return 0
 	}
-}
-
-// prefixOf translates a prefix of VPP and masks it.
-func prefixOf(p ip_types.Prefix) netip.Prefix {
-	addr := netip.AddrFrom4(p.Address.Un.GetIP4())
-	if p.Address.Af == ip_types.ADDRESS_IP6 {
-		addr = netip.AddrFrom16(p.Address.Un.GetIP6())
-	}
-	return netip.PrefixFrom(addr, int(p.Len)).Masked()
 }

@@ -1,7 +1,6 @@
 package routes
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,9 +9,6 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
-	"pgregory.net/rapid"
-
-	"github.com/troupe-vpp/troupe/vpp/forwarding"
 )
 
 func TestMessage(t *testing.T) {
@@ -31,16 +27,15 @@ func TestMessage(t *testing.T) {
 		op   Op
 		want api.Message
 	}{
-		{Op{Verb: Register, Rank: Firm}, &fib.FibSourceAdd{Src: fib.FibSource{Name: "troupe", Priority: 0xcf}}},
-		{Op{Verb: Register, Rank: Yielding}, &fib.FibSourceAdd{Src: fib.FibSource{Name: "troupe-yield", Priority: 0xd1}}},
+		{Op{Verb: Register}, &fib.FibSourceAdd{Src: fib.FibSource{Name: "troupe", Priority: 0xcf}}},
 		{
-			Op{Verb: Add, Source: 26, Prefix: pfx("10.96.0.0/16"), Kind: Reject},
+			Op{Verb: Add, Source: 26, Prefix: pfx("10.96.0.0/16"), Route: Route{Kind: Reject}},
 			&ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
 				Prefix: four, Src: 26, NPaths: 1, Paths: path(fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_NH_PROTO_IP4),
 			}},
 		},
 		{
-			Op{Verb: Add, Source: 27, Prefix: pfx("fd96::/108"), Kind: Drop},
+			Op{Verb: Add, Source: 27, Prefix: pfx("fd96::/108"), Route: Route{Kind: Drop}},
 			&ip.IPRouteAddDelV2{IsAdd: true, Route: ip.IPRouteV2{
 				Prefix: six, Src: 27, NPaths: 1, Paths: path(fib_types.FIB_API_PATH_TYPE_DROP, fib_types.FIB_API_PATH_NH_PROTO_IP6),
 			}},
@@ -70,18 +65,4 @@ func TestKindOf(t *testing.T) {
 			t.Errorf("%s is %s", name, got)
 		}
 	}
-}
-
-// TestPrefixesSurviveTheWire, masked.
-func TestPrefixesSurviveTheWire(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		addr := netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "four")))
-		if rapid.Bool().Draw(t, "IPv6") {
-			addr = netip.AddrFrom16([16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "six")))
-		}
-		prefix := netip.PrefixFrom(addr, rapid.IntRange(0, addr.BitLen()).Draw(t, "bits"))
-		if got := prefixOf(forwarding.Prefix(prefix)); got != prefix.Masked() {
-			t.Fatalf("%s, want %s", got, prefix.Masked())
-		}
-	})
 }

@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"cmp"
 	"maps"
 	"net/netip"
 	"slices"
@@ -107,10 +108,13 @@ func (a *adapter) planAgain(services []string) (changed []object) {
 	return changed
 }
 
-// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces.
+// Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces, what services may claim on
+// both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 	if s.Begin != nil {
-		if planned := a.config.ForNode(s.Begin.GetNode().GetNode()); !planned.Equal(a.planned) {
+		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
+		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		if !planned.Equal(a.planned) {
 			a.replaceHairpin(planned.TwiceNAT)
 			a.planned, a.settings = planned, false
 			changed = a.planAgain(slices.Sorted(maps.Keys(a.views)))

@@ -83,7 +83,7 @@ func (a *adapter) adoptExternal(m *external.Wants) (changed []object) {
 			}
 			wishes := make(map[object]nat44.Row, len(of))
 			for _, r := range of {
-				r.Rank = nat44.OfExternalConfiguration
+				r.Rank = frontend.OfExternalConfiguration
 				wishes[rowOf(r.Key)] = r
 			}
 			changed = append(changed, a.claims.Set(name, 0, wishes)...)

@@ -3,6 +3,7 @@ package nat44
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/class"
@@ -10,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -23,7 +25,7 @@ func (a *adapter) RolesRefused() string { return a.refused }
 // settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
 func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
-	want.Retired = a.hairpins
+	want.Retired, want.Shared = a.hairpins, a.shared()
 	for _, i := range a.set.GetInterfaces() {
 		if needed(i) {
 			want.Interfaces[i.GetSwIfIndex()] = true
@@ -33,6 +35,18 @@ func (a *adapter) settingsWanted() *nat44.Want {
 	}
 	a.outside.settings(want, a.set)
 	return want
+}
+
+// shared are the addresses that only frontends of services other than cluster IPs have.
+func (a *adapter) shared() map[netip.Addr]bool {
+	shared := map[netip.Addr]bool{}
+	for _, k := range a.claims.Keys() {
+		first, _ := a.claims.First(k)
+		others := first.Value.Rank != frontend.OfClusterIP && first.Value.Rank != frontend.OfExternalConfiguration
+		before, seen := shared[k.Addr]
+		shared[k.Addr] = others && (before || !seen)
+	}
+	return shared
 }
 
 // needed reports whether services need the roles of an interface.

@@ -17,6 +17,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
@@ -31,7 +32,7 @@ const networks = ""
 type adapter struct {
 	config      routes.Config
 	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
-	ground      routes.Ground
+	ground      frontend.Ground
 	have        *routes.State // last known; never nil
 	unsupported bool          // this VPP cannot have routes of ours
 	provisional bool          // the services are those of the local mirror
@@ -50,16 +51,37 @@ type Config struct {
 // New returns the adapter.
 func New(config Config) render.Adapter[netip.Prefix] {
 	a := &adapter{config: config.Plan, have: routes.NewState()}
-	resolve := func(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
-		values := make([]routes.Claim, len(claims))
-		for i, c := range claims {
-			values[i] = c.Value
-		}
-		return routes.Resolve(p, values, a.ground)
-	}
-	a.claims = render.NewClaims(routes.ComparePrefixes, nil, resolve, func(x, y routes.Route) bool { return x == y })
+	a.claims = render.NewClaims(routes.ComparePrefixes, nil, a.resolve, func(x, y routes.Route) bool { return x == y })
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
 	return a
+}
+
+// resolve says which route a prefix should have: an external address none while something else leads there.
+func (a *adapter) resolve(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
+	route, wanted := a.asked(p, claims)
+	if _, covered := a.have.Covered[p]; wanted && route.External && covered {
+		return routes.Route{}, false
+	}
+	return route, wanted
+}
+
+// asked is what services want for a prefix, whatever else leads there.
+func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (routes.Route, bool) {
+	values := make([]routes.Claim, len(claims))
+	for i, c := range claims {
+		values[i] = c.Value
+	}
+	return routes.Resolve(p, values, a.ground)
+}
+
+// external are the external addresses that services want a route for.
+func (a *adapter) external() (found []netip.Prefix) {
+	for _, p := range a.claims.Keys() {
+		if route, wanted := a.asked(p, a.claims.At(p)); wanted && route.External {
+			found = append(found, p)
+		}
+	}
+	return found
 }
 
 // Kind satisfies render.Adapter.
@@ -82,27 +104,14 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) []netip.Prefi
 	return a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Surroundings satisfies render.Adapter: addresses of hosts never get a route, and those of neighbours give way.
+// Surroundings satisfies render.Adapter: addresses of hosts never get a route.
 func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
 	a.provisional = s.Begin.GetProvisional()
 	if s.Begin == nil || s.Set == nil {
 		return nil
 	}
-	ground := routes.Ground{Taken: map[netip.Addr]bool{}}
-	for _, text := range slices.Concat(s.Begin.GetNodeAddresses(), s.Begin.GetNode().GetAddresses()) {
-		if addr, err := netip.ParseAddr(text); err == nil {
-			ground.Taken[addr.Unmap()] = true
-		}
-	}
-	for _, i := range s.Set.GetInterfaces() {
-		for _, text := range i.GetAddresses() {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				ground.Taken[p.Addr()] = true
-				ground.Connected = append(ground.Connected, p.Masked())
-			}
-		}
-	}
-	if maps.Equal(ground.Taken, a.ground.Taken) && slices.Equal(ground.Connected, a.ground.Connected) {
+	ground := frontend.NewGround(s.Begin, s.Set, nil)
+	if ground.Equal(a.ground) {
 		return nil
 	}
 	return a.claims.Change(a.claims.Keys(), func() { a.ground = ground })
@@ -137,9 +146,9 @@ func (a *adapter) Forget(restarted bool) {
 
 // Reader satisfies render.Adapter.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	prefixes := a.have.Prefixes(a.claims.All())
+	prefixes, external := a.have.Prefixes(a.claims.All()), a.external()
 	return func(ctx context.Context, vpp link.Caller) (any, error) {
-		state, err := routes.Read(ctx, vpp, prefixes...)
+		state, err := routes.Read(ctx, vpp, prefixes, external)
 		if errors.Is(err, routes.ErrUnsupported) {
 			return (*routes.State)(nil), nil
 		}
@@ -156,7 +165,7 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[n
 	}
 	before := a.have
 	state.Inherit(before)
-	a.have = state
+	found.Changed = a.claims.Change(a.external(), func() { a.have = state })
 	want := a.claims.All()
 	differing := map[netip.Prefix]bool{}
 	for _, op := range routes.Diff(a.have, want, true) {
@@ -260,37 +269,47 @@ func (w routeWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[n
 	for i := range done {
 		d := &done[i]
 		results[i] = render.Result[netip.Prefix]{
-			Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+			Text: d.Op.Describe(), Object: d.Op.Prefix, Setting: d.Op.Verb == routes.Register, Err: d.Err, Unknown: d.Unknown, Op: *d,
 		}
 	}
 	return results
 }
 
-// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single routes.
-func (a *adapter) Record(results []render.Result[netip.Prefix]) []string {
+// Record satisfies render.Adapter. That VPP cannot have routes of ours is no failure of single routes, and neither is that something else leads to an
+// address.
+func (a *adapter) Record(results []render.Result[netip.Prefix]) (services []string) {
 	for i := range results {
 		r := &results[i]
-		op, _ := r.Op.(routes.Op)
+		done, _ := r.Op.(routes.OpResult)
 		switch {
 		case errors.Is(r.Err, routes.ErrUnsupported):
 			a.unsupported, r.Err = true, nil
+		case errors.Is(r.Err, routes.ErrCovered):
+			a.have.Covered[done.Op.Prefix], r.Err = done.By, nil
+			services = append(services, a.Services(done.Op.Prefix)...)
 		case r.Err == nil:
-			a.have.Record(op)
+			a.have.Record(done.Op)
 		}
 	}
-	return nil
+	return services
 }
 
-// Acknowledge satisfies render.Adapter.
+// Acknowledge satisfies render.Adapter: it says where VPP does not refuse although it should.
 func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, _ bool) {
-	if !a.unsupported {
-		return
-	}
 	for _, p := range a.claims.Of(service) {
-		if route, wanted := a.claims.Desired(p); wanted {
+		why := ""
+		route, wanted := a.asked(p, a.claims.At(p))
+		by, covered := a.have.Covered[p]
+		switch {
+		case !wanted:
+		case a.unsupported:
+			why = routes.ErrUnsupported.Error()
+		case route.External && covered:
+			why = fmt.Sprintf("the route %s leads there", by)
+		}
+		if why != "" {
 			ack.Approximations = append(ack.Approximations, &messages.Approximation{
-				Service: service, Frontend: p.Addr().String(), Wanted: route.Kind.String(), Rendered: "the packet follows the routes of VPP",
-				Why: routes.ErrUnsupported.Error(),
+				Service: service, Frontend: p.Addr().String(), Wanted: route.Kind.String(), Rendered: "the packet follows the routes of VPP", Why: why,
 			})
 		}
 	}
@@ -314,9 +333,9 @@ func (a *adapter) Summary() string {
 
 // Diff satisfies render.Adapter.
 func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want, before := a.claims.All(), a.have.Clone()
+	want, before, external := a.claims.All(), a.have.Clone(), a.external()
 	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := routes.Read(ctx, vpp, before.Prefixes(want)...)
+		state, err := routes.Read(ctx, vpp, before.Prefixes(want), external)
 		switch {
 		case errors.Is(err, routes.ErrUnsupported):
 			return nil, nil // the warning says so

@@ -1,0 +1,109 @@
+package frontend
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Ground are addresses that are not those of services, whatever a service says. It is immutable; the zero value knows none.
+type Ground struct {
+	// Hosts are the addresses of all nodes, of VPP, and of the VPPs of the other nodes.
+	Hosts map[netip.Addr]bool
+	// Pods are the pod networks of all nodes.
+	Pods []netip.Prefix
+	// Connected are the networks that VPP has interfaces in.
+	Connected []netip.Prefix
+	// Reserved are the ports of hosts that the nodes use themselves.
+	Reserved Ports
+}
+
+// NewGround collects the addresses from what the renderers are told of the cluster and of the interfaces of VPP; either may be nil.
+func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports) Ground {
+	g := Ground{Hosts: map[netip.Addr]bool{}, Reserved: reserved}
+	for _, list := range [...][]string{begin.GetNodeAddresses(), begin.GetNode().GetAddresses()} {
+		for _, text := range list {
+			if addr, err := netip.ParseAddr(text); err == nil {
+				g.Hosts[addr.Unmap()] = true
+			}
+		}
+	}
+	for _, list := range [...][]string{begin.GetPodNetworks(), begin.GetNode().GetNode().GetPodCidrs()} {
+		for _, text := range list {
+			if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 {
+				g.Pods = append(g.Pods, p.Masked())
+			}
+		}
+	}
+	for _, i := range set.GetInterfaces() {
+		for _, text := range i.GetAddresses() {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				g.Hosts[p.Addr()] = true
+				g.Connected = append(g.Connected, p.Masked())
+			}
+		}
+	}
+	return g
+}
+
+// Equal reports whether both hold the same.
+func (g Ground) Equal(other Ground) bool {
+	return maps.Equal(g.Hosts, other.Hosts) && slices.Equal(g.Pods, other.Pods) && slices.Equal(g.Connected, other.Connected) &&
+		maps.Equal(g.Reserved, other.Reserved)
+}
+
+// Refuses says why a claim on a frontend is not served; "" = it may be. What Kubernetes allocates is always served.
+func (g Ground) Refuses(k Key, rank Rank) string {
+	switch {
+	case rank < OfLoadBalancer:
+		return ""
+	case contains(g.Pods, k.Addr):
+		return fmt.Sprintf("%s is in a pod network", k.Addr)
+	case g.Hosts[k.Addr] && g.Reserved[Port{k.Port, k.Proto}]:
+		return fmt.Sprintf("port %s of the nodes is reserved", Port{k.Port, k.Proto})
+	default:
+		return ""
+	}
+}
+
+// Routable reports whether an address outside of the service networks may be made unreachable as a whole: no host, no pod and no neighbour can have it.
+func (g Ground) Routable(addr netip.Addr) bool {
+	return !g.Hosts[addr] && !contains(g.Pods, addr) && !contains(g.Connected, addr)
+}
+
+// contains reports whether one of the networks contains the address.
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
+	for _, p := range networks {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Port is a port of a protocol.
+type Port struct {
+	// Number is 1..65535.
+	Number uint16
+	// Proto is the IANA protocol number.
+	Proto uint8
+}
+
+// ParsePort is the reverse of Port.String for TCP and UDP.
+func ParsePort(text string) (Port, error) {
+	key, err := ParseKey("0.0.0.0:" + text)
+	if err != nil || key.Port == 0 || key.Proto != TCP && key.Proto != UDP {
+		return Port{}, fmt.Errorf("parse port %q: %w: expected NUMBER/TCP or NUMBER/UDP", text, ErrKey)
+	}
+	return Port{key.Port, key.Proto}, nil
+}
+
+// String returns the port as "number/PROTO".
+func (p Port) String() string { return strconv.Itoa(int(p.Number)) + "/" + ProtocolName(p.Proto) }
+
+// Ports is a set of ports; immutable.
+type Ports map[Port]bool

@@ -1,0 +1,75 @@
+package frontend
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// TestGround: from what is known of the cluster, which claims are refused, and which addresses may be made unreachable.
+func TestGround(t *testing.T) {
+	begin := &messages.Begin{
+		NodeAddresses: []string{"192.168.16.1", "192.168.16.2", "nonsense"}, PodNetworks: []string{"10.1.1.0/24", "10.1.2.0/24", "0.0.0.0/0"},
+		Node: &messages.NodeContext{Addresses: []string{"172.30.1.1"}, Node: &messages.Node{PodCidrs: []string{"10.1.1.0/24"}}},
+	}
+	set := &messages.InterfaceSet{Interfaces: []*messages.Interface{{Addresses: []string{"192.168.50.1/24"}}}}
+	g := NewGround(begin, set, Ports{{22, TCP}: true})
+	for _, c := range []struct {
+		at       string
+		rank     Rank
+		refused  string
+		routable bool
+	}{
+		{"203.0.113.7:80/TCP", OfExternalIP, "", true},
+		{"203.0.113.7:22/TCP", OfExternalIP, "", true},
+		{"10.1.2.9:80/TCP", OfExternalIP, "10.1.2.9 is in a pod network", false},
+		{"10.1.2.9:80/TCP", OfLoadBalancer, "10.1.2.9 is in a pod network", false},
+		{"10.1.2.9:80/TCP", OfClusterIP, "", false},
+		{"192.168.16.2:80/TCP", OfExternalIP, "", false},
+		{"192.168.16.2:22/TCP", OfExternalIP, "port 22/TCP of the nodes is reserved", false},
+		{"192.168.16.2:22/UDP", OfExternalIP, "", false},
+		{"192.168.50.1:22/TCP", OfLoadBalancer, "port 22/TCP of the nodes is reserved", false},
+		{"192.168.50.9:22/TCP", OfLoadBalancer, "", false}, // of a neighbour
+		{"172.30.1.1:22/TCP", OfNodePort, "", false},
+		{"10.1.3.9:80/TCP", OfExternalIP, "", true},
+	} {
+		key, err := ParseKey(c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Refuses(key, c.rank); got != c.refused || g.Routable(key.Addr) != c.routable {
+			t.Errorf("%s of rank %d: refused %q, routable %t; want %q, %t", c.at, c.rank, got, g.Routable(key.Addr), c.refused, c.routable)
+		}
+	}
+	if !g.Equal(NewGround(begin, set, Ports{{22, TCP}: true})) || g.Equal(NewGround(begin, nil, Ports{{22, TCP}: true})) {
+		t.Error("not compared by what they hold")
+	}
+	if why := (Ground{}).Refuses(Key{netip.MustParseAddr("10.1.2.9"), 80, TCP}, OfExternalIP); why != "" {
+		t.Errorf("nothing is known, and yet %s", why)
+	}
+}
+
+func TestParsePort(t *testing.T) {
+	for _, text := range []string{"22/TCP", "4789/UDP", "65535/TCP"} {
+		if p, err := ParsePort(text); err != nil || p.String() != text {
+			t.Errorf("%q is %s, %v", text, p, err)
+		}
+	}
+	for _, text := range []string{"", "22", "0/TCP", "65536/TCP", "22/SCTP", "22/tcp", "1.2.3.4:22/TCP"} {
+		if p, err := ParsePort(text); err == nil {
+			t.Errorf("%q is %s", text, p)
+		}
+	}
+}
+
+func TestRankOf(t *testing.T) {
+	for kind, want := range map[messages.FrontendKind]Rank{
+		messages.FrontendKind_KIND_CLUSTER_IP: OfClusterIP, messages.FrontendKind_KIND_NODE_PORT: OfNodePort,
+		messages.FrontendKind_KIND_LOAD_BALANCER_IP: OfLoadBalancer, messages.FrontendKind_KIND_EXTERNAL_IP: OfExternalIP,
+	} {
+		if got := RankOf(&messages.Frontend{Kind: kind}); got != want {
+			t.Errorf("%s has rank %d, want %d", kind, got, want)
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package frontend
+
+import "github.com/troupe-vpp/troupe/messages"
+
+// Rank says which of several claims on the same frontend counts, whatever the age of the services: the lowest. What Kubernetes allocates comes before
+// what a service names by itself.
+type Rank uint8
+
+// The ranks.
+const (
+	// OfClusterIP is the address that Kubernetes has given to the service.
+	OfClusterIP Rank = iota
+	// OfNodePort is the port that Kubernetes has given to the service.
+	OfNodePort
+	// OfLoadBalancer is an address that a controller of the cluster has given to the service.
+	OfLoadBalancer
+	// OfExternalIP is an address that the author of the service has chosen.
+	OfExternalIP
+	// OfExternalConfiguration is not of a service.
+	OfExternalConfiguration
+)
+
+// RankOf is the rank of the claim that a service has on a frontend.
+func RankOf(f *messages.Frontend) Rank {
+	switch f.GetKind() {
+	case messages.FrontendKind_KIND_CLUSTER_IP:
+		return OfClusterIP
+	case messages.FrontendKind_KIND_NODE_PORT:
+		return OfNodePort
+	case messages.FrontendKind_KIND_LOAD_BALANCER_IP:
+		return OfLoadBalancer
+	default:
+		return OfExternalIP
+	}
+}
