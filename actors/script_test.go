@@ -48,6 +48,8 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "unchanged" where it is neither dropped nor
 //	                     translated
+//	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
+//	open NAME, ended NAME    packets of it and their answers still arrive, or do not
 //	routes FILE          it holds these routes of ours (-update: writes them)
 //	writes N             so many messages changed VPP since the last time this was asked; * = it does not matter how many
 //	says KEY TEXT        the status of the service has this text in an error, an approximation or what is not rendered
@@ -72,7 +74,7 @@ func playStories(t *testing.T, pattern string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &story{T: t, world: actorstest.New(t, actorstest.Config{}), archive: archive}
+			s := &story{T: t, world: actorstest.New(t, actorstest.Config{}), archive: archive, connections: map[string]*simulator.Connection{}}
 			s.play()
 			if *update {
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
@@ -91,6 +93,8 @@ type story struct {
 	writes  uint64 // counted when it was asked last
 	port    uint16 // of the last packet
 	line    string
+	// connections are those that were opened, by their names.
+	connections map[string]*simulator.Connection
 }
 
 func (s *story) play() {
@@ -119,6 +123,9 @@ func (s *story) run(command string, args []string) {
 		"rows":     {1, func(args []string) { s.state(args[0], s.heldRows) }},
 		"lists":    {1, func(args []string) { s.state(args[0], s.heldLists) }},
 		"packet":   {4, func(args []string) { s.packet(args[0], args[1], args[2], args[3]) }},
+		"dial":     {5, func(args []string) { s.dial(args[0], args[1], args[2], args[3], args[4]) }},
+		"open":     {1, func(args []string) { s.exchange(args[0], true) }},
+		"ended":    {1, func(args []string) { s.exchange(args[0], false) }},
 		"routes":   {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
 		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
 		"conflict": {-1, s.conflict},

@@ -184,36 +184,4 @@ var heldCases = []contractCase{
 		h.compare("after the last change")
 		h.print()
 	}},
-	{"held/two rows share a backend", func(t *testing.T, v *rig) {
-		// An unwanted effect in VPP: the deletion of a backend, or of a row, ends the sessions to its address and port through all rows,
-		// of the other protocol too.
-		h := newHolder(t, v, 1)
-		for _, text := range []string{"10.96.0.1:80/TCP", "10.96.0.2:80/TCP", "10.96.0.3:80/UDP"} {
-			row := h.row(text, nat44.SelfTwiceNAT, 0, 8000, []int{0, 1})
-			h.want.Rows[row.Key] = row
-		}
-		h.settle(t, h.want)
-		first, second, third := key(t, "10.96.0.1:80/TCP"), key(t, "10.96.0.2:80/TCP"), key(t, "10.96.0.3:80/UDP")
-		fill := func() {
-			t.Helper()
-			for range 10 {
-				h.open(first, second, third)
-			}
-			h.compare("opened")
-		}
-		without := func(what string, gone func(*flow) bool) {
-			t.Helper()
-			h.flows = slices.DeleteFunc(h.flows, gone)
-			h.compare(what)
-			h.talk(h.flows, ack)
-		}
-		fill()
-		h.want.Rows[first] = h.row(first.String(), nat44.SelfTwiceNAT, 0, 8000, []int{0})
-		h.settle(t, h.want)
-		without("a backend has left one of the rows", func(f *flow) bool { return f.backend.Addr() == netip.AddrFrom4([4]byte{10, 1, 0, 2}) })
-		fill()
-		delete(h.want.Rows, first)
-		h.settle(t, h.want)
-		without("one of the rows is gone", func(f *flow) bool { return f.backend.Addr() == netip.AddrFrom4([4]byte{10, 1, 0, 1}) })
-	}},
 }
