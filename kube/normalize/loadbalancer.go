@@ -51,8 +51,10 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages
 			continue
 		}
 		same := func(o *messages.LoadBalancerIngress) bool { return o.Ip == addr.String() }
-		if !slices.ContainsFunc(out, same) {
+		if k := slices.IndexFunc(out, same); k < 0 {
 			out = append(out, &messages.LoadBalancerIngress{Ip: addr.String(), Proxy: proxy})
+		} else {
+			out[k].Proxy = out[k].GetProxy() && proxy // kube-proxy serves an address if any of its entries asks for it
 		}
 	}
 	return out

@@ -21,17 +21,20 @@ func TestLoadBalancer(t *testing.T) {
 		{IP: "198.51.100.13", IPMode: &odd},
 		{IP: "198.51.100.999"},
 		{IP: "198.51.100.10", IPMode: &proxy},
+		{IP: "198.51.100.14", IPMode: &proxy},
+		{IP: "198.51.100.14", IPMode: &vip},
+		{IP: "198.51.100.14", IPMode: &proxy},
 		{IP: "0.0.0.0"},
 		{IP: "2001:db8::0010"},
 	}
 	want.Type = messages.ServiceType_LOAD_BALANCER
 	want.LoadBalancer = []*messages.LoadBalancerIngress{
-		{Ip: "198.51.100.10"}, {Ip: "198.51.100.11"}, {Ip: "198.51.100.12", Proxy: true}, {Ip: "2001:db8::10"},
+		{Ip: "198.51.100.10"}, {Ip: "198.51.100.11"}, {Ip: "198.51.100.12", Proxy: true}, {Ip: "198.51.100.14"}, {Ip: "2001:db8::10"},
 	}
 	got, problems := normalize.Service("test", in)
 	wantMessage(t, got, want)
 	wantFields(t, problems, "Service", "default/web",
-		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[7].ip")
+		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[10].ip")
 }
 
 // TestSourceRangesFailClosed: a range that cannot be read must not open a load balancer address to every client.

@@ -37,6 +37,11 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 	return f
 }
 
+// outside reports whether packets to the address are external traffic.
+func (f *frontendsOf) outside(a address) bool {
+	return containsAddress(f.external, a.ip) || containsAddress(f.loadBalancer, a.ip)
+}
+
 // ofFamily returns the addresses of one family in their order.
 func ofFamily(all []address, family messages.IPFamily) []address {
 	var some []address
@@ -113,15 +118,24 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 		internal = s.local
 	}
 	w.all = verdictOf(s, internal, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
-	w.add(spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil})
+	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
+	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the address stays the cluster IP.
+	outside := f.outside(f.clusterIP)
+	if !outside {
+		w.add(clusterIP)
+	}
 	if p.external {
-		r.addExternalRows(&w, f, p, s)
+		r.setExternal(&w, f, p, s)
+		if outside {
+			w.add(clusterIP)
+		}
+		r.addExternalRows(&w, f)
 	}
 	r.rows = w.rows
 }
 
-// addExternalRows adds the rows of everything but the cluster IP.
-func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf, p policies, s selection) {
+// setExternal sets the verdicts of everything but the cluster IP.
+func (r *resolver) setExternal(w *rowWriter, f *frontendsOf, p policies, s selection) {
 	w.perClient = p.perClient(s)
 	if w.perClient {
 		w.here = verdictOf(s, s.cluster, masqueradeFrom(policyExternalLocalLocal, f.detector, r.cfg.MasqueradeAll))
@@ -129,6 +143,10 @@ func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf, p policies, s s
 	} else {
 		w.all = verdictOf(s, s.cluster, masqueradeFrom(policyExternalCluster, f.detector, r.cfg.MasqueradeAll))
 	}
+}
+
+// addExternalRows adds the rows of everything but the cluster IP.
+func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf) {
 	port := w.port.GetPort()
 	for _, a := range f.external {
 		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_EXTERNAL_IP, nil})
@@ -171,6 +189,9 @@ func (r *resolver) writer(f *frontendsOf, port *messages.ServicePort, p policies
 	}
 	if p.perClient(s) {
 		outside *= 2
+		if f.outside(f.clusterIP) {
+			outside++
+		}
 	}
 	return rowWriter{
 		port:     port,
