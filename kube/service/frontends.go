@@ -15,6 +15,8 @@ type frontendsOf struct {
 	nodes []address
 	// allow are the source ranges of the load-balancer addresses; nil = every client.
 	allow []string
+	// closed: no client is admitted to the load-balancer addresses.
+	closed bool
 	// detector is true when pods of this node can be recognised.
 	detector bool
 }
@@ -32,7 +34,7 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 		f.nodes = r.cfg.NodePortAddresses.choose(r.node, family)
 	}
 	if len(f.loadBalancer) > 0 && len(r.service.GetSourceRanges()) > 0 {
-		f.allow = allowSources(r.service.GetSourceRanges(), family, f.loadBalancer, r.node)
+		f.allow, f.closed = allowSources(r.service.GetSourceRanges(), family, f.loadBalancer, r.node)
 	}
 	return f
 }
@@ -152,7 +154,12 @@ func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf) {
 		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_EXTERNAL_IP, nil})
 	}
 	for _, a := range f.loadBalancer {
-		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP, f.allow})
+		at := spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP, f.allow}
+		if f.closed {
+			w.row(&at, messages.ClientClass_FROM_ANY, &verdict{action: messages.Action_ACTION_DROP})
+		} else {
+			w.add(at)
+		}
 	}
 	if hasNodePort(w.port) {
 		for _, a := range f.nodes {
@@ -247,6 +254,8 @@ func unique(rows []*messages.Frontend) []*messages.Frontend {
 			kept++
 		case len(row.GetAllowSources()) > 0:
 			guard(rows[first:kept], row.GetAllowSources())
+		case closed(row):
+			shut(rows[first:kept])
 		}
 	}
 	clear(rows[kept:])
@@ -259,6 +268,19 @@ func guard(rows []*messages.Frontend, allow []string) {
 		if len(row.GetAllowSources()) == 0 {
 			row.AllowSources = allow
 		}
+	}
+}
+
+// closed reports whether a row is that of a load-balancer address to which no client is admitted: others drop for some clients only.
+func closed(row *messages.Frontend) bool {
+	return row.GetKind() == messages.FrontendKind_KIND_LOAD_BALANCER_IP && row.GetFrom() == messages.ClientClass_FROM_ANY &&
+		row.GetAction() == messages.Action_ACTION_DROP
+}
+
+// shut lets rows drop every packet.
+func shut(rows []*messages.Frontend) {
+	for _, row := range rows {
+		row.Action, row.Backends, row.MasqueradeFrom, row.AffinitySeconds = messages.Action_ACTION_DROP, nil, nil, 0
 	}
 }
 
