@@ -255,7 +255,8 @@ func unique(rows []*messages.Frontend) []*messages.Frontend {
 		case len(row.GetAllowSources()) > 0:
 			guard(rows[first:kept], row.GetAllowSources())
 		case closed(row):
-			shut(rows[first:kept])
+			shut(rows[first])
+			kept = first + 1
 		}
 	}
 	clear(rows[kept:])
@@ -277,11 +278,10 @@ func closed(row *messages.Frontend) bool {
 		row.GetAction() == messages.Action_ACTION_DROP
 }
 
-// shut lets rows drop every packet.
-func shut(rows []*messages.Frontend) {
-	for _, row := range rows {
-		row.Action, row.Backends, row.MasqueradeFrom, row.AffinitySeconds = messages.Action_ACTION_DROP, nil, nil, 0
-	}
+// shut makes a row one that drops every packet.
+func shut(row *messages.Frontend) {
+	row.From, row.Action, row.Backends = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil
+	row.MasqueradeFrom, row.AffinitySeconds = nil, 0
 }
 
 // compareFrontend orders rows by address (as text), port and protocol.

@@ -48,7 +48,7 @@ func TestSourceRanges(t *testing.T) {
 			s.AffinitySeconds = 60
 		})
 		view := service.Resolve(input(s, sliceOf("a", "10.0.0.1@n1")), nodeN1(), service.Config{})
-		wantLines(t, view, "1.2.3.4:80/TCP local drop", "1.2.3.4:80/TCP remote drop", "10.96.0.10:80/TCP local drop", "10.96.0.10:80/TCP remote drop")
+		wantLines(t, view, "1.2.3.4:80/TCP any drop", "10.96.0.10:80/TCP any drop")
 	})
 	t.Run("addresses with ipMode Proxy are not allowed as sources", func(t *testing.T) {
 		s := webService(loadBalancer("1.2.3.4", "5.6.7.8"), ranges("192.168.0.0/24"))
