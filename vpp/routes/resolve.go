@@ -2,12 +2,16 @@ package routes
 
 import "net/netip"
 
-// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
-// It is pure.
+// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance),
+// but on a cluster IP no other one than that of its service. It is pure.
 func Resolve(prefix netip.Prefix, claims []Claim, ground Ground) (Route, bool) {
 	all := Claim{External: true}
 	for _, claim := range claims {
-		all = all.merge(claim)
+		if all.External == claim.External {
+			all = all.merge(claim)
+		} else if all.External {
+			all = claim
+		}
 	}
 	if all.Stance == Network {
 		return Route{Kind: Reject, Rank: Firm}, true
