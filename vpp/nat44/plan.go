@@ -19,8 +19,8 @@ type ServicePlan struct {
 	Approximations []*messages.Approximation
 	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
-	// Refused are cluster IPs and node ports whose packets are to be rejected or dropped, as rows without backends: VPP gets none, but no service of
-	// a lower rank may serve what Kubernetes has given to this one. NAT44 does not refuse; these packets follow the routes of VPP.
+	// Refused are cluster IPs and node ports whose packets are to be rejected, and all frontends whose packets are to be dropped, as rows without
+	// backends: VPP gets none, but no service of a lower rank may serve what Kubernetes has given to this one, nor a younger one what it drops. NAT44 does not refuse; these packets follow the routes of VPP.
 	Refused []Row
 }
 
@@ -137,7 +137,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT(len(locals), weight)
-	} else if p.chosen.elsewhere && slices.Contains(rule.GetMasqueradeFrom(), "remote") {
+	} else if slices.Contains(rule.GetMasqueradeFrom(), "remote") {
 		p.approximate("the source of clients outside the cluster replaced",
 			"source kept: the answer of an endpoint on another node may go past this node", whyOneSource)
 	}

@@ -12,7 +12,7 @@ const (
 	refusedByRoute = "reject: host unreachable"
 
 	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
-	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node or a neighbour has it: " +
+	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless a node, a neighbour or another service has it: " +
 		"TCP clients fail at once, UDP clients only time out"
 	whyOneRoute = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
@@ -20,7 +20,8 @@ const (
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.
 func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	if rank := rankOf(rule); rank <= OfNodePort {
+	// Of the other addresses a service without endpoints has nothing to keep from others; one that drops has endpoints.
+	if rank := rankOf(rule); rank <= OfNodePort || !reject {
 		p.plan.Refused = append(p.plan.Refused, Row{Key: key, Rank: rank})
 	}
 	scope := rule.GetScope()
