@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -46,9 +48,28 @@ func randomWorld(t *testing.T, random *rand.Rand, owns owner, counts *tally) *ru
 			randomChange(random)(s)
 		}
 	})
+	r.separateRanges()
 	r.Start()
 	r.settled()
 	return r
+}
+
+// separateRanges gives every service with source ranges a load-balancer address of its own, and takes the ranges away where nothing enforces them.
+func (r *run) separateRanges() {
+	inputs := r.Source.Services()
+	r.Source.Change(func(s *kube.Store) {
+		for _, in := range inputs {
+			one := proto.CloneOf(in.GetService())
+			if len(one.GetSourceRanges()) == 0 {
+				continue
+			}
+			one.LoadBalancer[0].Ip = "203.0.113.1" + one.GetName()[1:]
+			if r.owns == bareVPP {
+				one.SourceRanges = nil
+			}
+			s.SetService(one, nil)
+		}
+	})
 }
 
 // newClusterRun is a node as of newCluster, for packets.
