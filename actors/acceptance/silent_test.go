@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -14,9 +15,10 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest/casefile"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
-var worlds = flag.Uint64("worlds", 20, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP")
+var worlds = flag.Uint64("worlds", 40, "random clusters of TestNothingIsApproximatedSilently, for each kind of VPP")
 
 // TestNothingIsApproximatedSilently sends packets of every kind of client to every frontend of random clusters. What rows, access lists and routes do
 // with them is what the frontends of the views say, or an approximation of the service that owns the frontend says that it is not.
@@ -108,13 +110,43 @@ func (r *run) checkSilence() {
 			said := func(d deviation) bool {
 				return slices.ContainsFunc(reports, func(one *report) bool { return one.service == service && one.allows(d) })
 			}
-			for _, d := range r.probe(src, to, want) {
-				if said(d) {
-					r.tally.count("differences that an approximation names", 1)
-					continue
-				}
-				r.tally.unreported(r, d)
-				r.Errorf("%s does not say: %s", service, d)
+			r.expectSaid(service, r.probe(src, to, want), said)
+		}
+	}
+	r.checkOtherPorts(table, reports)
+}
+
+// expectSaid fails the test for differences that are not said.
+func (r *run) expectSaid(service string, found []deviation, said func(deviation) bool) {
+	r.Helper()
+	for _, d := range found {
+		if said(d) {
+			r.tally.count("differences that an approximation names", 1)
+			continue
+		}
+		r.tally.unreported(r, d)
+		r.Errorf("%s does not say: %s", service, d)
+	}
+}
+
+// checkOtherPorts judges packets to a port that no service has: at an address outside of the service networks nothing happens to them, unless a service
+// says that the whole address is refused.
+func (r *run) checkOtherPorts(table *service.Table, reports []*report) {
+	r.Helper()
+	for vip := range r.vips {
+		if r.inServiceNetwork(vip.String()) {
+			continue
+		}
+		refused := slices.ContainsFunc(reports, func(one *report) bool {
+			return hostOf(one.frontend) == vip.String() && strings.Contains(one.reason, "on every port of the address")
+		})
+		for _, proto := range []uint8{simulator.ProtoTCP, simulator.ProtoUDP} {
+			at := netip.AddrPortFrom(vip, 9)
+			to := target{frontendText(vip, 9, proto), at, proto}
+			for _, src := range someClients {
+				r.tally.count("kinds of packets to other ports", 1)
+				want, _ := r.askTable(table, src, to)
+				r.expectSaid("no service", r.probe(src, to, want), func(d deviation) bool { return refused && d.got == unreachable })
 			}
 		}
 	}
