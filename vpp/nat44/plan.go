@@ -138,8 +138,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT(len(locals), weight)
 	} else if slices.Contains(rule.GetMasqueradeFrom(), "remote") {
-		p.approximate("the source of clients outside the cluster replaced",
-			"source kept: the answer of an endpoint on another node may go past this node", whyOneSource)
+		p.reportKept()
 	}
 	if row.Affinity > 0 {
 		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),

@@ -90,7 +90,7 @@ func TestPlan(t *testing.T) {
 			"cluster IP, all endpoints here",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("node", "remote"))},
 			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n" +
-				"~ 10.96.0.1:80/TCP: the source of clients outside the cluster replaced -> source kept: the answer of an endpoint on another node may go past this node\n",
+				"~ 10.96.0.1:80/TCP: the source of clients outside the cluster replaced -> source kept: the endpoints are on this node, and so their answers come back to it\n",
 		},
 		{
 			"cluster IP, no client is masqueraded",

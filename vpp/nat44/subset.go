@@ -26,6 +26,8 @@ type choice struct {
 	locals []Local
 	// total is the number of usable backends.
 	total int
+	// elsewhere says that some of the locals are not on this node.
+	elsewhere bool
 	// unusable are the backends that cannot be in a row.
 	unusable []unusable
 }
@@ -74,6 +76,7 @@ func choose(node string, from []*messages.Backend) choice {
 	c.locals = make([]Local, len(backends))
 	for i, b := range backends {
 		c.locals[i] = Local{Addr: netip.AddrFrom4(b.address()), Port: uint16(b.at), Weight: Weight(len(backends))}
+		c.elsewhere = c.elsewhere || !b.local
 	}
 	return c
 }
