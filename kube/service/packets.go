@@ -78,8 +78,8 @@ type Table struct {
 	serviceCIDRs []netip.Prefix
 }
 
-// NewTable makes a table of views. Of the services that claim a frontend one owns it, see before; the order of the views does not matter. The views
-// are shared, not copied.
+// NewTable makes a table of views. Of the services that claim a frontend one owns it: the kind of the claim decides (see compareClaim), then the age,
+// then the key; the order of the views does not matter. The views are shared, not copied.
 func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Config) *Table {
 	t := &Table{
 		frontends:    map[flowKey]entry{},
@@ -102,7 +102,7 @@ func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Con
 	return t
 }
 
-// insert adds the rows of a view where no earlier one owns the frontend.
+// insert adds the rows of a view that is younger than those before where its claim is the better one.
 func (t *Table) insert(view *messages.ServiceView) {
 	own := map[flowKey][]*messages.Frontend{}
 	for _, row := range view.GetFrontends() {
@@ -118,7 +118,7 @@ func (t *Table) insert(view *messages.ServiceView) {
 	}
 	for key, rows := range own {
 		e, found := t.frontends[key]
-		if !found || before(rows, e.rows) {
+		if !found || compareClaim(rows, e.rows) < 0 {
 			e.rows, e.owner = rows, view
 		}
 		if allow := rows[0].GetAllowSources(); len(allow) > 0 {
@@ -128,14 +128,8 @@ func (t *Table) insert(view *messages.ServiceView) {
 	}
 }
 
-// before reports whether the rows of a younger service come before those of an older one: Kubernetes gives out cluster IPs and node ports itself, the
-// controller of the cluster load-balancer addresses, and external IPs are what anyone writes. Of the latter two, which no one owns, a service without
-// endpoints has nothing to serve.
-func before(younger, older []*messages.Frontend) bool {
-	return compareClaim(younger, older) < 0
-}
-
-// compareClaim orders the claims of two services to one frontend, their age apart.
+// compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives out cluster IPs and node ports itself, a controller
+// of the cluster load-balancer addresses, and external IPs are the choice of the author. To the latter two a service without endpoints has no claim.
 func compareClaim(a, b []*messages.Frontend) int {
 	idle := func(rows []*messages.Frontend) int {
 		if claimRank(rows[0].GetKind()) <= claimRank(messages.FrontendKind_KIND_NODE_PORT) {

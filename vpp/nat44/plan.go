@@ -20,7 +20,8 @@ type ServicePlan struct {
 	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
 	// Refused are cluster IPs and node ports whose packets are to be rejected, and all frontends whose packets are to be dropped, as rows without
-	// backends: VPP gets none, but no service of a lower rank may serve what Kubernetes has given to this one, nor a younger one what it drops. NAT44 does not refuse; these packets follow the routes of VPP.
+	// backends: VPP gets none, but no service of a lower rank may serve what Kubernetes has given to this one, nor a younger one what it drops.
+	// NAT44 does not refuse; these packets follow the routes of VPP.
 	Refused []Row
 }
 
