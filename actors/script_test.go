@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 // TestStories plays the stories in testdata: what happens to a node, as commands, with the objects and the rows of VPP as files beside them.
 //
 //	apply FILE...        the cluster has these objects, as kubectl prints them
+//	accept FILE...       the same, with something in them that cannot be used
 //	delete KIND KEY      it has not this one any more
 //	start, stop          the agent
 //	kill PATH            an actor dies
@@ -47,7 +48,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "unchanged" where it is neither dropped nor
-//	                     translated
+//	                     translated; with another word, the address that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
 //	routes FILE          it holds these routes of ours (-update: writes them)
@@ -113,6 +114,7 @@ func (s *story) run(command string, args []string) {
 		do   func(args []string)
 	}{
 		"apply":    {-1, s.apply},
+		"accept":   {-1, s.accept},
 		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
 		"start":    {0, func([]string) { s.world.Start() }},
 		"stop":     {0, func([]string) { s.world.Stop() }},
@@ -122,7 +124,7 @@ func (s *story) run(command string, args []string) {
 		"verify":   {0, func([]string) { s.verify() }},
 		"rows":     {1, func(args []string) { s.state(args[0], s.heldRows) }},
 		"lists":    {1, func(args []string) { s.state(args[0], s.heldLists) }},
-		"packet":   {4, func(args []string) { s.packet(args[0], args[1], args[2], args[3]) }},
+		"packet":   {-1, s.packet},
 		"dial":     {5, func(args []string) { s.dial(args[0], args[1], args[2], args[3], args[4]) }},
 		"open":     {1, func(args []string) { s.exchange(args[0], true) }},
 		"ended":    {1, func(args []string) { s.exchange(args[0], false) }},
@@ -163,6 +165,27 @@ func (s *story) apply(names []string) {
 			s.Fatalf("%s: %v", s.line, problems)
 		}
 		s.world.Source.Apply(objects)
+	}
+}
+
+// accept delivers objects with their problems, as a source does.
+func (s *story) accept(names []string) {
+	for _, name := range names {
+		objects, problems := files.Decode(strings.NewReader(string(s.file(name).Data)), name)
+		if len(problems) == 0 {
+			s.Fatalf("%s: everything in it can be used", s.line)
+		}
+		about := func(kind, key string) []*messages.ObjectError {
+			return slices.DeleteFunc(slices.Clone(problems), func(p *messages.ObjectError) bool { return p.GetKind() != kind || p.GetObject() != key })
+		}
+		s.world.Source.Change(func(store *kube.Store) {
+			for _, one := range objects.Services {
+				store.SetService(one, about(normalize.KindService, normalize.ServiceKey(one)))
+			}
+			for _, one := range objects.Slices {
+				store.SetSlice(one, about(normalize.KindEndpointSlice, normalize.SliceKey(one)))
+			}
+		})
 	}
 }
 
@@ -272,11 +295,16 @@ func (s *story) state(name string, held func() string) {
 }
 
 // packet sends one when everything has come to rest.
-func (s *story) packet(in, src, dst, want string) {
+func (s *story) packet(args []string) {
+	if len(args) != 4 && len(args) != 5 {
+		s.Fatalf("%s: want an interface, two addresses, where it gets to and perhaps its source there", s.line)
+	}
 	s.world.Quiet()
 	s.port++
-	to := netip.MustParseAddrPort(dst)
-	v := s.world.VPP.Send(simulator.Packet{In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: to, Proto: simulator.ProtoTCP})
+	to, want := netip.MustParseAddrPort(args[2]), args[3]
+	v := s.world.VPP.Send(simulator.Packet{
+		In: args[0], Src: netip.AddrPortFrom(netip.MustParseAddr(args[1]), s.port), Dst: to, Proto: simulator.ProtoTCP,
+	})
 	got := "unchanged"
 	switch {
 	case v.Action == simulator.Dropped:
@@ -286,6 +314,9 @@ func (s *story) packet(in, src, dst, want string) {
 	}
 	if got != want {
 		s.Errorf("%s: it gets to %s: %s", s.line, got, v)
+	}
+	if len(args) == 5 && v.Src.Addr().String() != args[4] {
+		s.Errorf("%s: it comes from %s: %s", s.line, v.Src, v)
 	}
 }
 

@@ -68,11 +68,5 @@ func serviceTable(c *columns, s *api.ServiceDetail) {
 			c.row(one.Frontend, one.Owner)
 		}
 	}
-	if len(s.Problems) > 0 {
-		c.section("Invalid input")
-		c.row("SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
-		for _, p := range s.Problems {
-			c.row(p.Source, p.Kind, p.Object, p.Field, p.Message)
-		}
-	}
+	problemsTable(c, s.Problems)
 }

@@ -7,13 +7,14 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
+	"github.com/troupe-vpp/troupe/bootstrap/show"
 )
 
 const planLong = `Plan says what a node would serve and which rows its renderer would install in VPP. It needs neither a cluster nor VPP: it reads what
 
   kubectl get svc,endpointslices,nodes,pods -A -o yaml
 
-prints. Objects that cannot be used are reported one by one on standard error; everything else is planned all the same.`
+prints. What cannot be used is reported among the problems of the plan and on standard error; everything else is planned all the same.`
 
 // newPlanCommand returns `troupe plan`.
 func newPlanCommand(io streams) *cobra.Command {
@@ -83,6 +84,7 @@ func runPlan(io streams, files []string, opts plan.Options, out *format) error {
 		}
 		return err
 	}
+	report.Problems = show.Problems(problems)
 	if err := out.print(io.out, report, func(c *columns) { planTable(c, report) }); err != nil {
 		return err
 	}
@@ -99,4 +101,5 @@ func planTable(c *columns, r *plan.Report) {
 	c.section("Rows in VPP")
 	rowsTable(c, r.Rows)
 	approximationsTable(c, r.Approximations)
+	problemsTable(c, r.Problems)
 }

@@ -291,6 +291,39 @@ endpoints: [{addresses: [10.1.1.3], nodeName: a}]
 	}
 }
 
+// TestPlanSaysWhatCannotBeUsed: in the plan and on standard error. Source ranges that cannot be read admit no client.
+func TestPlanSaysWhatCannotBeUsed(t *testing.T) {
+	in := nodeA + `apiVersion: v1
+kind: Service
+metadata: {namespace: shop, name: web}
+spec:
+  type: LoadBalancer
+  clusterIP: 10.96.0.10
+  clusterIPs: [10.96.0.10]
+  loadBalancerSourceRanges: ["", "192.0.2.1"]
+  ports: [{name: http, protocol: TCP, port: 80}]
+status: {loadBalancer: {ingress: [{ip: 203.0.113.9}]}}
+`
+	r := troupe(in, "plan", "-f", "-", "--node-name", "a", "-o", "json")
+	report := decodeReport(t, r.out)
+	var fields []string
+	for _, p := range report.Problems {
+		fields = append(fields, p.Object+" "+p.Field)
+	}
+	want := []string{"shop/web spec.loadBalancerSourceRanges[0]", "shop/web spec.loadBalancerSourceRanges[1]"}
+	if diff := cmp.Diff(want, fields); diff != "" || !strings.Contains(r.errs, "spec.loadBalancerSourceRanges[0]") {
+		t.Errorf("problems (-want +got):\n%s\nstderr: %s", diff, r.errs)
+	}
+	for _, f := range report.Frontends {
+		if f.Frontend == "203.0.113.9:80/TCP" && (f.Action != "drop" || f.From != "any") {
+			t.Errorf("clients are served: %+v", f)
+		}
+	}
+	if table := troupe(in, "plan", "-f", "-", "--node-name", "a").out; !strings.Contains(table, "Invalid input") {
+		t.Errorf("no problems in\n%s", table)
+	}
+}
+
 // TestPlanSaysWhatIsNotRendered: a frontend without a row is explained.
 func TestPlanSaysWhatIsNotRendered(t *testing.T) {
 	in := nodeA + `apiVersion: v1

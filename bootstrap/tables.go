@@ -57,6 +57,18 @@ func approximationsTable(c *columns, approximations []show.Approximation) {
 	}
 }
 
+// problemsTable prints what of the input cannot be used under a title, if there is anything.
+func problemsTable(c *columns, problems []show.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	c.section("Invalid input")
+	c.row("SOURCE", "KIND", "OBJECT", "FIELD", "MESSAGE")
+	for _, p := range problems {
+		c.row(p.Source, p.Kind, p.Object, p.Field, p.Message)
+	}
+}
+
 // seconds formats a number of seconds for a table; 0 is empty.
 func seconds(n uint32) string {
 	if n == 0 {

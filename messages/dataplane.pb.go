@@ -478,12 +478,14 @@ func (x *RowLocal) GetWeight() uint32 {
 
 // A place where the renderer cannot express exactly what Kubernetes asks for.
 type Approximation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Service       string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
-	Frontend      string                 `protobuf:"bytes,2,opt,name=frontend,proto3" json:"frontend,omitempty"`
-	Wanted        string                 `protobuf:"bytes,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
-	Rendered      string                 `protobuf:"bytes,4,opt,name=rendered,proto3" json:"rendered,omitempty"`
-	Why           string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Service  string                 `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	Frontend string                 `protobuf:"bytes,2,opt,name=frontend,proto3" json:"frontend,omitempty"`
+	Wanted   string                 `protobuf:"bytes,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
+	Rendered string                 `protobuf:"bytes,4,opt,name=rendered,proto3" json:"rendered,omitempty"`
+	Why      string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
+	// Every connection works as Kubernetes asks all the same: no Event is made of it.
+	Harmless      bool `protobuf:"varint,6,opt,name=harmless,proto3" json:"harmless,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -551,6 +553,13 @@ func (x *Approximation) GetWhy() string {
 		return x.Why
 	}
 	return ""
+}
+
+func (x *Approximation) GetHarmless() bool {
+	if x != nil {
+		return x.Harmless
+	}
+	return false
 }
 
 // A frontend that another service owns.
@@ -1245,13 +1254,14 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x05error\x18\a \x01(\tR\x05error\"<\n" +
 	"\bRowLocal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\rR\x06weight\"\x8b\x01\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xa7\x01\n" +
 	"\rApproximation\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x1a\n" +
 	"\bfrontend\x18\x02 \x01(\tR\bfrontend\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\tR\x06wanted\x12\x1a\n" +
 	"\brendered\x18\x04 \x01(\tR\brendered\x12\x10\n" +
-	"\x03why\x18\x05 \x01(\tR\x03why\"<\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x1a\n" +
+	"\bharmless\x18\x06 \x01(\bR\bharmless\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xb8\x02\n" +

@@ -246,7 +246,7 @@ type Service struct {
 	ExternalIps []string       `protobuf:"bytes,9,rep,name=external_ips,json=externalIps,proto3" json:"external_ips,omitempty"`
 	// status.loadBalancer.ingress entries with an IP; entries with a host name only are left out.
 	LoadBalancer []*LoadBalancerIngress `protobuf:"bytes,10,rep,name=load_balancer,json=loadBalancer,proto3" json:"load_balancer,omitempty"`
-	// spec.loadBalancerSourceRanges, trimmed, host bits cleared.
+	// spec.loadBalancerSourceRanges, trimmed, host bits cleared; "" stands for ranges that cannot be read and admit no client.
 	SourceRanges   []string      `protobuf:"bytes,11,rep,name=source_ranges,json=sourceRanges,proto3" json:"source_ranges,omitempty"`
 	InternalPolicy TrafficPolicy `protobuf:"varint,12,opt,name=internal_policy,json=internalPolicy,proto3,enum=troupe.TrafficPolicy" json:"internal_policy,omitempty"`
 	ExternalPolicy TrafficPolicy `protobuf:"varint,13,opt,name=external_policy,json=externalPolicy,proto3,enum=troupe.TrafficPolicy" json:"external_policy,omitempty"`

@@ -123,8 +123,13 @@ func randomService(random *rand.Rand, i int) *messages.Service {
 	if random.IntN(2) == 0 {
 		s.nodePort = uint32(30000 + i)
 	}
-	if random.IntN(2) == 0 {
+	switch random.IntN(8) {
+	case 0, 1, 2, 3:
 		s.external = fmt.Sprint("203.0.113.", random.IntN(3)+1) // contested
+	case 4:
+		s.external = s.ip
+	case 5:
+		s.external = fmt.Sprint("10.96.0.", random.IntN(randomServices)+1) // perhaps that of another service
 	}
 	if random.IntN(4) == 0 {
 		s.affinity = 10800
@@ -133,7 +138,7 @@ func randomService(random *rand.Rand, i int) *messages.Service {
 	if random.IntN(3) == 0 {
 		out.Type = messages.ServiceType_LOAD_BALANCER
 		out.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: fmt.Sprint("203.0.113.", random.IntN(3)+1)}}
-		out.SourceRanges = [][]string{nil, {"192.0.2.0/24"}, {"10.0.0.0/8", "198.51.100.0/25"}, {"0.0.0.0/0"}}[random.IntN(4)]
+		out.SourceRanges = [][]string{nil, {"192.0.2.0/24"}, {"10.0.0.0/8", "198.51.100.0/25"}, {"0.0.0.0/0"}, {""}, {"", "192.168.0.0/24"}}[random.IntN(6)]
 	}
 	out.Headless = random.IntN(12) == 0
 	if random.IntN(2) == 0 {

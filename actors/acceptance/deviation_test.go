@@ -37,6 +37,8 @@ type deviation struct {
 	aspect    aspect
 	want, got string
 	detail    string
+	// misplaced says that the client is on this node by its address and elsewhere by its interface, or the other way round.
+	misplaced bool
 	// guarded says that source ranges forbid the client.
 	guarded bool
 	// optional says that only one kind of proxy does what is wanted.

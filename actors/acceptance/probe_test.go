@@ -122,15 +122,16 @@ func endsInVPP(proto uint8) string {
 
 // findings collects how connections to a frontend deviate from what is wanted, each kind once.
 type findings struct {
-	to    target
-	want  verdict
-	found []deviation
+	to        target
+	want      verdict
+	misplaced bool
+	found     []deviation
 }
 
 func (f *findings) add(a aspect, wanted, got, detail string) {
 	d := deviation{
 		frontend: f.to.frontend, from: f.want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: f.want.guarded,
-		optional: f.want.optional, probe: f.want.probe,
+		misplaced: f.misplaced, optional: f.want.optional, probe: f.want.probe,
 	}
 	if !slices.ContainsFunc(f.found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {
 		f.found = append(f.found, d)
@@ -143,7 +144,7 @@ func most(n int) int { return 40 * max(n, 1) }
 // probe opens connections from a client to a frontend until every wanted endpoint has got one, and compares each with what is wanted.
 func (r *run) probe(src netip.Addr, to target, want verdict) []deviation {
 	r.Helper()
-	f := &findings{to: to, want: want}
+	f := &findings{to: to, want: want, misplaced: r.places.here(src) != (r.from(src) == "local")}
 	missing := map[string]bool{}
 	for _, e := range want.endpoints {
 		missing[e] = true
@@ -193,11 +194,12 @@ func (r *run) compare(src netip.Addr, f *findings, s seen) {
 	case !s.masked && src == endpoint && wanted:
 		f.add(aspectMasquerade, "source replaced", "source kept", "the endpoint would answer itself: "+s.verdict.String())
 		return
-	case !s.masked && wanted && !comesBack:
-		// Less masquerading is right where the answer comes back through this node anyway.
-		f.add(aspectMasquerade, "source replaced", "source kept", "the answer goes past this node: "+s.verdict.String())
-		return
-	case s.masked && !r.places.nodes[s.verdict.Src.Addr()]:
+	case !s.masked && wanted && !r.places.nodes[src]: // an address of this node is one already
+		f.add(aspectMasquerade, "source replaced", "source kept", s.verdict.String())
+		if !comesBack {
+			return
+		}
+	case s.masked && !r.places.nodes[s.verdict.Src.Addr()] && s.verdict.Src.Addr() != r.Deps.NAT44.ForNode(r.context.GetNode()).TwiceNAT:
 		f.add(aspectMasquerade, "an address of this node", s.verdict.Src.Addr().String(), s.verdict.String())
 	case !s.masked && !comesBack:
 		return // Kubernetes asks for this; the answer never comes here

@@ -13,12 +13,12 @@ import (
 // report is one thing that the troupe says of one frontend: that it is served in another way than Kubernetes asks, or not at all. It allows
 // some deviations of this frontend, and it has to be true: without one of these deviations it is a false report.
 type report struct {
-	frontend string
-	kind     reportKind
+	service, frontend string
+	kind              reportKind
 	// text is what was said, reason the short form of why for the summary.
 	text, reason string
-	// instead is what should happen to a packet that is not refused or dropped: one of the observed actions; "" = not said.
-	instead string
+	// instead is what should happen to a packet that is not refused or dropped: some of the observed actions.
+	instead []string
 	// real is set by the first deviation that the report allows.
 	real bool
 }
@@ -38,11 +38,31 @@ const (
 	unequalShares             // some endpoints get nothing for a while
 	someEndpoints             // not all endpoints have a place in the row
 	otherSource               // the source is not replaced, or cannot be
+	byInterface               // a client is local or remote by the interface through which it enters
 	unseen                    // nothing that whole packets show
 )
 
-// reportsOf collects what the troupe says of frontends.
+// reportsOf collects what the troupe says of frontends, and checks what the cases exclude: conflicts, and missing access lists where VPP has the plugin.
 func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
+	r.Helper()
+	for key, status := range statuses {
+		for _, ack := range status.GetRenders() {
+			for _, c := range ack.GetConflicts() {
+				r.Errorf("%s: %s does not get %s, %s has it: no case has a conflict", r.step, key, c.GetFrontend(), c.GetOwner())
+			}
+		}
+	}
+	all := r.reports(statuses)
+	for _, one := range all {
+		if r.owns != bareVPP && (one.kind == notDropped || one.kind == fromEverywhere) {
+			r.Errorf("%s: access lists drop this: %s", r.step, one.text)
+		}
+	}
+	return all
+}
+
+// reports are what the troupe says of frontends.
+func (r *run) reports(statuses map[string]*messages.ServiceStatus) []*report {
 	r.Helper()
 	var all []*report
 	for key, status := range statuses {
@@ -51,13 +71,10 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 			for _, e := range ack.GetUnrendered() {
 				parts = append(parts, e.GetMessage())
 			}
-			for _, c := range ack.GetConflicts() {
-				r.Errorf("%s: %s does not get %s, %s has it: no case has a conflict", r.step, key, c.GetFrontend(), c.GetOwner())
-			}
 			for _, a := range ack.GetApproximations() {
 				one := approximation(a)
-				if r.owns != bareVPP && (one.kind == notDropped || one.kind == fromEverywhere) {
-					r.Errorf("%s: access lists drop this: %s", r.step, one.text)
+				if slices.Contains(one.instead, untouched) && r.inServiceNetwork(one.frontend) {
+					one.instead = append(one.instead, unreachable) // that is where the routes of VPP lead
 				}
 				if one.kind == unknownReport {
 					r.Errorf("%s: this test does not know what the approximation allows: %s", r.step, one.text)
@@ -65,29 +82,43 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 				all = append(all, one)
 			}
 		}
-		all = append(all, unrendered(status.GetView(), parts)...)
+		for _, one := range unrendered(status.GetView(), parts) {
+			one.service = key
+			all = append(all, one)
+		}
 	}
 	return all
+}
+
+// inServiceNetwork reports whether the address of a frontend is of a service network, which is refused as a whole.
+func (r *run) inServiceNetwork(frontend string) bool {
+	addr, err := netip.ParseAddr(hostOf(frontend))
+	return err == nil && slices.ContainsFunc(r.Serving.ServiceCIDRs, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // approximation reads what a renderer says. The texts are part of the interface: operators read them, and this is where their meaning is
 // kept true.
 func approximation(a *messages.Approximation) *report {
 	r := &report{
-		frontend: a.GetFrontend(), reason: a.GetWhy(),
+		service: a.GetService(), frontend: a.GetFrontend(), reason: a.GetWhy(),
 		text: fmt.Sprintf("%s: %s -> %s (%s)", a.GetFrontend(), a.GetWanted(), a.GetRendered(), a.GetWhy()),
 	}
 	switch {
 	case strings.HasPrefix(a.GetRendered(), "reject: host unreachable"):
-		r.instead = unreachable
+		r.instead = []string{unreachable}
+		if strings.Contains(a.GetWhy(), " unless ") {
+			r.instead = append(r.instead, untouched, drop) // what the other one wants
+		}
 	case strings.HasPrefix(a.GetRendered(), "no row"):
-		r.instead = untouched
+		r.instead = []string{untouched}
 	}
 	switch wanted := a.GetWanted(); {
 	case strings.HasPrefix(wanted, "reject"):
 		r.kind = notRefused
 	case wanted == "drop":
 		r.kind = notDropped
+	case strings.HasSuffix(wanted, ": drop, by the address of the client"):
+		r.kind, r.real = byInterface, true // the cases have no such clients
 	case strings.HasPrefix(wanted, "from local only: "):
 		r.kind = forAllClients
 	case strings.HasPrefix(wanted, "from local: "):
@@ -149,9 +180,11 @@ func (r *report) allows(d deviation) bool {
 	case notRendered:
 		return d.aspect == aspectRow && d.got == nothing || d.aspect == aspectAction && d.got != forward
 	case notRefused:
-		return d.aspect == aspectAction && d.want == reject && d.got == r.instead
+		return d.aspect == aspectAction && d.want == reject && slices.Contains(r.instead, d.got)
 	case notDropped:
-		return d.aspect == aspectAction && d.want == drop && d.got == r.instead
+		return d.aspect == aspectAction && d.want == drop && slices.Contains(r.instead, d.got)
+	case byInterface:
+		return d.misplaced && d.aspect == aspectAction
 	case likeAllClients:
 		return d.from == "local" && slices.Contains([]aspect{aspectRow, aspectEndpoints, aspectAction, aspectEndpoint, aspectStarved}, d.aspect)
 	case forAllClients:

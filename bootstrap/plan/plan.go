@@ -42,6 +42,8 @@ type Report struct {
 	Rows []show.Row `json:"rows"`
 	// Approximations are the differences between rows and frontends.
 	Approximations []show.Approximation `json:"approximations"`
+	// Problems are the parts of the input that cannot be used; Build leaves them empty.
+	Problems []show.Problem `json:"problems,omitempty"`
 }
 
 // Build plans one node. It returns the problems that it has found, without those of objects. The error is ErrUnknownNode with the names of the

@@ -205,7 +205,7 @@ func list(frontends []string) string {
 	return strings.Join(frontends, ", ")
 }
 
-// approximations adds each approximation once, however many frontends have it.
+// approximations adds each approximation that clients may notice once, however many frontends have it.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
 	known := map[string]bool{}
 	for _, a := range previous {
@@ -215,7 +215,7 @@ func (d *differ) approximations(renderer string, previous, current []*messages.A
 	var order []string
 	for _, a := range current {
 		text := approximationText(a)
-		if known[text] {
+		if known[text] || a.GetHarmless() {
 			continue
 		}
 		if frontends[text] == nil {

@@ -76,6 +76,12 @@ func approximated(frontend, wanted, rendered, why string) func(*messages.RenderA
 	}
 }
 
+func harmless(a *messages.RenderAck) {
+	for _, one := range a.GetApproximations() {
+		one.Harmless = true
+	}
+}
+
 // eventText renders events: reason, "+" for Normal, "~" for Standing, "*" for Shared, note.
 func eventText(events []Event) []string {
 	var lines []string
@@ -102,6 +108,10 @@ func TestDiff(t *testing.T) {
 		want              []string
 	}{
 		{"nothing to tell of a good service", nil, good, nil},
+		{
+			"nor of an approximation that clients do not notice", good,
+			status(ack("nat44", inSync, approximated("10.0.0.1:80/TCP", "source replaced", "source kept", "it comes back"), harmless)), nil,
+		},
 		{"the same again", good, good, nil},
 		{"a service without a view", nil, &messages.ServiceStatus{Key: "default/web"}, nil},
 		{"a service that is gone", status(ack("nat44", failed, because("boom"))), status(gone), nil},

@@ -84,6 +84,8 @@ func unusable(addr netip.Addr, linkLocal bool) string {
 	switch {
 	case addr.IsUnspecified():
 		return "is the unspecified address"
+	case addr.Is4() && addr.As4()[0] == 0:
+		return `is an address of 0.0.0.0/8 ("this network")`
 	case addr.IsLoopback():
 		return "is a loopback address"
 	case addr.IsMulticast():

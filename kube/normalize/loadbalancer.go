@@ -8,33 +8,26 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// sourceRanges returns the readable ranges of spec.loadBalancerSourceRanges, and the families whose restriction is unknown: a range
-// could not be read, and no other range restricts that family. Without a range a family would be open to every client.
-func (r *report) sourceRanges(in []string) (out []string, closed []messages.IPFamily) {
-	bad, restricted := false, map[messages.IPFamily]bool{}
+// sourceRanges returns the ranges of spec.loadBalancerSourceRanges, each once; "" stands for all that cannot be read, because a list
+// without them might admit clients that were to be kept out.
+func (r *report) sourceRanges(in []string) []string {
+	var out []string
 	for i, text := range in {
-		prefix, err := ParsePrefix(text)
-		if err != nil {
-			bad = true
-			r.add(at("spec.loadBalancerSourceRanges", i), "%v; load balancer addresses without another range are not served", err)
-			continue
+		canonical := ""
+		if prefix, err := ParsePrefix(text); err == nil {
+			canonical = prefix.String()
+		} else {
+			r.add(at("spec.loadBalancerSourceRanges", i), "%v; it admits no client, and load balancer addresses without another range admit none at all", err)
 		}
-		restricted[family(prefix.Addr())] = true
-		if !slices.Contains(out, prefix.String()) {
-			out = append(out, prefix.String())
-		}
-	}
-	for _, f := range []messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6} {
-		// A range that cannot be read may have been of either family: fail closed where no other range protects.
-		if bad && !restricted[f] {
-			closed = append(closed, f)
+		if !slices.Contains(out, canonical) {
+			out = append(out, canonical)
 		}
 	}
-	return out, closed
+	return out
 }
 
-// loadBalancer returns the entries of status.loadBalancer.ingress that have an IP, without those of the closed families.
-func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages.IPFamily) []*messages.LoadBalancerIngress {
+// loadBalancer returns the entries of status.loadBalancer.ingress that have an IP.
+func (r *report) loadBalancer(in []corev1.LoadBalancerIngress) []*messages.LoadBalancerIngress {
 	var out []*messages.LoadBalancerIngress
 	for i := range in {
 		// A load balancer with a host name only is reached through DNS; no row can match it.
@@ -43,7 +36,7 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages
 		}
 		path := at("status.loadBalancer.ingress", i)
 		addr, ok := r.serviceAddr(path+".ip", in[i].IP, true)
-		if !ok || slices.Contains(closed, family(addr)) {
+		if !ok {
 			continue
 		}
 		proxy, ok := r.ipMode(path+".ipMode", in[i].IPMode)
@@ -51,8 +44,10 @@ func (r *report) loadBalancer(in []corev1.LoadBalancerIngress, closed []messages
 			continue
 		}
 		same := func(o *messages.LoadBalancerIngress) bool { return o.Ip == addr.String() }
-		if !slices.ContainsFunc(out, same) {
+		if k := slices.IndexFunc(out, same); k < 0 {
 			out = append(out, &messages.LoadBalancerIngress{Ip: addr.String(), Proxy: proxy})
+		} else {
+			out[k].Proxy = out[k].GetProxy() && proxy // kube-proxy serves an address if any of its entries asks for it
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package normalize_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,50 +22,49 @@ func TestLoadBalancer(t *testing.T) {
 		{IP: "198.51.100.13", IPMode: &odd},
 		{IP: "198.51.100.999"},
 		{IP: "198.51.100.10", IPMode: &proxy},
+		{IP: "198.51.100.14", IPMode: &proxy},
+		{IP: "198.51.100.14", IPMode: &vip},
+		{IP: "198.51.100.14", IPMode: &proxy},
 		{IP: "0.0.0.0"},
 		{IP: "2001:db8::0010"},
 	}
 	want.Type = messages.ServiceType_LOAD_BALANCER
 	want.LoadBalancer = []*messages.LoadBalancerIngress{
-		{Ip: "198.51.100.10"}, {Ip: "198.51.100.11"}, {Ip: "198.51.100.12", Proxy: true}, {Ip: "2001:db8::10"},
+		{Ip: "198.51.100.10"}, {Ip: "198.51.100.11"}, {Ip: "198.51.100.12", Proxy: true}, {Ip: "198.51.100.14"}, {Ip: "2001:db8::10"},
 	}
 	got, problems := normalize.Service("test", in)
 	wantMessage(t, got, want)
 	wantFields(t, problems, "Service", "default/web",
-		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[7].ip")
+		"status.loadBalancer.ingress[4].ipMode", "status.loadBalancer.ingress[5].ip", "status.loadBalancer.ingress[10].ip")
 }
 
-// TestSourceRangesFailClosed: a range that cannot be read must not open a load balancer address to every client.
-func TestSourceRangesFailClosed(t *testing.T) {
-	const lb4, lb6 = "198.51.100.10", "2001:db8::10"
+// TestSourceRanges: "" stands for ranges that cannot be read, which the resolver must not take for no restriction.
+func TestSourceRanges(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		in     []string
-		ranges []string
-		served []string
+		want   []string
 		fields []string
 	}{
-		{"none", nil, nil, []string{lb4, lb6}, nil},
-		{"trimmed and masked", []string{" 10.1.2.3/8 ", "10.0.0.0/8"}, []string{"10.0.0.0/8"}, []string{lb4, lb6}, nil},
-		{"open stays for the resolver to see", []string{"0.0.0.0/0", "::/0"}, []string{"0.0.0.0/0", "::/0"}, []string{lb4, lb6}, nil},
-		{"only a bad one", []string{"10.0.0.0/99"}, nil, nil, []string{"spec.loadBalancerSourceRanges[0]"}},
-		{"a bad one beside an IPv4 one", []string{"x", "10.0.0.0/8"}, []string{"10.0.0.0/8"}, []string{lb4}, []string{"spec.loadBalancerSourceRanges[0]"}},
+		{"none", nil, nil, nil},
+		{"trimmed and masked", []string{" 10.1.2.3/8 ", "10.0.0.0/8"}, []string{"10.0.0.0/8"}, nil},
+		{"open stays for the resolver to see", []string{"0.0.0.0/0", "::/0"}, []string{"0.0.0.0/0", "::/0"}, nil},
+		{"an empty one", []string{""}, []string{""}, []string{"spec.loadBalancerSourceRanges[0]"}},
+		{"blanks only", []string{" \t"}, []string{""}, []string{"spec.loadBalancerSourceRanges[0]"}},
+		{"no length", []string{"10.0.0.1"}, []string{""}, []string{"spec.loadBalancerSourceRanges[0]"}},
+		{"too long", []string{"10.0.0.0/99"}, []string{""}, []string{"spec.loadBalancerSourceRanges[0]"}},
 		{
-			"a bad one beside both",
-			[]string{"10.0.0.0/8", "fd00::/8", "x"},
-			[]string{"10.0.0.0/8", "fd00::/8"},
-			[]string{lb4, lb6},
-			[]string{"spec.loadBalancerSourceRanges[2]"},
+			"bad ones beside good ones",
+			[]string{"x", "10.0.0.0/8", "fd00::/8", "y"},
+			[]string{"", "10.0.0.0/8", "fd00::/8"},
+			[]string{"spec.loadBalancerSourceRanges[0]", "spec.loadBalancerSourceRanges[3]"},
 		},
+		{"a huge one", []string{strings.Repeat("1", 1<<20)}, []string{""}, []string{"spec.loadBalancerSourceRanges[0]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in, want := service()
 			in.Spec.LoadBalancerSourceRanges = c.in
-			in.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: lb4}, {IP: lb6}}
-			want.SourceRanges = c.ranges
-			for _, ip := range c.served {
-				want.LoadBalancer = append(want.LoadBalancer, &messages.LoadBalancerIngress{Ip: ip})
-			}
+			want.SourceRanges = c.want
 			got, problems := normalize.Service("test", in)
 			wantMessage(t, got, want)
 			wantFields(t, problems, "Service", "default/web", c.fields...)

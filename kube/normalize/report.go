@@ -8,14 +8,25 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
+// mostErrors is how many problems of one object are recorded; the last record counts those beyond. A slice of 1000 bad endpoints is one mistake.
+const mostErrors = 20
+
 // report collects the problems of one object.
 type report struct {
 	source, kind, object string
 	errors               []*messages.ObjectError
+	more                 int // problems that the last record counts
 }
 
 // add records a problem with the field of this path. Values from the input belong into the message only through show.
 func (r *report) add(field, format string, args ...any) {
+	if len(r.errors) == mostErrors {
+		r.more++
+		r.errors[mostErrors-1] = &messages.ObjectError{
+			Source: r.source, Kind: r.kind, Object: r.object, Message: fmt.Sprintf("%d more problems", r.more+1),
+		}
+		return
+	}
 	r.errors = append(r.errors, &messages.ObjectError{
 		Source: r.source, Kind: r.kind, Object: r.object, Field: field, Message: fmt.Sprintf(format, args...),
 	})

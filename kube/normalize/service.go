@@ -36,9 +36,8 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	out.ClusterIps, out.IpFamilies = r.clusterIPs(&in.Spec)
 	out.Ports = r.servicePorts(in.Spec.Ports)
 	out.ExternalIps = r.externalIPs(in.Spec.ExternalIPs)
-	ranges, closed := r.sourceRanges(in.Spec.LoadBalancerSourceRanges)
-	out.SourceRanges = ranges
-	out.LoadBalancer = r.loadBalancer(in.Status.LoadBalancer.Ingress, closed)
+	out.SourceRanges = r.sourceRanges(in.Spec.LoadBalancerSourceRanges)
+	out.LoadBalancer = r.loadBalancer(in.Status.LoadBalancer.Ingress)
 	out.InternalPolicy = r.internalPolicy(in.Spec.InternalTrafficPolicy)
 	out.ExternalPolicy = r.policy("spec.externalTrafficPolicy", string(in.Spec.ExternalTrafficPolicy))
 	out.AffinitySeconds = r.affinity(&in.Spec)

@@ -15,6 +15,8 @@ type frontendsOf struct {
 	nodes []address
 	// allow are the source ranges of the load-balancer addresses; nil = every client.
 	allow []string
+	// closed: no client is admitted to the load-balancer addresses.
+	closed bool
 	// detector is true when pods of this node can be recognised.
 	detector bool
 }
@@ -32,9 +34,14 @@ func (r *resolver) frontendsOf(family messages.IPFamily, clusterIP address) fron
 		f.nodes = r.cfg.NodePortAddresses.choose(r.node, family)
 	}
 	if len(f.loadBalancer) > 0 && len(r.service.GetSourceRanges()) > 0 {
-		f.allow = allowSources(r.service.GetSourceRanges(), family, f.loadBalancer, r.node)
+		f.allow, f.closed = allowSources(r.service.GetSourceRanges(), family, f.loadBalancer, r.node)
 	}
 	return f
+}
+
+// outside reports whether packets to the address are external traffic.
+func (f *frontendsOf) outside(a address) bool {
+	return containsAddress(f.external, a.ip) || containsAddress(f.loadBalancer, a.ip)
 }
 
 // ofFamily returns the addresses of one family in their order.
@@ -113,15 +120,24 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 		internal = s.local
 	}
 	w.all = verdictOf(s, internal, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
-	w.add(spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil})
+	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
+	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the address stays the cluster IP.
+	outside := f.outside(f.clusterIP)
+	if !outside {
+		w.add(clusterIP)
+	}
 	if p.external {
-		r.addExternalRows(&w, f, p, s)
+		r.setExternal(&w, f, p, s)
+		if outside {
+			w.add(clusterIP)
+		}
+		r.addExternalRows(&w, f)
 	}
 	r.rows = w.rows
 }
 
-// addExternalRows adds the rows of everything but the cluster IP.
-func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf, p policies, s selection) {
+// setExternal sets the verdicts of everything but the cluster IP.
+func (r *resolver) setExternal(w *rowWriter, f *frontendsOf, p policies, s selection) {
 	w.perClient = p.perClient(s)
 	if w.perClient {
 		w.here = verdictOf(s, s.cluster, masqueradeFrom(policyExternalLocalLocal, f.detector, r.cfg.MasqueradeAll))
@@ -129,12 +145,21 @@ func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf, p policies, s s
 	} else {
 		w.all = verdictOf(s, s.cluster, masqueradeFrom(policyExternalCluster, f.detector, r.cfg.MasqueradeAll))
 	}
+}
+
+// addExternalRows adds the rows of everything but the cluster IP.
+func (r *resolver) addExternalRows(w *rowWriter, f *frontendsOf) {
 	port := w.port.GetPort()
 	for _, a := range f.external {
 		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_EXTERNAL_IP, nil})
 	}
 	for _, a := range f.loadBalancer {
-		w.add(spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP, f.allow})
+		at := spot{a, port, messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP, f.allow}
+		if f.closed {
+			w.row(&at, messages.ClientClass_FROM_ANY, &verdict{action: messages.Action_ACTION_DROP})
+		} else {
+			w.add(at)
+		}
 	}
 	if hasNodePort(w.port) {
 		for _, a := range f.nodes {
@@ -171,6 +196,9 @@ func (r *resolver) writer(f *frontendsOf, port *messages.ServicePort, p policies
 	}
 	if p.perClient(s) {
 		outside *= 2
+		if f.outside(f.clusterIP) {
+			outside++
+		}
 	}
 	return rowWriter{
 		port:     port,
@@ -226,6 +254,9 @@ func unique(rows []*messages.Frontend) []*messages.Frontend {
 			kept++
 		case len(row.GetAllowSources()) > 0:
 			guard(rows[first:kept], row.GetAllowSources())
+		case closed(row):
+			shut(rows[first])
+			kept = first + 1
 		}
 	}
 	clear(rows[kept:])
@@ -239,6 +270,18 @@ func guard(rows []*messages.Frontend, allow []string) {
 			row.AllowSources = allow
 		}
 	}
+}
+
+// closed reports whether a row is that of a load-balancer address to which no client is admitted: others drop for some clients only.
+func closed(row *messages.Frontend) bool {
+	return row.GetKind() == messages.FrontendKind_KIND_LOAD_BALANCER_IP && row.GetFrom() == messages.ClientClass_FROM_ANY &&
+		row.GetAction() == messages.Action_ACTION_DROP
+}
+
+// shut makes a row one that drops every packet.
+func shut(row *messages.Frontend) {
+	row.From, row.Action, row.Backends = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil
+	row.MasqueradeFrom, row.AffinitySeconds = nil, 0
 }
 
 // compareFrontend orders rows by address (as text), port and protocol.

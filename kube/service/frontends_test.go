@@ -93,7 +93,26 @@ func TestFrontends(t *testing.T) {
 			"1.2.3.4:80/TCP local " + both + " masq=node allow=203.0.113.0/24",
 			"1.2.3.4:80/TCP remote " + here + " allow=203.0.113.0/24", cluster,
 		}},
-		{"an external IP that is the cluster IP changes nothing", webService(externalIPs("10.96.0.10"), externalLocal), nil, []string{cluster}},
+		{"an external IP that is the cluster IP is external traffic", webService(externalIPs("10.96.0.10")), nil, []string{
+			"10.96.0.10:80/TCP any " + both + all,
+		}},
+		{"an external IP that is the cluster IP, both policies Local", webService(externalIPs("10.96.0.10"), internalLocal, externalLocal), nil, []string{
+			"10.96.0.10:80/TCP local " + both + " masq=node", "10.96.0.10:80/TCP remote " + here,
+		}},
+		{"an external IP that is the cluster IP, internal policy Local", webService(externalIPs("10.96.0.10"), internalLocal), nil, []string{
+			"10.96.0.10:80/TCP any " + both + all,
+		}},
+		{
+			"a load-balancer IP that is the cluster IP, external policy Local without a local endpoint",
+			webService(loadBalancer("10.96.0.10"), externalLocal, ranges("203.0.113.0/24")),
+			[]*messages.EndpointSlice{sliceOf("a", "10.0.0.2@n2")},
+			[]string{
+				"10.96.0.10:80/TCP local forward 10.0.0.2:8080 masq=node allow=203.0.113.0/24", "10.96.0.10:80/TCP remote drop allow=203.0.113.0/24",
+			},
+		},
+		{"a load-balancer IP with ipMode Proxy that is the cluster IP", webService(loadBalancer("10.96.0.10"), externalLocal, func(s *messages.Service) {
+			s.LoadBalancer[0].Proxy = true
+		}), nil, []string{cluster}},
 		{"of two ports with one number the first wins", webService(func(s *messages.Service) {
 			s.Ports = append(s.Ports, &messages.ServicePort{Name: "again", Protocol: tcp, Port: 80})
 		}), nil, []string{cluster}},

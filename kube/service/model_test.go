@@ -145,7 +145,14 @@ func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg servic
 	case detector:
 		masquerade = []string{"node", "remote"}
 	}
-	rows := []casefile.Row{modelRow(in, clusterIP, port.GetPort(), port.GetProtocol(), "cluster", "clusterIP", "any", usable, internal, masquerade)}
+	rows := []casefile.Row{}
+	// The rules of an external address replace those of a cluster IP that is the same.
+	outside := slices.Contains(s.GetExternalIps(), clusterIP) || slices.ContainsFunc(s.GetLoadBalancer(), func(i *messages.LoadBalancerIngress) bool {
+		return i.GetIp() == clusterIP && !i.GetProxy()
+	})
+	if !outside {
+		rows = append(rows, modelRow(in, clusterIP, port.GetPort(), port.GetProtocol(), "cluster", "clusterIP", "any", usable, internal, masquerade))
+	}
 	external := func(address string, number uint32, scope, kind string) {
 		typed := s.GetType() != messages.ServiceType_CLUSTER_IP || len(s.GetExternalIps()) > 0
 		if typed && s.GetExternalPolicy() == messages.TrafficPolicy_POLICY_LOCAL && usable {
@@ -156,13 +163,16 @@ func modelPort(in *messages.ServiceInput, node *messages.NodeContext, cfg servic
 		}
 		rows = append(rows, modelRow(in, address, number, port.GetProtocol(), scope, kind, "any", usable, cluster, []string{"pod", "node", "remote"}))
 	}
+	if outside {
+		external(clusterIP, port.GetPort(), "cluster", "clusterIP")
+	}
 	for _, ip := range s.GetExternalIps() {
-		if familyOfText(ip) == family {
+		if familyOfText(ip) == family && ip != clusterIP {
 			external(ip, port.GetPort(), "external", "externalIP")
 		}
 	}
 	for _, ingress := range s.GetLoadBalancer() {
-		if familyOfText(ingress.GetIp()) == family && !ingress.GetProxy() {
+		if familyOfText(ingress.GetIp()) == family && !ingress.GetProxy() && ingress.GetIp() != clusterIP {
 			external(ingress.GetIp(), port.GetPort(), "external", "loadBalancerIP")
 		}
 	}

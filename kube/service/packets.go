@@ -64,6 +64,8 @@ type flowKey struct {
 type entry struct {
 	rows  []*messages.Frontend
 	owner *messages.ServiceView
+	// guards are the source ranges of all services that claim the frontend: kube-proxy looks them up by address, port and protocol.
+	guards [][]string
 }
 
 // Table evaluates packets against the views of all services of a node: the meaning of the rows, independent of any dataplane. It is
@@ -76,8 +78,8 @@ type Table struct {
 	serviceCIDRs []netip.Prefix
 }
 
-// NewTable makes a table of views. A frontend that several services claim belongs to the oldest one, then to the smallest key; the order
-// of the views does not matter. The views are shared, not copied.
+// NewTable makes a table of views. Of the services that claim a frontend one owns it: the kind of the claim decides (see compareClaim), then the age,
+// then the key; the order of the views does not matter. The views are shared, not copied.
 func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Config) *Table {
 	t := &Table{
 		frontends:    map[flowKey]entry{},
@@ -100,23 +102,50 @@ func NewTable(views []*messages.ServiceView, node *messages.NodeContext, cfg Con
 	return t
 }
 
-// insert adds the rows of a view where no earlier one has the frontend.
+// insert adds the rows of a view that is younger than those before where its claim is the better one.
 func (t *Table) insert(view *messages.ServiceView) {
+	own := map[flowKey][]*messages.Frontend{}
 	for _, row := range view.GetFrontends() {
 		a, ok := parseAddress(row.GetAddress())
 		if !ok || !validPort(row.GetPort()) {
 			continue
 		}
 		key := flowKey{netip.AddrPortFrom(a.ip, uint16(row.GetPort())), row.GetProtocol()} //nolint:gosec // validPort
-		known, found := t.frontends[key]
-		if found && known.owner != view {
-			continue
-		}
-		t.frontends[key] = entry{rows: append(known.rows, row), owner: view}
+		own[key] = append(own[key], row)
 		if _, taken := t.clusterIPs[a.ip]; !taken && row.GetKind() == messages.FrontendKind_KIND_CLUSTER_IP {
 			t.clusterIPs[a.ip] = view.GetKey()
 		}
 	}
+	for key, rows := range own {
+		e, found := t.frontends[key]
+		if !found || compareClaim(rows, e.rows) < 0 {
+			e.rows, e.owner = rows, view
+		}
+		if allow := rows[0].GetAllowSources(); len(allow) > 0 {
+			e.guards = append(e.guards, allow)
+		}
+		t.frontends[key] = e
+	}
+}
+
+// compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives out cluster IPs and node ports itself, a controller
+// of the cluster load-balancer addresses, and external IPs are the choice of the author. To the latter two a service without endpoints has no claim.
+func compareClaim(a, b []*messages.Frontend) int {
+	idle := func(rows []*messages.Frontend) int {
+		if claimRank(rows[0].GetKind()) <= claimRank(messages.FrontendKind_KIND_NODE_PORT) {
+			return 0
+		}
+		return int(count(rows[0].GetAction() == messages.Action_ACTION_REJECT)) // then every row is
+	}
+	return cmp.Or(cmp.Compare(idle(a), idle(b)), cmp.Compare(claimRank(a[0].GetKind()), claimRank(b[0].GetKind())))
+}
+
+// claimRank is lower for the kinds of frontends whose claim counts first.
+func claimRank(kind messages.FrontendKind) int {
+	return slices.Index([]messages.FrontendKind{
+		messages.FrontendKind_KIND_CLUSTER_IP, messages.FrontendKind_KIND_NODE_PORT, messages.FrontendKind_KIND_LOAD_BALANCER_IP,
+		messages.FrontendKind_KIND_EXTERNAL_IP,
+	}, kind)
 }
 
 // Class returns the client class of a source address: ClassPod, ClassNode or ClassRemote.
@@ -141,7 +170,7 @@ func (t *Table) Verdict(p Packet) Verdict {
 		class := t.Class(source)
 		for _, row := range e.rows {
 			if concerns(row.GetFrom(), class) {
-				return judge(e.owner.GetKey(), row, source, class)
+				return e.judge(row, source, class)
 			}
 		}
 	}
@@ -167,9 +196,9 @@ func concerns(from messages.ClientClass, class string) bool {
 }
 
 // judge applies one row to a client.
-func judge(owner string, row *messages.Frontend, source netip.Addr, class string) Verdict {
-	v := Verdict{Service: true, Row: row, Owner: owner, source: source}
-	if !allowed(row.GetAllowSources(), source) {
+func (e entry) judge(row *messages.Frontend, source netip.Addr, class string) Verdict {
+	v := Verdict{Service: true, Row: row, Owner: e.owner.GetKey(), source: source}
+	if slices.ContainsFunc(e.guards, func(ranges []string) bool { return !allowed(ranges, source) }) {
 		v.Action = messages.Action_ACTION_DROP
 		return v
 	}
@@ -181,11 +210,8 @@ func judge(owner string, row *messages.Frontend, source netip.Addr, class string
 	return v
 }
 
-// allowed reports whether the source may come in.
+// allowed reports whether one of the ranges contains the source.
 func allowed(ranges []string, source netip.Addr) bool {
-	if len(ranges) == 0 {
-		return true
-	}
 	return slices.ContainsFunc(ranges, func(text string) bool {
 		prefix, ok := parsePrefix(text)
 		return ok && prefix.Contains(source)

@@ -77,24 +77,60 @@ func TestSourceRangesComeBeforeReject(t *testing.T) {
 	}
 }
 
-func TestContestedFrontendBelongsToTheOldestThenTheSmallestKey(t *testing.T) {
-	view := func(key string, created int64) *messages.ServiceView {
+// TestContestedFrontends: the claim of the better kind wins, then one that serves, then the older service, then the smaller key.
+func TestContestedFrontends(t *testing.T) {
+	const (
+		clusterIP = messages.FrontendKind_KIND_CLUSTER_IP
+		external  = messages.FrontendKind_KIND_EXTERNAL_IP
+		balancer  = messages.FrontendKind_KIND_LOAD_BALANCER_IP
+		node      = messages.FrontendKind_KIND_NODE_PORT
+	)
+	claim := func(key string, created int64, kind messages.FrontendKind, action messages.Action) *messages.ServiceView {
 		return &messages.ServiceView{Key: key, Created: created, Frontends: []*messages.Frontend{{
-			Address: "1.2.3.4", Port: 80, Protocol: tcp, Kind: messages.FrontendKind_KIND_EXTERNAL_IP, Action: messages.Action_ACTION_REJECT,
+			Address: "1.2.3.4", Port: 80, Protocol: tcp, Kind: kind, Action: action,
 		}}}
 	}
-	a, b, old := view("ns/a", 200), view("ns/b", 200), view("ns/z", 100)
+	const forward, reject, drop = messages.Action_ACTION_FORWARD, messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP
 	for _, test := range []struct {
-		views []*messages.ServiceView
-		want  string
+		name string
+		a, b *messages.ServiceView
+		want string
 	}{
-		{[]*messages.ServiceView{a, b, old}, "reject ns/z"},
-		{[]*messages.ServiceView{old, b, a}, "reject ns/z"},
-		{[]*messages.ServiceView{b, a}, "reject ns/a"},
-		{[]*messages.ServiceView{a, b}, "reject ns/a"},
+		{"the older", claim("ns/z", 100, external, forward), claim("ns/a", 200, external, forward), "forward ns/z"},
+		{"the smaller key", claim("ns/a", 200, external, forward), claim("ns/b", 200, external, forward), "forward ns/a"},
+		{"cluster IP before node port", claim("ns/a", 200, clusterIP, forward), claim("ns/b", 100, node, forward), "forward ns/a"},
+		{"node port before load-balancer address", claim("ns/a", 200, node, forward), claim("ns/b", 100, balancer, forward), "forward ns/a"},
+		{"load-balancer address before external IP", claim("ns/a", 200, balancer, forward), claim("ns/b", 100, external, forward), "forward ns/a"},
+		{"a cluster IP without endpoints stays its owner's", claim("ns/a", 200, clusterIP, reject), claim("ns/b", 100, external, forward), "reject ns/a"},
+		{"a node port without endpoints too", claim("ns/a", 200, node, reject), claim("ns/b", 100, external, forward), "reject ns/a"},
+		{"an external IP without endpoints gives way", claim("ns/a", 100, external, reject), claim("ns/b", 200, external, forward), "forward ns/b"},
+		{"a load-balancer address without endpoints too", claim("ns/a", 100, balancer, reject), claim("ns/b", 200, external, forward), "forward ns/b"},
+		{"one that drops has endpoints", claim("ns/a", 100, external, drop), claim("ns/b", 200, external, forward), "drop ns/a"},
+		{"but not to another one without", claim("ns/a", 100, external, reject), claim("ns/b", 200, external, reject), "reject ns/a"},
 	} {
-		if got := send(t, service.NewTable(test.views, nil, service.Config{}), "10.0.0.1", "1.2.3.4:80/TCP"); got != test.want {
-			t.Errorf("%s, want %s", got, test.want)
+		for _, views := range [][]*messages.ServiceView{{test.a, test.b}, {test.b, test.a}} {
+			if got := send(t, service.NewTable(views, nil, service.Config{}), "10.0.0.1", "1.2.3.4:80/TCP"); got != test.want {
+				t.Errorf("%s: %s, want %s", test.name, got, test.want)
+			}
+		}
+	}
+}
+
+// TestSourceRangesCountWhoeverOwnsTheFrontend: those of each service that has some.
+func TestSourceRangesCountWhoeverOwnsTheFrontend(t *testing.T) {
+	claim := func(key string, kind messages.FrontendKind, allow ...string) *messages.ServiceView {
+		return &messages.ServiceView{Key: key, Frontends: []*messages.Frontend{{
+			Address: "1.2.3.4", Port: 80, Protocol: tcp, Kind: kind, Action: messages.Action_ACTION_FORWARD, AllowSources: allow,
+		}}}
+	}
+	table := service.NewTable([]*messages.ServiceView{
+		claim("ns/a", messages.FrontendKind_KIND_LOAD_BALANCER_IP),
+		claim("ns/b", messages.FrontendKind_KIND_LOAD_BALANCER_IP, "203.0.113.0/24"),
+		claim("ns/c", messages.FrontendKind_KIND_LOAD_BALANCER_IP, "203.0.113.0/25", "10.0.0.0/8"),
+	}, nil, service.Config{})
+	for source, want := range map[string]string{"203.0.113.1": "forward ns/a", "203.0.113.200": "drop ns/a", "10.0.0.1": "drop ns/a", "1.1.1.1": "drop ns/a"} {
+		if got := send(t, table, source, "1.2.3.4:80/TCP"); got != want {
+			t.Errorf("%s: %s, want %s", source, got, want)
 		}
 	}
 }

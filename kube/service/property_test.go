@@ -60,9 +60,11 @@ func genService(t *rapid.T) *messages.Service {
 		}
 		s.Ports = append(s.Ports, port)
 	}
-	s.ExternalIps = rapid.SampledFrom([][]string{nil, nil, {"1.2.3.4"}, {"1.2.3.4", "2001:db8::4"}}).Draw(t, "external IPs")
+	s.ExternalIps = rapid.SampledFrom([][]string{nil, nil, {"1.2.3.4"}, {"1.2.3.4", "2001:db8::4"}, {"10.96.0.10"}}).Draw(t, "external IPs")
 	if rapid.Bool().Draw(t, "ingress") {
-		s.LoadBalancer = []*messages.LoadBalancerIngress{{Ip: "5.6.7.8", Proxy: rapid.Bool().Draw(t, "proxy")}, {Ip: "2001:db8::8"}}
+		s.LoadBalancer = []*messages.LoadBalancerIngress{
+			{Ip: rapid.SampledFrom([]string{"5.6.7.8", "5.6.7.8", "10.96.0.10"}).Draw(t, "ingress IP"), Proxy: rapid.Bool().Draw(t, "proxy")}, {Ip: "2001:db8::8"},
+		}
 	}
 	s.HealthCheckNodePort = rapid.SampledFrom([]uint32{0, 31000}).Draw(t, "health check")
 	return s

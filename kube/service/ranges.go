@@ -11,20 +11,24 @@ import (
 // allows every client, because the family has no range or one that contains everything. If a range contains the node's primary
 // address, the load-balancer addresses of the service are allowed too: a packet that this node itself sent to the load balancer may come
 // back with the load balancer's address as its source.
-func allowSources(ranges []string, family messages.IPFamily, loadBalancer []address, node *messages.NodeContext) []string {
+//
+// A range that cannot be read admits no client. Where it is not accompanied by another one of the family, no client is admitted at all
+// (closed): kube-proxy ignores such a range and admits every client, but the list was written to keep clients out.
+func allowSources(ranges []string, family messages.IPFamily, loadBalancer []address, node *messages.NodeContext) (allow []string, closed bool) {
 	var prefixes []netip.Prefix
 	for _, text := range ranges {
 		prefix, ok := parsePrefix(text)
+		closed = closed || !ok
 		if !ok || familyOf(prefix.Addr()) != family {
 			continue
 		}
 		if prefix.Bits() == 0 {
-			return nil
+			return nil, false
 		}
 		prefixes = append(prefixes, prefix)
 	}
 	if len(prefixes) == 0 {
-		return nil
+		return nil, closed
 	}
 	if primary, ok := primaryAddress(node, family); ok && anyContains(prefixes, primary.ip) {
 		for _, lb := range loadBalancer {
@@ -36,5 +40,5 @@ func allowSources(ranges []string, family messages.IPFamily, loadBalancer []addr
 		allowed[i] = prefix.String()
 	}
 	slices.Sort(allowed)
-	return slices.Compact(allowed)
+	return slices.Compact(allowed), false
 }

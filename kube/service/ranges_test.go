@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 func TestSourceRanges(t *testing.T) {
@@ -28,6 +29,27 @@ func TestSourceRanges(t *testing.T) {
 			wantLines(t, view, lb+test.want, "10.96.0.10:80/TCP any reject", "192.168.0.2:30080/TCP any reject", "5.6.7.8:80/TCP any reject")
 		})
 	}
+	t.Run("without a range that can be read: no client", func(t *testing.T) {
+		for _, list := range [][]string{{""}, {"everywhere"}, {"", "2001:db8::/32"}} {
+			s := webService(loadBalancer("1.2.3.4"), ranges(list...), nodePort(30080), externalIPs("5.6.7.8"), externalLocal)
+			view := service.Resolve(input(s, sliceOf("a", "10.0.0.1@n1")), nodeN1(), service.Config{})
+			wantLines(t, view, "1.2.3.4:80/TCP any drop",
+				"10.96.0.10:80/TCP any forward 10.0.0.1:8080",
+				"192.168.0.2:30080/TCP local forward 10.0.0.1:8080 masq=node", "192.168.0.2:30080/TCP remote forward 10.0.0.1:8080",
+				"5.6.7.8:80/TCP local forward 10.0.0.1:8080 masq=node", "5.6.7.8:80/TCP remote forward 10.0.0.1:8080")
+		}
+	})
+	t.Run("one that cannot be read beside one of everything", func(t *testing.T) {
+		view := service.Resolve(input(webService(loadBalancer("1.2.3.4"), ranges("", "0.0.0.0/0"))), nodeN1(), service.Config{})
+		wantLines(t, view, lb, "10.96.0.10:80/TCP any reject")
+	})
+	t.Run("no client: also where the address is an external IP or the cluster IP", func(t *testing.T) {
+		s := webService(loadBalancer("1.2.3.4", "10.96.0.10"), ranges(""), externalIPs("1.2.3.4"), externalLocal, func(s *messages.Service) {
+			s.AffinitySeconds = 60
+		})
+		view := service.Resolve(input(s, sliceOf("a", "10.0.0.1@n1")), nodeN1(), service.Config{})
+		wantLines(t, view, "1.2.3.4:80/TCP any drop", "10.96.0.10:80/TCP any drop")
+	})
 	t.Run("addresses with ipMode Proxy are not allowed as sources", func(t *testing.T) {
 		s := webService(loadBalancer("1.2.3.4", "5.6.7.8"), ranges("192.168.0.0/24"))
 		s.LoadBalancer[1].Proxy = true

@@ -228,11 +228,11 @@ func (r *resolver) allowed(all []address) []address {
 	})
 }
 
-// checkRanges reports source ranges that cannot be read; allowSources passes over them.
+// checkRanges reports source ranges that cannot be read; "" has its report among those of the input.
 func (r *resolver) checkRanges() {
 	for _, text := range r.service.GetSourceRanges() {
-		if _, ok := parsePrefix(text); !ok {
-			r.report("spec.loadBalancerSourceRanges", fmt.Sprintf("%q is not a CIDR", text))
+		if _, ok := parsePrefix(text); !ok && text != "" {
+			r.report("spec.loadBalancerSourceRanges", fmt.Sprintf("%q is not a CIDR; it admits no client", text))
 		}
 	}
 }

@@ -74,7 +74,7 @@ func TestProblems(t *testing.T) {
 	in := input(s)
 	in.Errors = []*messages.ObjectError{{Source: "file.yaml", Kind: "EndpointSlice", Object: "default/web-1", Field: "ports", Message: "broken"}}
 	view := service.Resolve(in, nodeN1(), service.Config{})
-	wantLines(t, view, "1.2.3.4:80/TCP any reject", "10.96.0.10:80/TCP any reject", "5.6.7.8:80/TCP any reject")
+	wantLines(t, view, "1.2.3.4:80/TCP any reject", "10.96.0.10:80/TCP any reject", "5.6.7.8:80/TCP any drop")
 	var got []string
 	for _, e := range view.GetErrors() {
 		got = append(got, e.GetSource()+" "+e.GetKind()+" "+e.GetObject()+" "+e.GetField()+": "+e.GetMessage())
@@ -83,7 +83,7 @@ func TestProblems(t *testing.T) {
 		"file.yaml EndpointSlice default/web-1 ports: broken",
 		`kubernetes Service default/web spec.clusterIPs[1]: "10.96.0.11" is not of the family in ipFamilies`,
 		`kubernetes Service default/web spec.externalIPs: "1.2.3" is not an address`,
-		`kubernetes Service default/web spec.loadBalancerSourceRanges: "0.0.0.0/64" is not a CIDR`,
+		`kubernetes Service default/web spec.loadBalancerSourceRanges: "0.0.0.0/64" is not a CIDR; it admits no client`,
 		"kubernetes Service default/web spec.ports[0].nodePort: 70000 is not a port number",
 		"kubernetes Service default/web spec.ports[1].protocol: unsupported protocol 1",
 		"kubernetes Service default/web spec.ports[2].port: 0 is not a port number",

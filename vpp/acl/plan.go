@@ -61,6 +61,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 	}
 	if dropped {
 		p.rules, p.closed = append(p.rules, rule), append(p.closed, rule)
+		p.reportClass(rule)
 	} else if outside := Complement(rule.From, p.sources(f)); len(outside) > 0 {
 		for _, from := range outside {
 			r := rule

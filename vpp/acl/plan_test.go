@@ -156,6 +156,9 @@ func TestReports(t *testing.T) {
 	check(t, "approximations", []*messages.Approximation{{
 		Service: "default/dns", Frontend: "203.0.113.10:53/UDP", Wanted: "datagrams to port 53 dropped",
 		Rendered: "also those to other UDP ports of 203.0.113.10 that come in fragments, from the same clients", Why: whyFragments,
+	}, {
+		Service: "default/dns", Frontend: "203.0.113.10:53/UDP", Wanted: "from remote: drop, by the address of the client",
+		Rendered: "drop what enters from outside this node, whatever its address", Why: whyClass,
 	}}, plan.Approximations)
 	var wanted []string
 	for _, a := range plan.Unguarded {

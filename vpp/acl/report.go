@@ -11,6 +11,7 @@ import (
 
 // Reasons why VPP does not do exactly what Kubernetes asks for.
 const (
+	whyClass     = "an access list recognises a client by the interface through which it enters, Kubernetes by its address"
 	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
 	whyUnguarded = "VPP has no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
@@ -19,6 +20,19 @@ const (
 func (p *planner) unguarded(wanted string) {
 	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
 		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "clients from everywhere", Why: whyUnguarded,
+	})
+}
+
+// reportClass reports that a rule for one class of clients misses those whose address is of the other class: pods of other nodes, which enter from
+// outside, and where there is no cluster CIDR the pods of this node.
+func (p *planner) reportClass(r Rule) {
+	if r.Class == Any {
+		return
+	}
+	p.plan.Approximations = append(p.plan.Approximations, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: "from " + r.Class.String() + ": drop, by the address of the client",
+		Rendered: "drop what enters from " + map[Class]string{Remote: "outside this node", Local: "this node"}[r.Class] + ", whatever its address",
+		Why:      whyClass,
 	})
 }
 

@@ -19,8 +19,9 @@ type ServicePlan struct {
 	Approximations []*messages.Approximation
 	// Unrendered are the frontends and backends that NAT44 cannot express: SCTP, IPv6, unusable values.
 	Unrendered []*messages.ObjectError
-	// Refused are frontends whose packets are to be rejected or dropped and that Kubernetes has given to the service, as rows without backends: VPP
-	// gets none, but no service of a lower rank may serve them. NAT44 does not refuse; these packets follow the routes of VPP.
+	// Refused are frontends that Kubernetes has given to the service and whose packets are to be rejected, and all frontends whose packets are to be
+	// dropped, as rows without backends: VPP gets none, but no service of a lower rank may serve them, nor a younger one what this one drops. NAT44 does
+	// not refuse; these packets follow the routes of VPP.
 	Refused []Row
 }
 
@@ -142,9 +143,8 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT
 		p.reportTwiceNAT(len(locals), weight)
-	} else if p.chosen.elsewhere && slices.Contains(rule.GetMasqueradeFrom(), "remote") {
-		p.approximate("the source of clients outside the cluster replaced",
-			"source kept: the answer of an endpoint on another node may go past this node", whyOneSource)
+	} else if slices.Contains(rule.GetMasqueradeFrom(), "remote") {
+		p.reportKept()
 	}
 	if row.Affinity > 0 {
 		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),

@@ -89,7 +89,8 @@ func TestPlan(t *testing.T) {
 		{
 			"cluster IP, all endpoints here",
 			[]*messages.Frontend{as(cluster("10.1.1.3:8080*"), masqueraded("node", "remote"))},
-			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n",
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:8080*7\n" +
+				"~ 10.96.0.1:80/TCP: the source of clients outside the cluster replaced -> source kept: the endpoints are on this node, and so their answers come back to it\n",
 		},
 		{
 			"cluster IP, no client is masqueraded",
@@ -143,7 +144,8 @@ func TestPlan(t *testing.T) {
 				as(cluster("10.1.2.3:80"), external, from(local), masqueraded("node")),
 				as(cluster(), external, from(remote), action(messages.Action_ACTION_DROP)),
 			},
-			"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
+			"refuse 10.96.0.1:80/TCP\n" +
+				"~ 10.96.0.1:80/TCP: drop -> no row: the packet follows the routes of VPP\n" +
 				"~ 10.96.0.1:80/TCP: from local: 1 endpoints -> as for all clients: drop\n",
 		},
 		{
@@ -238,7 +240,7 @@ func TestPlanGuarded(t *testing.T) {
 			[]*messages.Frontend{
 				as(cluster(), external, from(local), action(messages.Action_ACTION_REJECT)), as(cluster(), external, from(remote), dropped),
 			},
-			"~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
+			"refuse 10.96.0.1:80/TCP\n~ 10.96.0.1:80/TCP: reject: connection refused -> no row: the packet follows the routes of VPP\n",
 		},
 		{"dropped for all", []*messages.Frontend{as(cluster(), dropped)}, "refuse 10.96.0.1:80/TCP\n"},
 		{

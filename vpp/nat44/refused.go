@@ -12,7 +12,7 @@ const (
 	refusedByRoute = "reject: host unreachable"
 
 	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
-	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there: " +
+	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there or another service has it: " +
 		"TCP clients fail at once, UDP clients only time out"
 	whyExternalIP = "an unreachable route would cut off every port of an address that is not of the cluster"
 	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"
@@ -21,7 +21,8 @@ const (
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.
 func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
-	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP {
+	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.
+	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
 		p.plan.Refused = append(p.plan.Refused, Row{Key: key, Rank: rank})
 	}
 	scope := rule.GetScope()

@@ -18,18 +18,19 @@ func TestRefusalIsReportedAsItIs(t *testing.T) {
 		// routed is what is reported with unreachable routes, plain without them.
 		routed, plain string
 	}{
-		"reject of a cluster IP":                 {cluster, reject, forward, "reject: host unreachable", noRow},
-		"reject of an external address":          {external, reject, forward, "reject: host unreachable", noRow},
-		"reject of an external one with a drop":  {external, reject, drop, noRow, noRow},
-		"reject of a node port":                  {nodePort, reject, forward, noRow, noRow},
-		"drop of a cluster IP":                   {cluster, drop, forward, "", noRow},
-		"drop of a cluster IP with a reject":     {cluster, drop, reject, "reject: host unreachable", noRow},
-		"drop of an external address":            {external, drop, forward, noRow, noRow},
-		"drop of an external one with a reject":  {external, drop, reject, noRow, noRow},
-		"drop of a node port":                    {nodePort, drop, forward, noRow, noRow},
-		"forward is not affected by any route":   {cluster, forward, forward, "", ""},
-		"forward beside a reject is neither":     {cluster, forward, reject, "", ""},
-		"forward to an external address, either": {external, forward, forward, "", ""},
+		"reject of a cluster IP":                  {cluster, reject, forward, "reject: host unreachable", noRow},
+		"reject of an external address":           {external, reject, reject, "reject: host unreachable", noRow},
+		"reject of one of which a port is served": {external, reject, forward, noRow, noRow},
+		"reject of an external one with a drop":   {external, reject, drop, noRow, noRow},
+		"reject of a node port":                   {nodePort, reject, forward, noRow, noRow},
+		"drop of a cluster IP":                    {cluster, drop, forward, "", noRow},
+		"drop of a cluster IP with a reject":      {cluster, drop, reject, "reject: host unreachable", noRow},
+		"drop of an external address":             {external, drop, forward, noRow, noRow},
+		"drop of an external one with a reject":   {external, drop, reject, noRow, noRow},
+		"drop of a node port":                     {nodePort, drop, forward, noRow, noRow},
+		"forward is not affected by any route":    {cluster, forward, forward, "", ""},
+		"forward beside a reject is neither":      {cluster, forward, reject, "", ""},
+		"forward to an external address, either":  {external, forward, forward, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := func(port uint32, action messages.Action) *messages.Frontend {

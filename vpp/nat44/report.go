@@ -49,6 +49,17 @@ func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Fro
 	}
 }
 
+// reportKept reports that the source of clients outside the cluster is not replaced. Where every endpoint is on this node its answers come back all
+// the same.
+func (p *planner) reportKept() {
+	rendered := "source kept: the endpoints are on this node, and so their answers come back to it"
+	if p.chosen.elsewhere {
+		rendered = "source kept: the answer of an endpoint on another node may go past this node"
+	}
+	p.approximate("the source of clients outside the cluster replaced", rendered, whyOneSource)
+	p.plan.Approximations[len(p.plan.Approximations)-1].Harmless = !p.chosen.elsewhere
+}
+
 // reportTwiceNAT reports the limits of a row that replaces every source.
 func (p *planner) reportTwiceNAT(backends int, weight uint8) {
 	if !p.cfg.TwiceNAT.IsValid() {

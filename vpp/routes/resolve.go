@@ -6,8 +6,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance).
-// It is pure.
+// Resolve says which route a prefix should have, and whether any, from what the services want for it: of several claims the strongest counts (Stance),
+// but on a cluster IP no other one than that of its service. It is pure.
 func Resolve(prefix netip.Prefix, claims []Claim, ground frontend.Ground) (Route, bool) {
 	all := Claim{External: true}
 	for _, claim := range claims {
