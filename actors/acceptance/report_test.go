@@ -42,7 +42,8 @@ const (
 	unseen                    // nothing that whole packets show
 )
 
-// reportsOf collects what the troupe says of frontends, and checks what the cases exclude: conflicts, and missing access lists where VPP has the plugin.
+// reportsOf collects what the troupe says of frontends, and checks what the cases exclude: conflicts, and missing access lists where VPP has the
+// plugin.
 func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 	r.Helper()
 	for key, status := range statuses {

@@ -129,8 +129,8 @@ func (r *run) expectSaid(service string, found []deviation, said func(deviation)
 	}
 }
 
-// checkOtherPorts judges packets to a port that no service has: at an address outside of the service networks nothing happens to them, unless a service
-// says that the whole address is refused.
+// checkOtherPorts judges packets to a port that no service has: at an address outside of the service networks nothing happens to them, unless a
+// service says that the whole address is refused.
 func (r *run) checkOtherPorts(table *service.Table, reports []*report) {
 	r.Helper()
 	for vip := range r.vips {
