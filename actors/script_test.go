@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //
 //	apply FILE...        the cluster has these objects, as kubectl prints them
 //	delete KIND KEY      it has not this one any more
+//	limits A B           the agent serves up to A frontends of a service and B of a namespace; before start
 //	start, stop          the agent
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
@@ -110,6 +111,7 @@ func (s *story) run(command string, args []string) {
 	}{
 		"apply":    {-1, s.apply},
 		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
+		"limits":   {2, func(args []string) { s.limits(args[0], args[1]) }},
 		"start":    {0, func([]string) { s.world.Start() }},
 		"stop":     {0, func([]string) { s.world.Stop() }},
 		"kill":     {1, func(args []string) { s.world.Kill(args[0]) }},
@@ -156,6 +158,17 @@ func (s *story) apply(names []string) {
 			s.Fatalf("%s: %v", s.line, problems)
 		}
 		s.world.Source.Apply(objects)
+	}
+}
+
+func (s *story) limits(ofService, ofNamespace string) {
+	limits := &s.world.Serving.Limits
+	for limit, text := range map[*int]string{&limits.Service.Frontends: ofService, &limits.Namespace.Frontends: ofNamespace} {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			s.Fatalf("%s: %v", s.line, err)
+		}
+		*limit = n
 	}
 }
 

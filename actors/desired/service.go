@@ -83,11 +83,14 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if s.spec != nil && spec.GetGeneration() == s.spec.GetGeneration() {
 		return
 	}
-	before, first := s.hash, s.spec == nil
+	before, first, refused := s.hash, s.spec == nil, s.view.GetRefused()
 	s.spec, s.traced = spec, spec.GetTraced()
 	s.resetRetry()
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
+	if why := s.view.GetRefused(); why != "" && why != refused {
+		c.Logger().Warn("service not served", "service", s.key, "err", why)
+	}
 	if unchanged := !first && s.hash == before && !s.unsettled(); unchanged {
 		s.triggers.drop() // VPP holds it already: their latency says nothing
 		s.trace(c, "nothing that this node serves has changed")
@@ -116,8 +119,8 @@ func (s *serviceActor) served() string {
 	switch {
 	case s.view == nil:
 		return "nothing of it is served any more"
-	case s.view.GetNotServed() != "":
-		return "not served: " + s.view.GetNotServed()
+	case s.view.GetNotServed()+s.view.GetRefused() != "":
+		return "not served: " + s.view.GetNotServed() + s.view.GetRefused()
 	}
 	backends := 0
 	for _, f := range s.view.GetFrontends() {
@@ -131,7 +134,11 @@ func (s *serviceActor) resolve() {
 		s.view, s.hash = nil, 0
 		return
 	}
-	s.view = service.Resolve(s.spec.GetInput(), s.spec.GetNode(), s.config.Serving)
+	if why := s.spec.GetRefused(); why != "" {
+		s.view = service.Refuse(s.spec.GetInput(), why)
+	} else {
+		s.view = service.Resolve(s.spec.GetInput(), s.spec.GetNode(), s.config.Serving)
+	}
 	s.hash = service.Hash(s.view)
 }
 

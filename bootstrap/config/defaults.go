@@ -13,6 +13,9 @@ func Defaults() *Agent {
 			ClusterCIDRs:      []string{},
 			ServiceCIDRs:      []string{},
 			NodePortAddresses: []string{"primary"},
+			Limits: Limits{
+				FrontendsPerService: 4096, FrontendsPerNamespace: 65_536, BackendsPerService: 262_144, BackendsPerNamespace: 1_048_576,
+			},
 		},
 		VPP: VPP{
 			Mode:          VPPSocket,
