@@ -68,7 +68,7 @@ func (d *Driver[K]) fromMirror() bool { return d.Last.GetReason() == report.From
 
 // resting reports whether nothing is left to do. On a provisional list what waits for the barrier does not count.
 func (d *Driver[K]) resting() bool {
-	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && len(d.queue.next) == 0
+	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
 }
 
 // condition is the first thing that is not as it should be. Once in sync, ordinary changes do not take readiness away: VPP holds what was wanted a moment
