@@ -889,7 +889,9 @@ type Health struct {
 	// Generation of that set.
 	RefusedSet uint64 `protobuf:"varint,8,opt,name=refused_set,json=refusedSet,proto3" json:"refused_set,omitempty"`
 	// Of a renderer: Unix nanoseconds since when the object waits that has waited the longest for an answer of VPP about what is wanted; 0 = none does.
-	Waiting       int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// It is not ok because of single objects only: those that VPP refused, those that wait, services that have not rendered. All else is served.
+	Partial       bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -985,6 +987,13 @@ func (x *Health) GetWaiting() int64 {
 		return x.Waiting
 	}
 	return 0
+}
+
+func (x *Health) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
@@ -1645,7 +1654,7 @@ const file_control_proto_rawDesc = "" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
 	"\troll_call\x18\b \x01(\bR\brollCallJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xff\x01\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x99\x02\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1658,7 +1667,9 @@ const file_control_proto_rawDesc = "" +
 	"\rroles_refused\x18\a \x01(\tR\frolesRefused\x12\x1f\n" +
 	"\vrefused_set\x18\b \x01(\x04R\n" +
 	"refusedSet\x12\x18\n" +
-	"\awaiting\x18\t \x01(\x03R\awaiting\"!\n" +
+	"\awaiting\x18\t \x01(\x03R\awaiting\x12\x18\n" +
+	"\apartial\x18\n" +
+	" \x01(\bR\apartial\"!\n" +
 	"\aRestart\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +

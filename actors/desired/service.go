@@ -25,6 +25,7 @@ type serviceActor struct {
 	cancel   func() // of the retry timer; nil = none is running
 	tries    int    // how often it fired since there was news
 	traced   bool   // what becomes of the present spec is recorded
+	waiting  waiting
 }
 
 // serviceRetry repeats what was not acknowledged.
@@ -88,6 +89,7 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	s.resetRetry()
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
+	s.waiting.take(spec.GetGeneration(), c.Now())
 	if why := s.view.GetRefused(); why != "" && why != refused {
 		c.Logger().Warn("service not served", "service", s.key, "err", why)
 	}
@@ -155,6 +157,7 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]
+	moved := s.spec != nil && s.waiting.answered(ack, s.config.Renderers, s.spec.GetGeneration(), c.Now())
 	switch {
 	case s.spec == nil:
 		return
@@ -169,6 +172,9 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 		}
 		s.acks[name] = ack
 	case ack.GetGeneration() < s.spec.GetGeneration() && before == nil:
+		if moved {
+			s.publish(c)
+		}
 		return
 	default:
 		delete(s.acks, name)
@@ -247,8 +253,9 @@ func (s *serviceActor) resetRetry() {
 func (s *serviceActor) publish(c *runtime.Context) {
 	s.status = &messages.ServiceStatus{
 		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(),
-		Gone:   s.spec != nil && s.view == nil && !s.unsettled(),
-		Errors: s.view.GetErrors(), // those of the input are among them
+		Gone:       s.spec != nil && s.view == nil && !s.unsettled(),
+		Errors:     s.view.GetErrors(), // those of the input are among them
+		Unanswered: s.waiting.since,
 	}
 	for _, name := range s.config.Renderers {
 		if ack := s.acks[name]; ack != nil {

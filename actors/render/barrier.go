@@ -223,6 +223,9 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) { // until it has gone the service is served as before
 		d.queue.acknowledge(ack, k, true)
 	}
+	if ack.GetState() == messages.RenderState_RENDER_PENDING && len(d.adapter.Objects(key)) > batchSize {
+		return ack // what became of each of very many objects is said once, when they are done
+	}
 	d.adapter.Acknowledge(ack, key, d.known)
 	if d.begun == nil {
 		ack.Approximations = nil // they depend on the node

@@ -73,7 +73,7 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), why
 	}
 	o := sum(m.results)
-	d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff())
+	d.advanced = d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff()) || d.advanced
 	if o.unknown > 0 {
 		d.known = false // some of it may have happened
 	}

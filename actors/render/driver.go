@@ -57,6 +57,8 @@ type Driver[K Key] struct {
 	work        *work                  // under way; nil = none
 	warning     string                 // of the adapter, when the services were acknowledged last
 	cause       string                 // of the last condition that was reported
+	advanced    bool                   // since the last heartbeat VPP has come to hold an object as it is wanted
+	advances    bool                   // it had before
 	ticking     bool                   // a tick is under way
 }
 
@@ -138,6 +140,8 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		return
 	case *report.Beat:
 		d.cause = "" // the numbers in the reason may have changed
+		d.Waiting = d.queue.waiting()
+		d.advances, d.advanced = d.advanced, false
 		d.report(c)
 		d.Beat(c)
 		return

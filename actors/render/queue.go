@@ -244,8 +244,8 @@ func (q *queue[K]) retry(now time.Time) {
 }
 
 // conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes now what it refused before, others of the same refusal
-// class need not wait any longer.
-func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) {
+// class need not wait any longer. It reports whether anything is in sync now that was not.
+func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) (advanced bool) {
 	accepted := map[refusal]int{}
 	for _, k := range batch {
 		before := q.failed[k]
@@ -257,6 +257,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 				accepted[before.class]++
 			}
 			q.clean(k)
+			advanced = true
 		default:
 			q.enter(k, "", q.dirty[k].since)
 		}
@@ -267,6 +268,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 	for _, c := range slices.SortedFunc(maps.Keys(accepted), refusal.compare) {
 		q.release(c, 2*accepted[c])
 	}
+	return advanced
 }
 
 // reset forgets that an object was refused.
