@@ -12,7 +12,7 @@ import (
 type waiting struct {
 	since      int64             // Unix nanoseconds; 0 = nothing waits
 	generation uint64            // that the clock is about
-	by         map[string]uint64 // latest generation that each renderer has answered
+	by         map[string]uint64 // latest generation that each renderer has answered since
 }
 
 // take notes that there is another generation.
@@ -24,13 +24,13 @@ func (w *waiting) take(generation uint64, now time.Time) {
 
 // answered notes an acknowledgement, whatever it says, and reports whether the clock has moved. latest is the generation that is wanted now.
 func (w *waiting) answered(ack *messages.RenderAck, renderers []string, latest uint64, now time.Time) (moved bool) {
+	if w.since == 0 {
+		return false
+	}
 	if w.by == nil {
 		w.by = map[string]uint64{}
 	}
 	w.by[ack.GetRenderer()] = max(w.by[ack.GetRenderer()], ack.GetGeneration())
-	if w.since == 0 {
-		return false
-	}
 	least := latest
 	for _, name := range renderers {
 		least = min(least, w.by[name])
@@ -38,9 +38,10 @@ func (w *waiting) answered(ack *messages.RenderAck, renderers []string, latest u
 	if least < w.generation {
 		return false
 	}
-	w.since, w.generation = 0, 0
 	if least < latest {
-		w.take(latest, now)
+		w.since, w.generation = now.UnixNano(), latest
+	} else {
+		*w = waiting{}
 	}
 	return true
 }

@@ -150,7 +150,9 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	for _, k := range slices.Concat(before, d.adapter.Objects(key)) { // its owner may be another one although the same is wanted
 		d.concern(k, concerned)
 	}
-	d.touch(changed, key, concerned)
+	for _, k := range changed {
+		d.queue.touch(k, key)
+	}
 	d.queue.leave(key, before)
 	if d.known && d.work == nil {
 		for _, k := range d.adapter.Objects(key) {
@@ -161,14 +163,6 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	}
 	s.acked = nil // the answer to what it wants now does not wait until VPP has it
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
-}
-
-// touch has objects looked at of which something else is wanted now because of a service, and enters the services that they concern.
-func (d *Driver[K]) touch(changed []K, by string, concerned map[string]bool) {
-	for _, k := range changed {
-		d.queue.touch(k, by)
-		d.concern(k, concerned)
-	}
 }
 
 // concern enters the services whose acknowledgement depends on an object.
@@ -205,6 +199,10 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	ack := &messages.RenderAck{
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.kind.Name, State: messages.RenderState_RENDER_IN_SYNC,
 	}
+	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
+		ack.State = messages.RenderState_RENDER_PENDING // what became of each of very many objects is said once, when they are done
+		return ack
+	}
 	left := d.queue.left(key) && d.adapter.Left(key)
 	switch {
 	case !d.known:
@@ -222,9 +220,6 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(d.queue.leaving[key]), d.adapter.Compare) { // until it has gone the service is served as before
 		d.queue.acknowledge(ack, k, true)
-	}
-	if ack.GetState() == messages.RenderState_RENDER_PENDING && len(d.adapter.Objects(key)) > batchSize {
-		return ack // what became of each of very many objects is said once, when they are done
 	}
 	d.adapter.Acknowledge(ack, key, d.known)
 	if d.begun == nil {

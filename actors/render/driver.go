@@ -177,7 +177,10 @@ func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) 
 	for _, name := range services {
 		concerned[name] = true
 	}
-	d.touch(changed, "", concerned)
+	for _, k := range changed {
+		d.queue.touch(k, "")
+		d.concern(k, concerned)
+	}
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 
