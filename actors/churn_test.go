@@ -18,8 +18,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
 
-// TestChurnOfATenantIsNoIllness: a tenant who changes many ports and endpoints twice a second, faster than VPP takes the changes, keeps his own service from
-// ever being in sync, and nothing else: no change waits for long, so the node stays healthy and ready. When VPP hangs, the clock runs.
+// TestChurnOfATenantIsNoIllness: a service whose many ports and endpoints change twice a second, faster than VPP takes the changes, is never in sync; yet
+// no change waits for long, so the node stays healthy and ready. When VPP hangs, the clock runs.
 func TestChurnOfATenantIsNoIllness(t *testing.T) {
 	waits := &status.PendingSince{}
 	stuck := false

@@ -33,8 +33,8 @@ func greedy(name, ip string, ports, addresses int, first netip.Addr) (*messages.
 	return s, slice
 }
 
-// BenchmarkGreedyTenant is a tenant who wants very many frontends at once while another one changes an endpoint: how long that takes from the source
-// until VPP has it, and how much memory the process takes, the simulated VPP and the source included.
+// BenchmarkGreedyTenant is a namespace that asks for very many frontends at once while an endpoint of another one changes: how long that takes from the
+// source until VPP has it, and how much memory the process takes, the simulated VPP and the source included.
 func BenchmarkGreedyTenant(b *testing.B) {
 	limits := service.Limits{Service: service.Size{Frontends: 4096, Backends: 262_144}, Namespace: service.Size{Frontends: 65_536, Backends: 1_048_576}}
 	for name, tt := range map[string]struct {
@@ -66,8 +66,8 @@ func BenchmarkGreedyTenant(b *testing.B) {
 	}
 }
 
-// greed applies the services of the greedy tenant, changes an endpoint of the other one again and again until VPP holds what it should of all, and reports
-// the longest time that took.
+// greed applies the services of the greedy tenant, changes an endpoint of the other one again and again until VPP holds what it should of all, and
+// reports the longest time that took.
 func greed(b *testing.B, w *actorstest.World, services, ports, addresses, rows int) {
 	first := netip.MustParseAddr("203.0.0.1")
 	w.Source.Change(func(s *kube.Store) {
@@ -88,9 +88,8 @@ func greed(b *testing.B, w *actorstest.World, services, ports, addresses, rows i
 		endpoint := fmt.Sprint("10.1.1.", 100+turn%100)
 		w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("web", endpoint), nil) })
 		for port := uint16(20_000); ; port++ {
-			v := w.VPP.Send(simulator.Packet{
-				In: "pod2", Src: netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), port), Dst: netip.MustParseAddrPort("10.96.0.10:80"), Proto: simulator.ProtoTCP,
-			})
+			from, to := netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), port), netip.MustParseAddrPort("10.96.0.10:80")
+			v := w.VPP.Send(simulator.Packet{In: "pod2", Src: from, Dst: to, Proto: simulator.ProtoTCP})
 			if v.Dst.Addr() == netip.MustParseAddr(endpoint) {
 				break
 			}

@@ -17,11 +17,11 @@ func TestWaiting(t *testing.T) {
 		since  int64 // expected; 0 = nothing waits
 	}
 	for name, steps := range map[string][]step{
-		"both answer":                     {{at: 1, take: 5, since: 1}, {at: 2, by: "nat44", answer: 5, since: 1}, {at: 3, by: "routes", answer: 5}},
-		"the same change twice":           {{at: 1, take: 5, since: 1}, {at: 9, take: 5, since: 1}},
-		"an older answer":                 {{at: 1, take: 5, since: 1}, {at: 2, by: "nat44", answer: 4, since: 1}, {at: 3, by: "routes", answer: 4, since: 1}},
-		"nobody answers while it changes": {{at: 1, take: 5, since: 1}, {at: 2, take: 6, since: 1}, {at: 3, take: 7, since: 1}},
-		"one renderer does not":           {{at: 1, take: 5, since: 1}, {at: 2, take: 6, since: 1}, {at: 3, by: "nat44", answer: 6, since: 1}},
+		"both answer":                {{at: 1, take: 5, since: 1}, {at: 2, by: "nat44", answer: 5, since: 1}, {at: 3, by: "routes", answer: 5}},
+		"the same change twice":      {{at: 1, take: 5, since: 1}, {at: 9, take: 5, since: 1}},
+		"an older answer":            {{at: 1, take: 5, since: 1}, {at: 2, by: "nat44", answer: 4, since: 1}, {at: 3, by: "routes", answer: 4, since: 1}},
+		"no answer while it changes": {{at: 1, take: 5, since: 1}, {at: 2, take: 6, since: 1}, {at: 3, take: 7, since: 1}},
+		"one renderer does not":      {{at: 1, take: 5, since: 1}, {at: 2, take: 6, since: 1}, {at: 3, by: "nat44", answer: 6, since: 1}},
 		"answers are always late": {
 			{at: 1, take: 5, since: 1},
 			{at: 2, take: 6, since: 1},

@@ -228,8 +228,8 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	return ack
 }
 
-// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a service has in VPP, and so costs as much: one that is
-// known not to be in sync is told again when nothing of it is in the queue any more, and not after every batch.
+// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a service has in VPP, and so costs as much: one that
+// knows not to be in sync is told again when nothing of it is in the queue any more, and not after every batch.
 func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	slices.Sort(services)
 	for _, name := range slices.Compact(services) {

@@ -94,7 +94,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 		d.answerAll(c)
 		return
 	}
-	d.answerEach(c, slices.AppendSeq(found.Services, maps.Keys(d.queue.leaving)))
+	d.answerEach(c, slices.Concat(found.Services, slices.Collect(maps.Keys(d.queue.leaving))))
 	d.answerFor(c, slices.Concat(found.Changed, settled, found.Drifted))
 }
 

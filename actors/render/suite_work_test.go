@@ -63,7 +63,7 @@ func TestDriverAcknowledgesALotOnce(t *testing.T) {
 	}, "a/a")
 }
 
-// TestDriverTakesTurns: what one service wants is in VPP after two batches at most, however much others of another namespace want and have to be rid of.
+// TestDriverTakesTurns: what one service wants is in VPP after two batches at most, however much services of another namespace want, or leave behind.
 func TestDriverTakesTurns(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "evil/a", "evil/b", "shop/web")
@@ -88,8 +88,8 @@ func TestDriverTakesTurns(t *testing.T) {
 	}, "evil/a", "evil/b", "shop/web")
 }
 
-// TestChangesWithoutEndAreNoDelay: a service that changes faster than VPP takes it is never in sync, and yet no change waits for long. When VPP hangs, one
-// does.
+// TestChangesWithoutEndAreNoDelay: a service that changes faster than VPP takes it is never in sync, and yet no change waits for long. When VPP hangs,
+// one does.
 func TestChangesWithoutEndAreNoDelay(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")

@@ -66,9 +66,9 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 }
 
 // queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the source has delivered nothing. A change waits
-// until every renderer has answered it or a later one; then each of its objects waits in the queue of the renderer, until VPP has answered. So
-// whoever changes a service again and again moves the clock with each answer. A service in quarantine does not count, and neither does what VPP
-// refuses of some services: they may fail on every node alike, and must not make all of them unhealthy.
+// until every renderer has answered it or a later one; then each of its objects waits in the queue of the renderer, until VPP has answered. So each
+// answer about a service that changes again and again moves the clock. A service in quarantine does not count, and neither does what VPP refuses of
+// some services: they may fail on every node alike, and must not make all of them unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {

@@ -10,8 +10,8 @@ import (
 )
 
 // Budget shares out what a namespace may have among its services: the oldest first, then the one with the smaller key; a service that asks for more
-// than its elders have left gets nothing, and the younger ones may still have it. So a service depends on its elders alone, and none
-// loses its place to one that comes later. It belongs to one goroutine.
+// than older ones have left gets nothing, and younger ones may still have that. So whether a service is served depends on older ones alone, and none loses
+// its place to one that comes later. It belongs to one goroutine.
 type Budget struct {
 	limits     Limits
 	namespaces map[string]*share
@@ -82,7 +82,7 @@ func (s *share) replace(before, now member) {
 	}
 }
 
-// Settle works out who is served in the namespaces of which a service has been set since the last call, and returns the services, ordered, for which
+// Settle works out which services are served in the namespaces of which one has been set since the last call, and returns those, ordered, for which
 // Refused says something else than before.
 func (b *Budget) Settle() (changed []string) {
 	for namespace := range b.stale {
@@ -97,7 +97,7 @@ func (b *Budget) Settle() (changed []string) {
 	return changed
 }
 
-// allot decides who is served, and returns those for whom that has changed. A namespace within its limits costs nothing.
+// allot decides which services are served, and returns those for which that has changed. A namespace within its limits costs nothing.
 func (s *share) allot(limit Size) (changed []string) {
 	var refused map[string]bool
 	if !s.asked.exceeds(limit) {

@@ -22,15 +22,15 @@ func TestBudget(t *testing.T) {
 		sets []set
 		want []string // refused
 	}{
-		"all have room":                              {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}}, nil},
-		"the youngest has none":                      {[]set{{"a/3", 3, 5}, {"a/1", 1, 5}, {"a/2", 2, 5}}, []string{"a/3"}},
-		"a younger one may fit":                      {[]set{{"a/1", 1, 5}, {"a/2", 2, 6}, {"a/3", 3, 5}}, []string{"a/2"}},
-		"as old: the smaller key":                    {[]set{{"a/2", 1, 6}, {"a/1", 1, 6}}, []string{"a/2"}},
-		"another namespace has its own":              {[]set{{"a/1", 1, 10}, {"b/1", 2, 10}}, nil},
-		"who is refused by itself takes nothing":     {[]set{{"a/1", 1, 100}, {"a/2", 2, 10}}, nil},
-		"an older one that grows":                    {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}, {"a/1", 1, 6}}, []string{"a/2"}},
-		"one that grows does not push out its elder": {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}, {"a/2", 2, 9}}, []string{"a/2"}},
-		"room again":                                 {[]set{{"a/1", 1, 5}, {"a/2", 2, 6}, {"a/1", 1, 0}}, nil},
+		"all have room":                                 {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}}, nil},
+		"the youngest has none":                         {[]set{{"a/3", 3, 5}, {"a/1", 1, 5}, {"a/2", 2, 5}}, []string{"a/3"}},
+		"a younger one may fit":                         {[]set{{"a/1", 1, 5}, {"a/2", 2, 6}, {"a/3", 3, 5}}, []string{"a/2"}},
+		"as old: the smaller key":                       {[]set{{"a/2", 1, 6}, {"a/1", 1, 6}}, []string{"a/2"}},
+		"another namespace has its own":                 {[]set{{"a/1", 1, 10}, {"b/1", 2, 10}}, nil},
+		"one that is refused by itself takes nothing":   {[]set{{"a/1", 1, 100}, {"a/2", 2, 10}}, nil},
+		"an older one that grows":                       {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}, {"a/1", 1, 6}}, []string{"a/2"}},
+		"one that grows does not push out an older one": {[]set{{"a/1", 1, 5}, {"a/2", 2, 5}, {"a/2", 2, 9}}, []string{"a/2"}},
+		"room again":                                    {[]set{{"a/1", 1, 5}, {"a/2", 2, 6}, {"a/1", 1, 0}}, nil},
 	} {
 		b := service.NewBudget(service.Limits{Service: service.Size{Frontends: 20}, Namespace: service.Size{Frontends: 10}})
 		refused := map[string]bool{}
@@ -48,8 +48,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetDoesNotDependOnTheWay: whatever came before, who is refused follows from what all services ask for now, and Settle names exactly those for
-// whom that has changed.
+// TestBudgetDoesNotDependOnTheWay: whatever came before, which services are refused follows from what all ask for now, and Settle names exactly those for
+// which that has changed.
 func TestBudgetDoesNotDependOnTheWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := service.Limits{Service: service.Size{Frontends: 8, Backends: 30}, Namespace: service.Size{Frontends: 12, Backends: 40}}
