@@ -30,6 +30,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	apply FILE...        the cluster has these objects, as kubectl prints them
 //	accept FILE...       the same, with something in them that cannot be used
 //	delete KIND KEY      it has not this one any more
+//	limits A B           the agent serves up to A frontends of a service and B of a namespace; before start
 //	start, stop          the agent
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
@@ -116,6 +117,7 @@ func (s *story) run(command string, args []string) {
 		"apply":    {-1, s.apply},
 		"accept":   {-1, s.accept},
 		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
+		"limits":   {2, func(args []string) { s.limits(args[0], args[1]) }},
 		"start":    {0, func([]string) { s.world.Start() }},
 		"stop":     {0, func([]string) { s.world.Stop() }},
 		"kill":     {1, func(args []string) { s.world.Kill(args[0]) }},
@@ -186,6 +188,17 @@ func (s *story) accept(names []string) {
 				store.SetSlice(one, about(normalize.KindEndpointSlice, normalize.SliceKey(one)))
 			}
 		})
+	}
+}
+
+func (s *story) limits(ofService, ofNamespace string) {
+	limits := &s.world.Serving.Limits
+	for limit, text := range map[*int]string{&limits.Service.Frontends: ofService, &limits.Namespace.Frontends: ofNamespace} {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			s.Fatalf("%s: %v", s.line, err)
+		}
+		*limit = n
 	}
 }
 

@@ -187,7 +187,7 @@ func newTree(d *Deps) *tree {
 		t.health.Expected = append(t.health.Expected, "nodes")
 	}
 	t.status = &status.Config{
-		NodeName: d.NodeName, Renderers: len(all), Pending: d.Pending, Events: d.Events, HealthChecks: d.HealthChecks, Observer: observer,
+		NodeName: d.NodeName, Pending: d.Pending, Events: d.Events, HealthChecks: d.HealthChecks, Observer: observer,
 	}
 	return t
 }

@@ -247,7 +247,9 @@ type ServiceSpec struct {
 	Generation uint64 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The journal has a record of the change that led to this generation, and what follows from it is worth one, too. Not set where many change
 	// at once, as at the start.
-	Traced        bool `protobuf:"varint,5,opt,name=traced,proto3" json:"traced,omitempty"`
+	Traced bool `protobuf:"varint,5,opt,name=traced,proto3" json:"traced,omitempty"`
+	// Why the service is not served although it is within the limits of a service: its namespace has none left for it; "" = it may be.
+	Refused       string `protobuf:"bytes,6,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +310,13 @@ func (x *ServiceSpec) GetTraced() bool {
 		return x.Traced
 	}
 	return false
+}
+
+func (x *ServiceSpec) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
 }
 
 // service -> registry: the spec of this generation was taken.
@@ -887,7 +896,11 @@ type Health struct {
 	// Why VPP refused the roles of an interface set; "" = it did not, or they are in VPP.
 	RolesRefused string `protobuf:"bytes,7,opt,name=roles_refused,json=rolesRefused,proto3" json:"roles_refused,omitempty"`
 	// Generation of that set.
-	RefusedSet    uint64 `protobuf:"varint,8,opt,name=refused_set,json=refusedSet,proto3" json:"refused_set,omitempty"`
+	RefusedSet uint64 `protobuf:"varint,8,opt,name=refused_set,json=refusedSet,proto3" json:"refused_set,omitempty"`
+	// Of a renderer: Unix nanoseconds since when the object waits that has waited the longest for an answer of VPP about what is wanted; 0 = none does.
+	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// It is not ok because of single objects only: those that VPP refused, those that wait, services that have not rendered. All else is served.
+	Partial       bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -976,6 +989,20 @@ func (x *Health) GetRefusedSet() uint64 {
 		return x.RefusedSet
 	}
 	return 0
+}
+
+func (x *Health) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Health) GetPartial() bool {
+	if x != nil {
+		return x.Partial
+	}
+	return false
 }
 
 // healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
@@ -1483,7 +1510,9 @@ type ServiceStatus struct {
 	// Unix nanoseconds of the last change of this status.
 	Changed int64 `protobuf:"varint,6,opt,name=changed,proto3" json:"changed,omitempty"`
 	// The service is gone from the cluster and from VPP.
-	Gone          bool `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	Gone bool `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
+	// Unix nanoseconds since when a change waits that a renderer has not answered, neither it nor a later one; 0 = none does.
+	Unanswered    int64 `protobuf:"varint,8,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1567,6 +1596,13 @@ func (x *ServiceStatus) GetGone() bool {
 	return false
 }
 
+func (x *ServiceStatus) GetUnanswered() int64 {
+	if x != nil {
+		return x.Unanswered
+	}
+	return 0
+}
+
 var File_control_proto protoreflect.FileDescriptor
 
 const file_control_proto_rawDesc = "" +
@@ -1577,14 +1613,15 @@ const file_control_proto_rawDesc = "" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"D\n" +
 	"\x06Resync\x12\x18\n" +
 	"\asibling\x18\x01 \x01(\tR\asibling\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xa0\x01\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xba\x01\n" +
 	"\vServiceSpec\x12*\n" +
 	"\x05input\x18\x01 \x01(\v2\x14.troupe.ServiceInputR\x05input\x12'\n" +
 	"\x04node\x18\x02 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x03 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
-	"\x06traced\x18\x05 \x01(\bR\x06tracedJ\x04\b\x04\x10\x05\"8\n" +
+	"\x06traced\x18\x05 \x01(\bR\x06traced\x12\x18\n" +
+	"\arefused\x18\x06 \x01(\tR\arefusedJ\x04\b\x04\x10\x05\"8\n" +
 	"\x04Have\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1627,7 +1664,7 @@ const file_control_proto_rawDesc = "" +
 	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
 	"\fpod_networks\x18\t \x03(\tR\vpodNetworksJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xe5\x01\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x99\x02\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1639,7 +1676,10 @@ const file_control_proto_rawDesc = "" +
 	"\x05reach\x18\x06 \x01(\x0e2\r.troupe.ReachR\x05reach\x12#\n" +
 	"\rroles_refused\x18\a \x01(\tR\frolesRefused\x12\x1f\n" +
 	"\vrefused_set\x18\b \x01(\x04R\n" +
-	"refusedSet\"!\n" +
+	"refusedSet\x12\x18\n" +
+	"\awaiting\x18\t \x01(\x03R\awaiting\x12\x18\n" +
+	"\apartial\x18\n" +
+	" \x01(\bR\apartial\"!\n" +
 	"\aRestart\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +
@@ -1678,7 +1718,7 @@ const file_control_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\tR\x05error\x12&\n" +
 	"\x06method\x18\n" +
 	" \x01(\x0e2\x0e.troupe.MethodR\x06method\x12\x1a\n" +
-	"\bexecuted\x18\v \x03(\tR\bexecuted\"\xf2\x01\n" +
+	"\bexecuted\x18\v \x03(\tR\bexecuted\"\x92\x02\n" +
 	"\rServiceStatus\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1688,7 +1728,10 @@ const file_control_proto_rawDesc = "" +
 	"\arenders\x18\x04 \x03(\v2\x11.troupe.RenderAckR\arenders\x12+\n" +
 	"\x06errors\x18\x05 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12\x18\n" +
 	"\achanged\x18\x06 \x01(\x03R\achanged\x12\x12\n" +
-	"\x04gone\x18\a \x01(\bR\x04gone*S\n" +
+	"\x04gone\x18\a \x01(\bR\x04gone\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\b \x01(\x03R\n" +
+	"unanswered*S\n" +
 	"\x05Reach\x12\x0e\n" +
 	"\n" +
 	"REACH_NONE\x10\x00\x12\x10\n" +

@@ -565,7 +565,9 @@ type ServiceView struct {
 	// Serving endpoints of UDP ports, "ip:port": a UDP flow of a frontend to any other endpoint is stale.
 	ServingUdp []string `protobuf:"bytes,9,rep,name=serving_udp,json=servingUdp,proto3" json:"serving_udp,omitempty"`
 	// Why the service has no frontends, for example "headless", "ExternalName", "served by another proxy"; "" otherwise.
-	NotServed     string `protobuf:"bytes,10,opt,name=not_served,json=notServed,proto3" json:"not_served,omitempty"`
+	NotServed string `protobuf:"bytes,10,opt,name=not_served,json=notServed,proto3" json:"not_served,omitempty"`
+	// Why this node serves nothing of a service that Kubernetes wants to be served: a limit of the agent; "" otherwise. It is among errors, too.
+	Refused       string `protobuf:"bytes,11,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -670,6 +672,13 @@ func (x *ServiceView) GetNotServed() string {
 	return ""
 }
 
+func (x *ServiceView) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
 var File_view_proto protoreflect.FileDescriptor
 
 const file_view_proto_rawDesc = "" +
@@ -700,7 +709,7 @@ const file_view_proto_rawDesc = "" +
 	"\x10listen_addresses\x18\x03 \x03(\tR\x0flistenAddresses\"J\n" +
 	"\x10NoLocalEndpoints\x12\x1a\n" +
 	"\binternal\x18\x01 \x01(\rR\binternal\x12\x1a\n" +
-	"\bexternal\x18\x02 \x01(\rR\bexternal\"\x9e\x03\n" +
+	"\bexternal\x18\x02 \x01(\rR\bexternal\"\xb8\x03\n" +
 	"\vServiceView\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x18\n" +
@@ -714,7 +723,8 @@ const file_view_proto_rawDesc = "" +
 	"servingUdp\x12\x1d\n" +
 	"\n" +
 	"not_served\x18\n" +
-	" \x01(\tR\tnotServed*B\n" +
+	" \x01(\tR\tnotServed\x12\x18\n" +
+	"\arefused\x18\v \x01(\tR\arefused*B\n" +
 	"\x05Scope\x12\x11\n" +
 	"\rSCOPE_CLUSTER\x10\x00\x12\x12\n" +
 	"\x0eSCOPE_EXTERNAL\x10\x01\x12\x12\n" +

@@ -24,13 +24,8 @@ func (w *World) views() []*messages.ServiceView {
 	if !slices.Contains(addresses, probe.UplinkAddress) {
 		addresses = append(addresses, probe.UplinkAddress)
 	}
-	var views []*messages.ServiceView
-	for _, in := range snapshot.GetServices() {
-		if in.GetService() != nil {
-			views = append(views, service.Resolve(in, &messages.NodeContext{Node: node, Addresses: addresses}, w.Serving))
-		}
-	}
-	return views
+	existing := slices.DeleteFunc(slices.Clone(snapshot.GetServices()), func(in *messages.ServiceInput) bool { return in.GetService() == nil })
+	return service.ResolveAll(existing, &messages.NodeContext{Node: node, Addresses: addresses}, w.Serving)
 }
 
 // refusals computes from scratch which routes VPP has to hold: the service networks, cluster IPs of which something is refused or, else,

@@ -93,8 +93,8 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused is not tried again", "actors/render/queue.go",
-		"		if q.dirty[k] {\n",
-		"		if q.dirty[k] && q.failed[k] == nil {\n",
+		"			if m := q.dirty[k]; m.state == listed {\n",
+		"			if m := q.dirty[k]; m.state == listed && q.failed[k] == nil {\n",
 	},
 	{
 		"what VPP refused waits for its back-off although VPP takes it again", "actors/render/driver.go",
@@ -103,8 +103,8 @@ var mutants = []mutant{
 	},
 	{
 		"a change is not put into the work queue", "actors/render/barrier.go",
-		"		d.queue.touch(k)\n		d.concern",
-		"		d.concern",
+		"		d.queue.touch(k, key)\n",
+		"",
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",

@@ -11,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -37,6 +38,7 @@ type registry struct {
 	addresses, podNetworks []string               // that the nodes of the cluster use themselves; shared with messages
 	peers                  *messages.ClusterState // nil = not known
 	hosted                 map[string][]string    // addresses of local endpoints by service, of those that have some
+	budget                 *service.Budget        // which services their namespaces have room for
 	endpoints              *messages.LocalEndpoints
 	stale                  bool // endpoints must be computed again
 	traced                 bool // what is given out now is recorded service by service
@@ -60,7 +62,7 @@ type (
 func NewRegistry(config *Config) runtime.Behaviour {
 	return &registry{
 		Health: report.Health{Part: "registry"}, config: config, entries: map[string]*entry{}, unacked: map[string]*entry{},
-		hosted: map[string][]string{},
+		hosted: map[string][]string{}, budget: service.NewBudget(config.Serving.Limits),
 	}
 }
 
@@ -181,6 +183,15 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
+		r.measure(in)
+	}
+	for key := range r.entries {
+		if !shown[key] {
+			r.measure(&messages.ServiceInput{Key: key})
+		}
+	}
+	moved := r.budget.Settle()
+	for _, in := range m.GetServices() {
 		r.listed(c, in, first)
 	}
 	for _, key := range r.keys() { // in their order, so that a simulation can be repeated
@@ -188,6 +199,7 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 			r.listed(c, &messages.ServiceInput{Key: key, Generation: m.GetGeneration()}, first)
 		}
 	}
+	r.moved(c, moved)
 	r.complete = true // not before everything is in: a Begin with half of the services would cost the others their rows
 	if first {
 		r.mirrored = false
@@ -214,8 +226,13 @@ func (r *registry) mirror(c *runtime.Context, m *messages.Snapshot) {
 		r.nodeChanged(c, m.GetNode())
 	}
 	for _, in := range m.GetServices() {
+		r.measure(in)
+	}
+	moved := r.budget.Settle()
+	for _, in := range m.GetServices() {
 		r.changed(c, in)
 	}
+	r.moved(c, moved)
 	if !r.mirrored {
 		r.mirrored = true
 		r.began(c, fmt.Sprintf("%d services taken from the local mirror; nothing is removed before the source delivers", len(r.entries)), m)
@@ -269,7 +286,10 @@ func (r *registry) changed(c *runtime.Context, in *messages.ServiceInput) (creat
 		in = &messages.ServiceInput{Key: key, Generation: in.GetGeneration()}
 	}
 	r.host(c, in)
+	r.measure(in)
+	moved := r.budget.Settle()
 	r.give(c, e, in)
+	r.moved(c, moved)
 	return created
 }
 
@@ -330,6 +350,10 @@ func (r *registry) updateContext(c *runtime.Context) bool {
 	r.generation++
 	next.Generation = r.generation
 	r.context = next
+	for _, key := range r.keys() {
+		r.measure(r.entries[key].spec.GetInput()) // node ports are frontends at each address of the node
+	}
+	r.budget.Settle()
 	for _, key := range r.keys() {
 		r.give(c, r.entries[key], r.entries[key].spec.GetInput())
 	}

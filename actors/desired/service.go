@@ -25,6 +25,7 @@ type serviceActor struct {
 	cancel   func() // of the retry timer; nil = none is running
 	tries    int    // how often it fired since there was news
 	traced   bool   // what becomes of the present spec is recorded
+	waiting  waiting
 }
 
 // serviceRetry repeats what was not acknowledged.
@@ -83,11 +84,15 @@ func (s *serviceActor) take(c *runtime.Context, spec *messages.ServiceSpec) {
 	if s.spec != nil && spec.GetGeneration() == s.spec.GetGeneration() {
 		return
 	}
-	before, first := s.hash, s.spec == nil
+	before, first, refused := s.hash, s.spec == nil, s.view.GetRefused()
 	s.spec, s.traced = spec, spec.GetTraced()
 	s.resetRetry()
 	s.resolve()
 	s.triggers.take(spec.GetInput(), first)
+	s.waiting.take(spec.GetGeneration(), c.Now())
+	if why := s.view.GetRefused(); why != "" && why != refused {
+		c.Logger().Warn("service not served", "service", s.key, "err", why)
+	}
 	if unchanged := !first && s.hash == before && !s.unsettled(); unchanged {
 		s.triggers.drop() // VPP holds it already: their latency says nothing
 		s.trace(c, "nothing that this node serves has changed")
@@ -116,8 +121,8 @@ func (s *serviceActor) served() string {
 	switch {
 	case s.view == nil:
 		return "nothing of it is served any more"
-	case s.view.GetNotServed() != "":
-		return "not served: " + s.view.GetNotServed()
+	case s.view.GetNotServed()+s.view.GetRefused() != "":
+		return "not served: " + s.view.GetNotServed() + s.view.GetRefused()
 	}
 	backends := 0
 	for _, f := range s.view.GetFrontends() {
@@ -131,7 +136,11 @@ func (s *serviceActor) resolve() {
 		s.view, s.hash = nil, 0
 		return
 	}
-	s.view = service.Resolve(s.spec.GetInput(), s.spec.GetNode(), s.config.Serving)
+	if why := s.spec.GetRefused(); why != "" {
+		s.view = service.Refuse(s.spec.GetInput(), why)
+	} else {
+		s.view = service.Resolve(s.spec.GetInput(), s.spec.GetNode(), s.config.Serving)
+	}
 	s.hash = service.Hash(s.view)
 }
 
@@ -148,6 +157,7 @@ func (s *serviceActor) render(c *runtime.Context, renderer string) {
 func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck) {
 	name := ack.GetRenderer()
 	before := s.acks[name]
+	moved := s.spec != nil && s.waiting.answered(ack, s.config.Renderers, s.spec.GetGeneration(), c.Now())
 	switch {
 	case s.spec == nil:
 		return
@@ -162,6 +172,9 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 		}
 		s.acks[name] = ack
 	case ack.GetGeneration() < s.spec.GetGeneration() && before == nil:
+		if moved {
+			s.publish(c)
+		}
 		return
 	default:
 		delete(s.acks, name)
@@ -240,8 +253,9 @@ func (s *serviceActor) resetRetry() {
 func (s *serviceActor) publish(c *runtime.Context) {
 	s.status = &messages.ServiceStatus{
 		Key: s.key, Generation: s.spec.GetGeneration(), View: s.view, Changed: c.Now().UnixNano(),
-		Gone:   s.spec != nil && s.view == nil && !s.unsettled(),
-		Errors: s.view.GetErrors(), // those of the input are among them
+		Gone:       s.spec != nil && s.view == nil && !s.unsettled(),
+		Errors:     s.view.GetErrors(), // those of the input are among them
+		Unanswered: s.waiting.since,
 	}
 	for _, name := range s.config.Renderers {
 		if ack := s.acks[name]; ack != nil {

@@ -6,16 +6,31 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // give hands a new spec to the service; until the node is known the registry only keeps it.
 func (r *registry) give(c *runtime.Context, e *entry, in *messages.ServiceInput) {
 	r.generation++
-	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: r.traced}
+	e.spec = &messages.ServiceSpec{Input: in, Node: r.context, Generation: r.generation, Traced: r.traced, Refused: r.budget.Refused(in.GetKey())}
 	e.tries = 0 // news end the back-off
 	r.unacked[in.GetKey()] = e
 	r.send(c, e)
+}
+
+// measure enters what a service asks of the node.
+func (r *registry) measure(in *messages.ServiceInput) {
+	r.budget.Set(in.GetKey(), in.GetService().GetCreated(), service.Measure(in, r.context, &r.config.Serving))
+}
+
+// moved gives those of the services a new spec for which their namespace has room now and had none, or the other way round.
+func (r *registry) moved(c *runtime.Context, keys []string) {
+	for _, key := range keys {
+		if e := r.entries[key]; e != nil && e.spec.GetRefused() != r.budget.Refused(key) {
+			r.give(c, e, e.spec.GetInput())
+		}
+	}
 }
 
 // send sends the spec of a service, and again later if it is not acknowledged.

@@ -3,7 +3,6 @@ package health
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -48,9 +47,6 @@ type expense struct {
 	part string // "" = all parts
 }
 
-// mostPatience bounds how long progress puts off the next step, in multiples of the patience.
-const mostPatience = 10
-
 func newEscalation(patience time.Duration) *escalation {
 	return &escalation{
 		patience: patience, cases: map[string]*condition{}, spent: map[expense][]time.Time{}, counts: map[string]map[report.Step]uint64{},
@@ -81,8 +77,7 @@ func (l *escalation) outside(part string, now time.Time) {
 	}
 }
 
-// failing notes that something is wrong with a part, and says what is to be done about it now. As long as the numbers in the reason change, work is
-// being done, and there is no need to disturb it; but not for ever.
+// failing notes that something is wrong with a part, and says what is to be done about it now.
 func (l *escalation) failing(part, reason string, lowest report.Step, now time.Time) report.Step {
 	is := l.cases[part]
 	if is == nil {
@@ -90,10 +85,7 @@ func (l *escalation) failing(part, reason string, lowest report.Step, now time.T
 		return report.NoStep
 	}
 	is.lowest, is.paused = max(is.lowest, lowest), time.Time{} // a part that has become silent does not get the gentle steps
-	progress := reason != is.reason && withoutNumbers(reason) == withoutNumbers(is.reason)
-	if is.reason = reason; progress && is.at == report.NoStep && now.Before(is.since.Add(mostPatience*l.patience)) {
-		is.until = now.Add(l.patience)
-	}
+	is.reason = reason
 	if now.Before(is.until) {
 		return report.NoStep
 	}
@@ -108,16 +100,6 @@ func (l *escalation) slept(d time.Duration) {
 			is.paused = is.paused.Add(d)
 		}
 	}
-}
-
-// withoutNumbers leaves the words of a reason.
-func withoutNumbers(reason string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return -1
-		}
-		return r
-	}, reason)
 }
 
 // next takes the lowest step that still has a budget, and never a lower one than before.

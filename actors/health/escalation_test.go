@@ -60,23 +60,6 @@ func TestEscalation(t *testing.T) {
 			},
 			want: []string{"30s nat44 subtree", "1m0s nat44 subtree", "1m30s nat44 exit", "2m0s nat44 exit"},
 		},
-		"work that goes on is not disturbed": {
-			play: func(e *escalation) []string {
-				return escalates(e, now, 4*time.Minute, func(_ string, at time.Duration) string {
-					return fmt.Sprintf("%d rows are being programmed", 1000-at/time.Second)
-				},
-					report.StepDownstream, "nat44")
-			},
-		},
-		"but not for ever": {
-			play: func(e *escalation) []string {
-				return escalates(e, now, 6*time.Minute, func(_ string, at time.Duration) string {
-					return fmt.Sprintf("%d rows are being programmed", at/time.Second)
-				},
-					report.StepDownstream, "nat44")
-			},
-			want: []string{"5m28s nat44 downstream", "5m58s nat44 downstream"},
-		},
 		"two parts have one budget for what concerns all": {
 			play: func(e *escalation) []string {
 				return escalates(e, now, 4*time.Minute, always, report.StepFull, "nat44", "routes")

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,10 @@ type Part struct {
 	Reason string
 	// Epoch of a renderer; 0 for others.
 	Epoch uint64
+	// Partial says that the part is not OK because of single objects only, and all else is served.
+	Partial bool
+	// Waiting is since when the object waits that has waited the longest for an answer of VPP; zero = none does, or the part has no objects.
+	Waiting time.Time
 	// Since is when OK last changed, or when the healer that says so started; zero only before the first report.
 	Since time.Time
 }
@@ -53,4 +58,20 @@ func (r Report) Reasons() string {
 		}
 	}
 	return strings.Join(reasons, "; ")
+}
+
+// Behind is since when VPP lacks something that should be there, as far as these parts know; zero = it lacks nothing. What VPP refuses of single
+// services does not count: it has been tried. Neither do parts that only know what is wanted, because the node serves what it knew last.
+func (r Report) Behind(beside ...string) time.Time {
+	var since time.Time
+	for _, p := range r.Parts {
+		at := p.Waiting
+		if !p.OK && !p.Partial && !slices.Contains(beside, p.Name) {
+			at = p.Since
+		}
+		if !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
 }

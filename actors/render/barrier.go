@@ -124,6 +124,10 @@ func (d *Driver[K]) render(c *runtime.Context, m *messages.Render) {
 			Key: key, Generation: m.GetGeneration(), Hash: m.GetHash(), Renderer: d.kind.Name, State: messages.RenderState_RENDER_RETIRED,
 		})
 	case s != nil && s.hash == m.GetHash() && (s.view == nil) == (m.GetView() == nil):
+		if s.generation == m.GetGeneration() && d.owed[key] { // repeated while it is being programmed
+			c.Send(c.PID(address.Service(key)), s.acked)
+			return
+		}
 		s.generation, s.acked = m.GetGeneration(), nil
 		d.answer(c, key)
 	default:
@@ -146,29 +150,27 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	for _, k := range slices.Concat(before, d.adapter.Objects(key)) { // its owner may be another one although the same is wanted
 		d.concern(k, concerned)
 	}
-	d.touch(changed, concerned)
+	for _, k := range changed {
+		d.queue.touch(k, key)
+	}
 	d.queue.leave(key, before)
 	if d.known && d.work == nil {
 		for _, k := range d.adapter.Objects(key) {
-			if d.queue.dirty[k] && d.adapter.InSync(k) {
+			if d.queue.Dirty(k) && d.adapter.InSync(k) {
 				d.queue.clean(k)
 			}
 		}
 	}
-	d.answerEach(c, slices.Sorted(maps.Keys(concerned)))
-}
-
-// touch has objects looked at of which something else is wanted now, and enters the services that they concern.
-func (d *Driver[K]) touch(changed []K, concerned map[string]bool) {
-	for _, k := range changed {
-		d.queue.touch(k)
-		d.concern(k, concerned)
-	}
+	s.acked = nil // the answer to what it wants now does not wait until VPP has it
+	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 
 // concern enters the services whose acknowledgement depends on an object.
 func (d *Driver[K]) concern(k K, services map[string]bool) {
 	for _, name := range d.adapter.Services(k) {
+		services[name] = true
+	}
+	for _, name := range d.queue.leavers[k] {
 		services[name] = true
 	}
 }
@@ -179,15 +181,16 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 	if s == nil {
 		return
 	}
+	delete(d.owed, key)
 	ack := d.acknowledgement(key, s)
-	if s.acked != nil && proto.Equal(s.acked, ack) {
+	if s.acked.GetState() == ack.GetState() && s.acked.GetHash() == ack.GetHash() && proto.Equal(s.acked, ack) {
 		return
 	}
 	s.acked, s.repeats = ack, newsRepeats
 	c.Send(c.PID(address.Service(key)), ack)
 	if ack.GetState() == messages.RenderState_RENDER_RETIRED {
 		delete(d.subscribers, key)
-		delete(d.queue.leaving, key)
+		d.queue.forget(key)
 	}
 }
 
@@ -195,6 +198,10 @@ func (d *Driver[K]) answer(c *runtime.Context, key string) {
 func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderAck {
 	ack := &messages.RenderAck{
 		Key: key, Generation: s.generation, Hash: s.hash, Renderer: d.kind.Name, State: messages.RenderState_RENDER_IN_SYNC,
+	}
+	if d.known && d.queue.next.waits(key) && len(d.adapter.Objects(key)) > batchSize {
+		ack.State = messages.RenderState_RENDER_PENDING // what became of each of very many objects is said once, when they are done
+		return ack
 	}
 	left := d.queue.left(key) && d.adapter.Left(key)
 	switch {
@@ -221,27 +228,48 @@ func (d *Driver[K]) acknowledgement(key string, s *subscriber) *messages.RenderA
 	return ack
 }
 
-// answerEach acknowledges services, if that is news.
+// answerEach acknowledges services, if that is news. An acknowledgement is about everything that a service has in VPP, and so costs as much: one that
+// knows not to be in sync is told again when nothing of it is in the queue any more, and not after every batch.
 func (d *Driver[K]) answerEach(c *runtime.Context, services []string) {
 	slices.Sort(services)
 	for _, name := range slices.Compact(services) {
+		if s := d.subscribers[name]; s != nil && d.known && s.unfinished() && d.queue.next.waits(name) {
+			d.owed[name] = true
+			continue
+		}
 		d.answer(c, name)
 	}
 }
 
-// answerFor acknowledges the services that objects concern, and those that are leaving.
-func (d *Driver[K]) answerFor(c *runtime.Context, keys []K) {
-	if len(keys)+len(d.queue.leaving) == 0 {
+// unfinished reports whether the service has been told that VPP does not hold what it wants now.
+func (s *subscriber) unfinished() bool {
+	switch s.acked.GetState() {
+	case messages.RenderState_RENDER_PENDING, messages.RenderState_RENDER_FAILED:
+		return s.acked != nil
+	}
+	return false
+}
+
+// answerOwed acknowledges services of which nothing is in the queue or under way any more.
+func (d *Driver[K]) answerOwed(c *runtime.Context) {
+	if d.work != nil {
 		return
 	}
+	for _, name := range d.queue.drained {
+		if d.owed[name] && !d.queue.next.waits(name) {
+			d.answer(c, name)
+		}
+	}
+	d.queue.drained = d.queue.drained[:0]
+}
+
+// answerFor acknowledges the services that objects concern.
+func (d *Driver[K]) answerFor(c *runtime.Context, keys []K) {
 	services := map[string]bool{}
 	for _, k := range keys {
 		d.concern(k, services)
 	}
-	for name := range d.queue.leaving {
-		services[name] = true
-	}
-	d.answerEach(c, slices.Sorted(maps.Keys(services)))
+	d.answerEach(c, slices.Collect(maps.Keys(services)))
 }
 
 // answerAll acknowledges every service.

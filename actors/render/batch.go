@@ -2,7 +2,6 @@ package render
 
 import (
 	"context"
-	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -18,7 +17,7 @@ type applied[K Key] struct {
 // startBatch sends the operations for the objects in the queue, and settings that are not in VPP. Objects that need none are passed over.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
-	for len(keys) < batchSize && len(d.queue.next) > 0 {
+	for len(keys) < batchSize && !d.queue.next.empty() {
 		for _, k := range d.queue.take(batchSize - len(keys)) {
 			if d.adapter.InSync(k) {
 				d.queue.clean(k)
@@ -29,8 +28,10 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 			case Open:
 				keys = append(keys, k)
 			case Blocked:
+				d.queue.hold(k)
 				d.queue.blocked[k] = true
-			case Closed: // it stays dirty, and is listed again when the barrier has been passed
+			case Closed: // it is listed again when the barrier has been passed
+				d.queue.hold(k)
 			}
 		}
 	}
@@ -72,7 +73,7 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		d.RefusedSet, d.RefusedWhy = d.set.GetGeneration(), why
 	}
 	o := sum(m.results)
-	d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff())
+	d.advanced = d.queue.conclude(m.keys, o.refused, c.Now(), d.config.backoff()) || d.advanced
 	if o.unknown > 0 {
 		d.known = false // some of it may have happened
 	}
@@ -83,5 +84,6 @@ func (d *Driver[K]) applied(c *runtime.Context, m *applied[K]) {
 		return
 	}
 	d.answerEach(c, services)
-	d.answerFor(c, slices.Clone(m.keys))
+	d.answerFor(c, m.keys)
+	d.answerOwed(c)
 }

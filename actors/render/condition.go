@@ -16,6 +16,7 @@ type condition struct {
 	cause   string
 	details func() string // nil: the cause says it all
 	reach   messages.Reach
+	partial bool // all else is served
 }
 
 // What keeps renderers from being in sync.
@@ -47,10 +48,11 @@ func (d *Driver[K]) report(c *runtime.Context) {
 		d.cause = "" // the warning has to go
 	}
 	is := d.condition(settled)
-	if d.Reach = is.reach; is.cause == d.cause && d.Interfaces == d.Last.GetInterfaces() && d.RefusedSet == d.Last.GetRefusedSet() {
+	if d.Reach, d.Partial = is.reach, is.partial; is.cause == d.cause && d.Interfaces == d.Last.GetInterfaces() && d.RefusedSet == d.Last.GetRefusedSet() {
 		return
 	}
 	d.cause = is.cause
+	d.Partial = d.Partial && (is.cause != causeFailed || !d.refusesAll())
 	ok, reason := is.cause == causeInSync, is.cause
 	switch {
 	case ok:
@@ -68,7 +70,7 @@ func (d *Driver[K]) fromMirror() bool { return d.Last.GetReason() == report.From
 
 // resting reports whether nothing is left to do. On a provisional list what waits for the barrier does not count.
 func (d *Driver[K]) resting() bool {
-	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && len(d.queue.next) == 0
+	return d.queue.Pending() == 0 || d.begun.GetProvisional() && d.known && d.work == nil && d.queue.next.empty()
 }
 
 // condition is the first thing that is not as it should be. Once in sync, ordinary changes do not take readiness away: VPP holds what was wanted a moment
@@ -80,19 +82,19 @@ func (d *Driver[K]) condition(settled bool) condition {
 	case !d.link.GetUp():
 		return condition{cause: causeLink}
 	case !d.known:
-		return condition{reasonUnknown, d.unknown, downstream}
+		return condition{cause: reasonUnknown, details: d.unknown, reach: downstream}
 	case d.refused != nil:
-		return condition{causeRefused, d.refused.Error, downstream}
+		return condition{cause: causeRefused, details: d.refused.Error, reach: downstream}
 	case d.begun == nil:
 		return condition{cause: causeServices, reach: messages.Reach_REACH_UPSTREAM}
 	case len(d.awaited) > 0:
-		return condition{causeSilent, d.silent, messages.Reach_REACH_OBJECT}
+		return condition{causeSilent, d.silent, messages.Reach_REACH_OBJECT, true}
 	case !d.located():
 		return condition{cause: causeInterfaces}
 	case len(d.queue.failed) > 0:
-		return condition{causeFailed, d.failures, messages.Reach_REACH_OBJECT}
+		return condition{causeFailed, d.failures, messages.Reach_REACH_OBJECT, true}
 	case !d.resting() && unready:
-		return condition{causeWork, func() string { return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork) }, downstream}
+		return condition{causeWork, d.working, d.progress(), true}
 	case !settled && unready:
 		return condition{cause: causeSettings, reach: downstream}
 	case !d.swept && unready && !d.begun.GetProvisional():
@@ -107,6 +109,34 @@ func (d *Driver[K]) unknown() string {
 		return reasonUnknown + ": " + d.refused.Error()
 	}
 	return reasonUnknown
+}
+
+// working says how much is to be done.
+func (d *Driver[K]) working() string {
+	return fmt.Sprintf("%d %s are %s", d.queue.Pending(), d.kind.Noun, causeWork)
+}
+
+// progress is the reach of work: as long as VPP comes to hold what is wanted, however much that is, nothing is wrong as a whole.
+func (d *Driver[K]) progress() messages.Reach {
+	if d.advanced || d.advances {
+		return messages.Reach_REACH_OBJECT
+	}
+	return messages.Reach_REACH_DOWNSTREAM
+}
+
+// refusesAll reports whether VPP holds nothing of what services want of this renderer, which serves their packets.
+func (d *Driver[K]) refusesAll() bool {
+	if !d.kind.GivesRoles {
+		return false
+	}
+	for key := range d.subscribers {
+		for _, k := range d.adapter.Objects(key) {
+			if !d.queue.Dirty(k) && d.adapter.Wanted(k) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // silent says which services are awaited.

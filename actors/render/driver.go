@@ -49,6 +49,7 @@ type Driver[K Key] struct {
 	adapter     Adapter[K]
 	queue       *queue[K]
 	subscribers map[string]*subscriber
+	owed        map[string]bool        // services whose acknowledgement may be another one when nothing of them is in the queue any more
 	set         *messages.InterfaceSet // complete; nil = none yet
 	known       bool                   // the adapter knows what VPP holds
 	swept       bool                   // since the last read: the barrier has been passed and leftovers of earlier runs are in the queue
@@ -56,6 +57,8 @@ type Driver[K Key] struct {
 	work        *work                  // under way; nil = none
 	warning     string                 // of the adapter, when the services were acknowledged last
 	cause       string                 // of the last condition that was reported
+	advanced    bool                   // since the last heartbeat VPP has come to hold an object as it is wanted
+	advances    bool                   // it had before
 	ticking     bool                   // a tick is under way
 }
 
@@ -67,7 +70,7 @@ func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
 	kind := adapter.Kind()
 	d := &Driver[K]{
 		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter),
-		subscribers: map[string]*subscriber{}, barrier: barrier{awaited: map[string]uint64{}},
+		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
 		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
 	}
 	if kind.GivesRoles {
@@ -112,6 +115,7 @@ func (*Driver[K]) Stop(*runtime.Context) {}
 
 // Receive satisfies runtime.Behaviour.
 func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
+	d.queue.now = c.Now().UnixNano()
 	switch m := msg.(type) {
 	case *messages.Render:
 		d.render(c, m)
@@ -136,6 +140,8 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		return
 	case *report.Beat:
 		d.cause = "" // the numbers in the reason may have changed
+		d.Waiting = d.queue.waiting()
+		d.advances, d.advanced = d.advanced, false
 		d.report(c)
 		d.Beat(c)
 		return
@@ -152,6 +158,7 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		d.other(c, msg)
 	}
 	d.pump(c)
+	d.answerOwed(c)
 	d.report(c)
 	d.adapter.After(c, d.known)
 }
@@ -170,7 +177,10 @@ func (d *Driver[K]) changed(c *runtime.Context, changed []K, services []string) 
 	for _, name := range services {
 		concerned[name] = true
 	}
-	d.touch(changed, concerned)
+	for _, k := range changed {
+		d.queue.touch(k, "")
+		d.concern(k, concerned)
+	}
 	d.answerEach(c, slices.Collect(maps.Keys(concerned)))
 }
 

@@ -2,7 +2,6 @@ package render
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -58,13 +57,8 @@ func (l *oplog[K]) add(d *Driver[K], r Result[K]) {
 
 // beneficiary is the service for which an object is changed: its owner, the first that wants it, or one that leaves it; "" = none.
 func (d *Driver[K]) beneficiary(k K) string {
-	for _, name := range slices.Concat([]string{d.adapter.Owner(k)}, d.adapter.Services(k)) {
+	for _, name := range slices.Concat([]string{d.adapter.Owner(k)}, d.adapter.Services(k), d.queue.leavers[k]) {
 		if d.subscribers[name] != nil {
-			return name
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.queue.leaving)) {
-		if d.subscribers[name] != nil && d.queue.leaving[name][k] {
 			return name
 		}
 	}

@@ -72,8 +72,7 @@ func TestBeneficiary(t *testing.T) {
 	a.owner["owned"], a.services["owned"] = "b/b", []string{"a/a", "b/b"}
 	a.owner["foreign"], a.services["foreign"] = "VPP: theirs", []string{"a/a"}
 	a.services["shared"] = []string{"unknown", "b/b"}
-	d.queue.leaving["b/b"] = map[name]bool{"left": true}
-	d.queue.leaving["forgotten"] = map[name]bool{"old": true}
+	d.queue.leavers["left"], d.queue.leavers["old"] = []string{"b/b"}, []string{"forgotten"}
 	for k, want := range map[name]string{"owned": "b/b", "foreign": "a/a", "shared": "b/b", "left": "b/b", "old": "", "other": ""} {
 		if got := d.beneficiary(k); got != want {
 			t.Errorf("%s is changed for %q, want %q", k, got, want)

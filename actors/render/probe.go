@@ -46,7 +46,7 @@ func (q *queue[K]) probe() {
 	busy := map[refusal]bool{}
 	for k, f := range q.failed {
 		switch {
-		case q.dirty[k]:
+		case q.dirty[k].state != held:
 			busy[f.class] = true
 		case f.probeable():
 			candidates[f.class] = append(candidates[f.class], k)
@@ -81,7 +81,7 @@ func (q *queue[K]) turn(c refusal, all []K) K {
 func (q *queue[K]) release(c refusal, most int) {
 	var waiting []K
 	for k, f := range q.failed {
-		if f.class == c && !q.dirty[k] {
+		if f.class == c && q.dirty[k].state == held {
 			waiting = append(waiting, k)
 		}
 	}

@@ -14,14 +14,32 @@ import (
 // services have left behind. It is plain data: it neither sends nor waits.
 type queue[K Key] struct {
 	adapter Adapter[K]
-	dirty   map[K]bool            // may not be as wanted; true = it is in next
-	next    []K                   // to be looked at, in the order in which they came; those that became clean meanwhile are still in it
+	now     int64                 // Unix nanoseconds
+	dirty   map[K]mark            // may not be as wanted
+	next    turns[K]              // to be looked at; those that became clean meanwhile are still in it
+	drained []string              // services of which nothing is in next any more
 	blocked map[K]bool            // wait for another object
 	failed  map[K]*failure        // refused by VPP
 	first   *K                    // smallest key of failed; nil = to be looked for
 	probed  map[refusal]K         // the last half-open probe of each refusal class
 	leaving map[string]map[K]bool // by service: what it wanted, no service wants any more, and may still be in VPP
+	leavers map[K][]string        // the services that an object is leaving
 }
+
+// mark says where an object is that may not be as wanted, and since when.
+type mark struct {
+	state place
+	since int64 // Unix nanoseconds
+}
+
+// place is where an object is.
+type place uint8
+
+const (
+	held   place = iota // out of the queue: refused, blocked, or waiting for the barrier
+	listed              // in the queue
+	taken               // out of the queue, its batch is under way
+)
 
 // failure is an object that VPP refused.
 type failure struct {
@@ -35,8 +53,8 @@ type failure struct {
 
 func newQueue[K Key](adapter Adapter[K]) *queue[K] {
 	return &queue[K]{
-		adapter: adapter, dirty: map[K]bool{}, blocked: map[K]bool{}, failed: map[K]*failure{}, probed: map[refusal]K{},
-		leaving: map[string]map[K]bool{},
+		adapter: adapter, dirty: map[K]mark{}, blocked: map[K]bool{}, failed: map[K]*failure{}, probed: map[refusal]K{},
+		leaving: map[string]map[K]bool{}, leavers: map[K][]string{},
 	}
 }
 
@@ -57,30 +75,52 @@ func (q *queue[K]) Refusal(k K) (times int, err error) {
 // Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
 
-// touch has an object looked at, and forgets that it was refused: something else is wanted now.
-func (q *queue[K]) touch(k K) {
+// waiting is since when the object waits that has waited the longest for its batch to be answered, in Unix nanoseconds; 0 = none does. What was
+// refused, or waits for another object or the barrier, does not count.
+func (q *queue[K]) waiting() (since int64) {
+	for _, m := range q.dirty {
+		if m.state != held && (since == 0 || m.since < since) {
+			since = m.since
+		}
+	}
+	return since
+}
+
+// touch has an object looked at, and forgets that it was refused: something else is wanted now. It has the turns of the service that wants it; where
+// none does, those of the one that has given it up.
+func (q *queue[K]) touch(k K, by string) {
 	q.reset(k)
-	q.list(k)
+	q.enter(k, by, q.now)
 }
 
 // list puts an object into the queue.
-func (q *queue[K]) list(k K) {
-	if !q.dirty[k] {
-		q.dirty[k] = true
-		q.next = append(q.next, k)
+func (q *queue[K]) list(k K) { q.enter(k, "", q.now) }
+
+// enter puts an object into the queue. One that is there keeps its turn.
+func (q *queue[K]) enter(k K, by string, since int64) {
+	if q.dirty[k].state == listed {
+		return
 	}
+	q.dirty[k] = mark{listed, since}
+	for _, services := range [...][]string{q.leavers[k], q.adapter.Services(k)} {
+		if len(services) > 0 {
+			by = services[0]
+		}
+	}
+	q.next.push(by, k)
 }
 
 // relist replaces the whole queue, because VPP has been read. A refused object that differs waits until its time comes, unless it has; the others, which
 // are returned, are as wanted nevertheless.
 func (q *queue[K]) relist(differing []K) (settled []K) {
 	before := q.dirty
-	q.dirty, q.next = map[K]bool{}, nil
+	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.lanes))...)
+	q.dirty, q.next = map[K]mark{}, turns[K]{}
 	clear(q.blocked)
 	slices.SortFunc(differing, q.adapter.Compare)
 	for _, k := range differing {
-		if f := q.failed[k]; f != nil && !before[k] {
-			q.dirty[k], f.probe = false, false
+		if f := q.failed[k]; f != nil && before[k].state != listed {
+			q.dirty[k], f.probe = mark{held, q.now}, false
 			continue
 		}
 		q.list(k)
@@ -94,25 +134,25 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 	return settled
 }
 
-// take takes objects out of the queue. The caller calls clean, block, list or fail for each, or leaves it dirty.
-func (q *queue[K]) take(most int) []K {
-	keys := make([]K, 0, min(len(q.next), most))
-	taken := 0
-	for _, k := range q.next {
-		if len(keys) == most {
-			break
+// take takes objects out of the queue. The caller calls clean, hold, list or fail for each.
+func (q *queue[K]) take(most int) (keys []K) {
+	for len(keys) < most && !q.next.empty() {
+		turn, drained := q.next.turn(most - len(keys))
+		for _, k := range turn {
+			if m := q.dirty[k]; m.state == listed {
+				q.dirty[k] = mark{taken, m.since}
+				keys = append(keys, k)
+			}
 		}
-		taken++
-		if q.dirty[k] {
-			q.dirty[k] = false
-			keys = append(keys, k)
+		if drained != "" {
+			q.drained = append(q.drained, drained)
 		}
-	}
-	if q.next = q.next[taken:]; len(q.next) == 0 {
-		q.next = nil // not to keep the array of a burst
 	}
 	return keys
 }
+
+// hold keeps an object that has been taken out of the queue.
+func (q *queue[K]) hold(k K) { q.dirty[k] = mark{held, q.now} }
 
 // unblock puts blocked objects back whose gate is not blocked any more, and reports whether there were any.
 func (q *queue[K]) unblock(passed bool) bool {
@@ -149,7 +189,7 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 		q.failed[k] = f
 		q.first = nil
 	}
-	q.dirty[k] = false
+	q.hold(k)
 	if f.again, f.probe = f.probe && f.class == refusalOf(err), false; f.again {
 		f.err = err
 		return
@@ -193,7 +233,7 @@ func (q *queue[K]) retries(batch []K) (n int) {
 func (q *queue[K]) retry(now time.Time) {
 	var due []K
 	for k, f := range q.failed {
-		if !f.until.After(now) && !q.dirty[k] {
+		if !f.until.After(now) && q.dirty[k].state == held {
 			due = append(due, k)
 		}
 	}
@@ -204,8 +244,8 @@ func (q *queue[K]) retry(now time.Time) {
 }
 
 // conclude sorts what was in a batch: refused, in sync, or to be looked at again. Where VPP takes now what it refused before, others of the same refusal
-// class need not wait any longer.
-func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) {
+// class need not wait any longer. It reports whether anything is in sync now that was not.
+func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) (advanced bool) {
 	accepted := map[refusal]int{}
 	for _, k := range batch {
 		before := q.failed[k]
@@ -217,8 +257,9 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 				accepted[before.class]++
 			}
 			q.clean(k)
+			advanced = true
 		default:
-			q.list(k)
+			q.enter(k, "", q.dirty[k].since)
 		}
 	}
 	for _, err := range refused {
@@ -227,6 +268,7 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 	for _, c := range slices.SortedFunc(maps.Keys(accepted), refusal.compare) {
 		q.release(c, 2*accepted[c])
 	}
+	return advanced
 }
 
 // reset forgets that an object was refused.
@@ -268,19 +310,43 @@ func (q *queue[K]) leave(service string, before []K) {
 		q.leaving[service] = map[K]bool{}
 	}
 	for _, k := range before {
-		q.leaving[service][k] = true
+		if !q.leaving[service][k] {
+			q.leaving[service][k] = true
+			q.leavers[k] = append(q.leavers[k], service)
+		}
 	}
 	q.left(service)
 }
 
 // left forgets what has left VPP, and reports whether everything of the service has.
 func (q *queue[K]) left(service string) bool {
-	maps.DeleteFunc(q.leaving[service], func(k K, _ bool) bool { return !q.Dirty(k) || q.adapter.Wanted(k) })
+	for k := range q.leaving[service] {
+		if !q.Dirty(k) || q.adapter.Wanted(k) {
+			q.gone(service, k)
+		}
+	}
 	if len(q.leaving[service]) > 0 {
 		return false
 	}
 	delete(q.leaving, service)
 	return true
+}
+
+// gone notes that an object does not leave a service any more.
+func (q *queue[K]) gone(service string, k K) {
+	delete(q.leaving[service], k)
+	others := slices.DeleteFunc(q.leavers[k], func(name string) bool { return name == service })
+	if q.leavers[k] = others; len(others) == 0 {
+		delete(q.leavers, k)
+	}
+}
+
+// forget forgets what is leaving a service.
+func (q *queue[K]) forget(service string) {
+	for k := range q.leaving[service] {
+		q.gone(service, k)
+	}
+	delete(q.leaving, service)
 }
 
 // acknowledge enters one object into the state of its service, which is in sync only when nothing is left to do.

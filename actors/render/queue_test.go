@@ -21,12 +21,15 @@ func (n name) String() string { return string(n) }
 // names is an adapter for tests of the queue, which need little of it.
 type names struct {
 	Adapter[name]
-	differs, blocked, unwanted map[name]bool // zero: in sync, open, wanted
+	differs, blocked, unwanted map[name]bool     // zero: in sync, open, wanted
+	wanted                     map[name][]string // by services
 }
 
-func (*names) Compare(a, b name) int { return strings.Compare(string(a), string(b)) }
-func (n *names) InSync(k name) bool  { return !n.differs[k] }
-func (n *names) Wanted(k name) bool  { return !n.unwanted[k] }
+func (*names) Compare(a, b name) int      { return strings.Compare(string(a), string(b)) }
+func (n *names) Services(k name) []string { return n.wanted[k] }
+
+func (n *names) InSync(k name) bool { return !n.differs[k] }
+func (n *names) Wanted(k name) bool { return !n.unwanted[k] }
 
 func (n *names) Gate(k name, _ bool) Gate {
 	if n.blocked[k] {
@@ -44,14 +47,14 @@ var backoff = runtime.Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0
 func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 	q := newQueue[name](newNames())
 	for _, k := range []name{"c", "a", "c", "b"} {
-		q.touch(k)
+		q.touch(k, "")
 	}
 	if got := q.take(2); !slices.Equal(got, []name{"c", "a"}) || q.Pending() != 3 {
 		t.Errorf("took %v, %d pending", got, q.Pending())
 	}
 	q.clean("b")
 	q.list("c")
-	if got := q.take(5); !slices.Equal(got, []name{"c"}) || q.next != nil || !q.Dirty("a") || q.Dirty("b") {
+	if got := q.take(5); !slices.Equal(got, []name{"c"}) || !q.next.empty() || !q.Dirty("a") || q.Dirty("b") {
 		t.Errorf("took %v, dirty %v", got, q.dirty)
 	}
 }
@@ -59,7 +62,7 @@ func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 // TestQueueWaitsLongerAfterEachRefusal: up to half a minute, a fifth longer or shorter; what is wanted differently is tried at once.
 func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
-	q.touch("a")
+	q.touch("a", "")
 	q.take(10)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		q.fail("a", errors.New("refused"), now, backoff)
@@ -80,7 +83,7 @@ func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 		}
 	}
 	q.fail("a", errors.New("refused"), now, backoff)
-	q.touch("a")
+	q.touch("a", "")
 	if _, err := q.Refusal("a"); err != nil || len(q.take(10)) != 1 {
 		t.Error("an object that is wanted differently keeps its failure")
 	}
@@ -94,7 +97,7 @@ func TestDelaysAreSpread(t *testing.T) {
 		var delays []time.Duration
 		for range 2 {
 			q := newQueue[name](newNames())
-			q.touch(k)
+			q.touch(k, "")
 			q.take(1)
 			q.fail(k, errors.New("no"), now, backoff)
 			delays = append(delays, q.failed[k].until.Sub(now))
@@ -135,7 +138,7 @@ func TestQueueConcludes(t *testing.T) {
 	a := newNames()
 	q := newQueue[name](a)
 	for _, k := range []name{"done", "refused", "moved"} {
-		q.touch(k)
+		q.touch(k, "")
 	}
 	a.differs["refused"], a.differs["moved"] = true, true // "moved" is wanted differently by now
 	batch := q.take(10)
@@ -163,7 +166,7 @@ func TestQueueUnblocks(t *testing.T) {
 		t.Error("something was blocked")
 	}
 	for _, k := range []name{"d", "c", "b", "a", "clean"} {
-		q.touch(k)
+		q.touch(k, "")
 		a.differs[k], a.blocked[k] = true, true
 		q.blocked[k] = true
 	}
@@ -187,7 +190,7 @@ func TestQueueKnowsWhatLeaves(t *testing.T) {
 	a := newNames()
 	q := newQueue[name](a)
 	for _, k := range []name{"x", "y", "z"} {
-		q.touch(k)
+		q.touch(k, "")
 		a.unwanted[k] = true
 	}
 	q.leave("a/a", []name{"x", "y", "z", "never dirty"})

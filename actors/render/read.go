@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -52,11 +53,11 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	found := d.adapter.Adopt(m.reading, known, d.passed())
 	d.known, d.swept = true, false
 	for _, k := range found.Changed {
-		d.queue.touch(k)
+		d.queue.touch(k, "")
 	}
 	for _, k := range found.Drifted {
 		if d.queue.failed[k] != nil { // what was refused because of it is worth another try at once
-			d.queue.touch(k)
+			d.queue.touch(k, "")
 		}
 	}
 	differing := found.Differing
@@ -93,7 +94,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 		d.answerAll(c)
 		return
 	}
-	d.answerEach(c, found.Services)
+	d.answerEach(c, slices.Concat(found.Services, slices.Collect(maps.Keys(d.queue.leaving))))
 	d.answerFor(c, slices.Concat(found.Changed, settled, found.Drifted))
 }
 

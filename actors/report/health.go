@@ -33,6 +33,10 @@ type Health struct {
 	RefusedWhy string
 	// Reach of what is wrong; without meaning while the part is well.
 	Reach messages.Reach
+	// Partial says that only single objects are wrong; without meaning while the part is well.
+	Partial bool
+	// Waiting is since when, in Unix nanoseconds, the object waits that has waited the longest for an answer of VPP; 0 = none does.
+	Waiting int64
 	// Last is what was reported last; nil = nothing yet. It is immutable.
 	Last *messages.Health
 }
@@ -50,7 +54,7 @@ func (h *Health) Beat(c *runtime.Context) {
 func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
 	h.Last = &messages.Health{
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
-		Reach: h.Reach,
+		Reach: h.Reach, Waiting: h.Waiting, Partial: h.Partial && !ok,
 	}
 	h.Repeat(c)
 }
@@ -58,7 +62,8 @@ func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64
 // Current reports whether Last says this, so that another report would be no news.
 func (h *Health) Current(ok bool, reason string) bool {
 	l := h.Last
-	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet
+	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet &&
+		l.GetWaiting() == h.Waiting && l.GetReach() == h.Reach && l.GetPartial() == (h.Partial && !ok)
 }
 
 // Repeat sends the last report again.

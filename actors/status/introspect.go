@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -23,8 +24,6 @@ type HealthChecks interface {
 type Config struct {
 	// NodeName is this node's name in Kubernetes.
 	NodeName string
-	// Renderers is how many renderers there are.
-	Renderers int
 	// Pending is where introspection publishes since when changes of services wait; nil = nowhere.
 	Pending *PendingSince
 	// Events records Kubernetes Events about services; nil = none are recorded. It must not block.
@@ -101,7 +100,7 @@ func (*introspect) Stop(*runtime.Context) {}
 func (i *introspect) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.ServiceStatus:
-		i.status(c, m)
+		i.status(m)
 	case *messages.Ensure:
 		i.drop(m)
 	case *messages.Fault:
@@ -129,7 +128,7 @@ func (i *introspect) Receive(c *runtime.Context, msg any) {
 }
 
 // status takes what a service publishes; a roll call repeats the same value.
-func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
+func (i *introspect) status(m *messages.ServiceStatus) {
 	key := m.GetKey()
 	before := i.services[key]
 	if m == before || m.GetGeneration() < before.GetGeneration() || m.GetGeneration() <= i.listed && !i.exist[key] {
@@ -144,22 +143,13 @@ func (i *introspect) status(c *runtime.Context, m *messages.ServiceStatus) {
 	}
 	i.countProblems()
 	if i.config.Pending != nil {
-		i.config.Pending.set(key, i.pending(m), c.Now())
+		var since time.Time
+		if at := m.GetUnanswered(); at != 0 && !m.GetGone() {
+			since = time.Unix(0, at)
+		}
+		i.config.Pending.set(key, since)
 	}
 	i.publisher.status(m)
-}
-
-// pending reports whether a renderer has not carried out what a service wants now. What VPP refused has been carried out as far as it goes.
-func (i *introspect) pending(m *messages.ServiceStatus) bool {
-	if m.GetGone() {
-		return false
-	}
-	for _, ack := range m.GetRenders() {
-		if ack.GetState() == messages.RenderState_RENDER_PENDING {
-			return true
-		}
-	}
-	return len(m.GetRenders()) < i.config.Renderers
 }
 
 // drop forgets the services that are not in a complete list: their actors may have ended without a last status.

@@ -25,7 +25,7 @@ type stage struct {
 // perform plays with introspection; each of the services has a probe of its own.
 func perform(t *testing.T, services []string, play func(s *stage)) {
 	t.Helper()
-	s := &stage{Stage: probe.New(t), config: &Config{NodeName: "n1", Renderers: len(probe.Renderers), Observer: report.None{}}}
+	s := &stage{Stage: probe.New(t), config: &Config{NodeName: "n1", Observer: report.None{}}}
 	s.Start(address.Introspect, probe.Actors{address.Introspect: func() runtime.Behaviour { return NewIntrospect(s.config) }}, services...)
 	play(s)
 }

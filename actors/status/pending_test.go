@@ -1,7 +1,6 @@
 package status
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -20,11 +19,11 @@ func TestPendingSinceKnowsTheOldest(t *testing.T) {
 			now = now.Add(time.Duration(rapid.IntRange(0, 2).Draw(t, "passed")) * time.Second)
 			switch k := key.Draw(t, "key"); rapid.IntRange(0, 4).Draw(t, "what") {
 			case 0, 1:
-				if b.set(k, true, now); model[k].IsZero() {
-					model[k] = now
-				}
+				at := now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "earlier")) * time.Second)
+				b.set(k, at)
+				model[k] = at
 			case 2, 3:
-				b.set(k, false, now)
+				b.set(k, time.Time{})
 				delete(model, k)
 			case 4:
 				exist := map[string]bool{k: true}
@@ -47,54 +46,37 @@ func TestPendingSinceKnowsTheOldest(t *testing.T) {
 					t.Fatalf("skipping %s: oldest %v, want %v of %v", name, got, want, model)
 				}
 			}
-			if len(b.queue) > 2*len(model)+8 {
-				t.Fatalf("queue of %d for %d that wait", len(b.queue), len(model))
-			}
 		}
 	})
 }
 
-// TestIntrospectionPublishesWhatWaits: a service waits while a renderer has not acknowledged or is at work; not when VPP has refused it, and not when it is gone.
+// TestIntrospectionPublishesWhatWaits: what the services say, until they are gone.
 func TestIntrospectionPublishesWhatWaits(t *testing.T) {
 	generation := uint64(0)
-	status := func(key string, states ...messages.RenderState) *messages.ServiceStatus {
+	status := func(since int64, gone bool) *messages.ServiceStatus {
 		generation++
-		s := &messages.ServiceStatus{Key: key, Generation: generation, View: &messages.ServiceView{Key: key}}
-		for _, state := range states {
-			s.Renders = append(s.Renders, &messages.RenderAck{Key: key, Renderer: "nat44", State: state})
-		}
-		return s
+		return &messages.ServiceStatus{Key: "a/a", Generation: generation, View: &messages.ServiceView{Key: "a/a"}, Unanswered: since, Gone: gone}
 	}
 	perform(t, nil, func(s *stage) {
-		all := make([]messages.RenderState, s.config.Renderers)
-		each := func(state messages.RenderState) []messages.RenderState {
-			for i := range all {
-				all[i] = state
-			}
-			return all
-		}
 		b := &PendingSince{}
 		s.config.Pending = b
 		for i, step := range []struct {
 			tell  any
-			waits bool
+			since int64 // 0 = nothing waits
 		}{
-			{status("a/a"), true},
-			{status("a/a", each(messages.RenderState_RENDER_PENDING)...), true},
-			{status("a/a", each(messages.RenderState_RENDER_IN_SYNC)...), false},
-			{status("a/a", each(messages.RenderState_RENDER_PENDING)...), true},
-			{status("a/a", each(messages.RenderState_RENDER_FAILED)...), false},
-			{status("a/a"), true},
-			{&messages.ServiceStatus{Key: "a/a", Generation: generation, Gone: true}, false},
-			{status("a/a"), true},
-			{&messages.Ensure{Keys: []string{"b/b"}, Complete: true}, false},
+			{status(1000, false), 1000},
+			{status(1000, false), 1000},
+			{status(2000, false), 2000},
+			{status(0, false), 0},
+			{status(3000, false), 3000},
+			{status(3000, true), 0},
+			{status(4000, false), 4000},
+			{&messages.Ensure{Keys: []string{"b/b"}, Complete: true}, 0},
 		} {
-			t.Run(fmt.Sprint(i), func(t *testing.T) {
-				s.Tell(step.tell)
-				if got := !b.Oldest(nil).IsZero(); got != step.waits {
-					t.Errorf("waits %t, want %t", got, step.waits)
-				}
-			})
+			s.Tell(step.tell)
+			if got := b.Oldest(nil); got.IsZero() != (step.since == 0) || step.since != 0 && got.UnixNano() != step.since {
+				t.Errorf("step %d: waits since %v, want %d", i, got, step.since)
+			}
 		}
 	})
 }

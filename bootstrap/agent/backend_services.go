@@ -106,6 +106,9 @@ func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 			out.Error = fmt.Sprintf("%s is in use by %s", conflicts[0].GetFrontend(), conflicts[0].GetOwner())
 		}
 	}
+	if why := s.GetView().GetRefused(); why != "" {
+		out.Error = "not served: " + why
+	}
 	if errs := s.GetErrors(); out.Error == "" && len(errs) > 0 {
 		out.Error = problemText(errs[0])
 	}
@@ -126,8 +129,11 @@ func problemText(e *messages.ObjectError) string {
 
 // stateOf is the worst state of the renderers.
 func stateOf(s *messages.ServiceStatus) api.ServiceState {
-	if s.GetView().GetNotServed() != "" {
+	switch {
+	case s.GetView().GetNotServed() != "":
 		return api.ServiceNotServed
+	case s.GetView().GetRefused() != "":
+		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
 	if len(s.GetRenders()) < len(actors.Renderers()) { // a renderer has not acknowledged this generation

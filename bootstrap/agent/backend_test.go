@@ -72,6 +72,10 @@ func TestServiceLine(t *testing.T) {
 		"headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
 			s.View.NotServed, ack.Rows = "headless", nil
 		}, state: api.ServiceNotServed},
+		"above a limit": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
+			s.View.Refused, ack.Rows = "it has 9 frontends", nil
+			s.Errors = []*messages.ObjectError{{Message: "is no YAML"}}
+		}, state: api.ServiceFailed, err: "not served: it has 9 frontends"},
 		"VPP lost": {lost: "VPP is not connected: gone", state: api.ServicePending, err: "VPP is not connected: gone"},
 		"VPP lost, headless": {change: func(s *messages.ServiceStatus, ack *messages.RenderAck) {
 			s.View.NotServed, ack.Rows = "headless", nil

@@ -65,24 +65,22 @@ func (a *Agent) nodeState() healthcheck.NodeState {
 	return state
 }
 
-// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the source has delivered nothing. A service in
-// quarantine does not count: it may fail on every node alike, and must not make all of them unhealthy.
+// queuedSince is the time since which VPP lacks a change of the source; zero = it lacks none, or the source has delivered nothing. A change waits
+// until every renderer has answered it or a later one; then each of its objects waits in the queue of the renderer, until VPP has answered. So each
+// answer about a service that changes again and again moves the clock. A service in quarantine does not count, and neither does what VPP refuses of
+// some services: they may fail on every node alike, and must not make all of them unhealthy.
 func (a *Agent) queuedSince() time.Time {
 	seen := a.node.Load()
 	if seen == nil {
 		return time.Time{}
 	}
 	oldest := a.pending.Oldest(a.inQuarantine)
-	for _, p := range a.readiness.Load().Parts {
-		if p.OK || p.Name == "watch" || p.Name == "nodes" {
-			continue
+	if behind := a.readiness.Load().Behind("watch", "nodes"); !behind.IsZero() {
+		if behind.Before(seen.first) {
+			behind = seen.first
 		}
-		since := p.Since
-		if since.Before(seen.first) {
-			since = seen.first
-		}
-		if oldest.IsZero() || since.Before(oldest) {
-			oldest = since
+		if oldest.IsZero() || behind.Before(oldest) {
+			oldest = behind
 		}
 	}
 	return oldest

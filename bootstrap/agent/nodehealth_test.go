@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +17,11 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 // asked is one answer about the health of a node, decoded strictly: nothing more, nothing less than kube-proxy says.
@@ -172,6 +175,31 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			},
 			soon: true, after: true, healthz: 503, // not eligible
 		},
+		"VPP refuses a row": {
+			reach: func(t *testing.T, a *Agent) {
+				ready(t, a)
+				settled(t, a)
+				refuseRows(t, a)
+				vip, _, _ := strings.Cut(must(a.Backend().Service(t.Context(), "shop/web"))(t).InVPP[0].VIP, "/")
+				if retval, err := a.simulated.ForeignRemove(netip.MustParseAddrPort(vip), 6); err != nil || retval != 0 {
+					t.Fatal(retval, err)
+				}
+				if err := a.Backend().StartResync(t.Context(), api.ResyncRequest{Reason: "test"}); err != nil {
+					t.Fatal(err)
+				}
+				reason(t, a, "nat44", "1 rows refused by VPP")
+			},
+			soon: true, after: true, healthz: 200,
+		},
+		"VPP refuses every row": {
+			reach: func(t *testing.T, a *Agent) {
+				ready(t, a)
+				refuseRows(t, a)
+				a.simulated.Crash()
+				reason(t, a, "nat44", "rows refused by VPP")
+			},
+			soon: true, after: false, healthz: 503,
+		},
 		"the renderer does not come to it": {
 			change: func(_ *testing.T, cfg *config.Agent) { cfg.API.EnableChaos = true },
 			reach: func(t *testing.T, a *Agent) {
@@ -207,6 +235,12 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refuseRows has VPP refuse every new row.
+func refuseRows(t *testing.T, a *Agent) {
+	t.Helper()
+	t.Cleanup(a.simulated.Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1, Times: 1 << 30}))
 }
 
 // addService adds a service to the files of the source.

@@ -50,15 +50,20 @@ func (a *Agent) count(ctx context.Context) {
 		byState[string(state)] = 0 // alerts compare values, which an absent series does not have
 	}
 	var internal4, external4, internal6, external6 int
+	limited := 0
 	services := backend{a}.summaries(page.Services)
 	for i, s := range page.Services {
 		byState[string(services[i].State)]++
+		if s.GetView().GetRefused() != "" {
+			limited++
+		}
 		internal4 += int(s.GetView().GetNoLocalIpv4().GetInternal())
 		external4 += int(s.GetView().GetNoLocalIpv4().GetExternal())
 		internal6 += int(s.GetView().GetNoLocalIpv6().GetInternal())
 		external6 += int(s.GetView().GetNoLocalIpv6().GetExternal())
 	}
 	a.counted.byState.Store(&byState)
+	a.metrics.Limited(limited)
 	a.metrics.NoLocalEndpoints(false, internal4, external4)
 	a.metrics.NoLocalEndpoints(true, internal6, external6)
 	waiting := byState[string(api.ServicePending)] // a service and its slices are pending together

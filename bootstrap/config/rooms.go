@@ -17,7 +17,7 @@ func (s Services) Serving() (service.Config, error) {
 	if err != nil {
 		return service.Config{}, fmt.Errorf("services.nodePortAddresses: %w", err)
 	}
-	cfg := service.Config{NodePortAddresses: addresses, MasqueradeAll: s.MasqueradeAll}
+	cfg := service.Config{NodePortAddresses: addresses, MasqueradeAll: s.MasqueradeAll, Limits: s.Limits.serving()}
 	if cfg.ClusterCIDRs, err = prefixes("services.clusterCIDRs", s.ClusterCIDRs); err != nil {
 		return service.Config{}, err
 	}
@@ -49,6 +49,14 @@ func (a *Agent) Reserved() (frontend.Ports, error) {
 		}
 	}
 	return ports, nil
+}
+
+// serving returns the limits in the words of package service.
+func (l Limits) serving() service.Limits {
+	return service.Limits{
+		Service:   service.Size{Frontends: l.FrontendsPerService, Backends: l.BackendsPerService},
+		Namespace: service.Size{Frontends: l.FrontendsPerNamespace, Backends: l.BackendsPerNamespace},
+	}
 }
 
 // Renderer returns the settings of the nat44 renderer on the node of this name. The routes renderer beside it rejects traffic that has no row.

@@ -80,6 +80,21 @@ type Services struct {
 	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`
 	// Masquerade every client of a ClusterIP, pods included.
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
+	// What services may ask of a node, so that no namespace takes it from the others: see docs/semantics.md.
+	Limits Limits `json:"limits"`
+}
+
+// Limits are how much a service, and all services of a namespace together, may ask of a node. A service above a limit is not served at all, and says
+// so; where a namespace is above one, its oldest services are served. kube-proxy has no limits. 0 means no limit.
+type Limits struct {
+	// Largest number of frontends of a service: its ports times its addresses, of which the addresses for node ports are a part.
+	FrontendsPerService int `json:"frontendsPerService" min:"0" max:"1000000000"`
+	// Largest number of frontends of all services of a namespace.
+	FrontendsPerNamespace int `json:"frontendsPerNamespace" min:"0" max:"1000000000"`
+	// Largest number of endpoints behind the frontends of a service: an endpoint counts once for each frontend.
+	BackendsPerService int `json:"backendsPerService" min:"0" max:"1000000000"`
+	// Largest number of endpoints behind the frontends of all services of a namespace.
+	BackendsPerNamespace int `json:"backendsPerNamespace" min:"0" max:"1000000000"`
 }
 
 // VPP configures the connection to the dataplane.

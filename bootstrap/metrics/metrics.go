@@ -21,6 +21,7 @@ type Metrics struct {
 	healing     *prometheus.CounterVec
 	drift       *prometheus.CounterVec
 	inputErrors prometheus.Gauge
+	limited     prometheus.Gauge
 	refused     *prometheus.CounterVec
 	watched     *watched
 	families    map[string][]string
@@ -49,10 +50,14 @@ func New() *Metrics {
 			Name: "troupe_input_errors",
 			Help: "Invalid parts of the present Kubernetes objects.",
 		}),
+		limited: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "troupe_services_limited",
+			Help: "Services that are not served because they, or their namespace, are above a limit.",
+		}),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.watched, m.healing, m.drift, m.refused,
+		m.operations, m.inputErrors, m.limited, m.watched, m.healing, m.drift, m.refused,
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)
@@ -125,6 +130,9 @@ func (m *Metrics) Drifted(renderer string, n int) {
 
 // InputErrors sets the number of invalid parts of Kubernetes objects.
 func (m *Metrics) InputErrors(n int) { m.inputErrors.Set(float64(n)) }
+
+// Limited sets the number of services that are not served because of a limit.
+func (m *Metrics) Limited(n int) { m.limited.Set(float64(n)) }
 
 // Changed counts received changes of Services and EndpointSlices.
 func (m *Metrics) Changed(services, slices int) {

@@ -50,6 +50,7 @@ func observed() *Metrics {
 	m.Healed("nat44", "full", 1)
 	m.Drifted("nat44", 7)
 	m.InputErrors(4)
+	m.Limited(6)
 	m.Changed(3, 7)
 	m.Pending(1, 2)
 	m.NoLocalEndpoints(false, 2, 1)
@@ -105,6 +106,7 @@ func TestMetrics(t *testing.T) {
 		`troupe_vpp_operations_total{outcome="failed",renderer="nat44"} 2`,
 		`troupe_vpp_operations_total{outcome="unknown",renderer="nat44"} 1`,
 		`troupe_input_errors 4`,
+		`troupe_services_limited 6`,
 		`troupe_actors{kind="service",state="running"} 2`,
 		`troupe_actors{kind="service",state="quarantined"} 3`,
 		`troupe_actor_messages_pending{kind="service"} 2`,

@@ -59,8 +59,8 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	}}
 	node := &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
 	var views []*messages.ServiceView
-	for _, input := range snapshot.GetServices() {
-		views = append(views, b.service(service.Resolve(input, node, opts.Serving)))
+	for _, view := range service.ResolveAll(snapshot.GetServices(), node, opts.Serving) {
+		views = append(views, b.service(view))
 	}
 	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, Serving: opts.Serving}, node, snapshot.GetNode(), views)
 	for i := range views { // by service, then by renderer

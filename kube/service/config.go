@@ -19,4 +19,6 @@ type Config struct {
 	ExternalIPs []netip.Prefix
 	// MasqueradeAll masquerades every packet to a cluster IP, from any client.
 	MasqueradeAll bool
+	// Limits are what a service may ask of a node; the zero value limits nothing.
+	Limits Limits
 }

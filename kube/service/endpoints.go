@@ -11,15 +11,17 @@ import (
 type candidate struct {
 	address string
 	object  *messages.Endpoint
-	// source is the index of its slice in gathered.sources.
-	source int
 }
 
-// gathered is what the slices of one family offer, before it is joined with a service port.
-type gathered struct {
-	sources    []*messages.EndpointSlice
+// offer is a port of one slice with the endpoints that have it.
+type offer struct {
+	source     *messages.EndpointSlice
+	port       uint32
 	candidates []candidate
 }
+
+// gathered is what the slices of one family offer, by the name of the port that a service port asks for.
+type gathered map[portName][]offer
 
 // endpoint is one ip:port that a service port may forward to.
 type endpoint struct {
@@ -50,19 +52,21 @@ func offersEndpoints(slice *messages.EndpointSlice, service *messages.Service, f
 // gather collects the endpoints of one family from the slices of the input. Addresses that are none, or of the other family, are left out
 // and reported once per slice.
 func (r *resolver) gather(family messages.IPFamily) gathered {
-	var g gathered
-	total := 0
+	g, total := gathered{}, 0
 	for _, slice := range r.in.GetSlices() {
 		if offersEndpoints(slice, r.service, family) {
 			total += len(slice.GetEndpoints())
-			g.sources = append(g.sources, slice)
 		}
 	}
 	if total == 0 {
 		return g
 	}
-	g.candidates = make([]candidate, 0, total)
-	for source, slice := range g.sources {
+	candidates := make([]candidate, 0, total)
+	for _, slice := range r.in.GetSlices() {
+		if !offersEndpoints(slice, r.service, family) {
+			continue
+		}
+		first := len(candidates)
 		var unusable []string
 		for _, object := range slice.GetEndpoints() {
 			a, ok := parseAddress(object.GetAddress())
@@ -72,10 +76,15 @@ func (r *resolver) gather(family messages.IPFamily) gathered {
 				}
 				continue
 			}
-			g.candidates = append(g.candidates, candidate{address: a.text, object: object, source: source})
+			candidates = append(candidates, candidate{address: a.text, object: object})
 		}
 		if len(unusable) > 0 {
 			r.badEndpoints(slice, unusable)
+		}
+		for _, p := range slice.GetPorts() {
+			if validPort(p.GetPort()) {
+				g[nameOf(p)] = append(g[nameOf(p)], offer{slice, p.GetPort(), candidates[first:]})
+			}
 		}
 	}
 	return g
@@ -91,21 +100,19 @@ type joiner struct {
 
 // join returns the endpoints of one service port, one per ip:port, ordered by text: those of every slice port with the same name and
 // protocol. targetPort plays no part, the number of the slice port is the destination. The result is overwritten by the next call.
-func (j *joiner) join(g *gathered, port *messages.ServicePort) []*endpoint {
+func (j *joiner) join(g gathered, port portName) []*endpoint {
 	j.endpoints, j.text = j.endpoints[:0], j.text[:0]
-	for _, c := range g.candidates {
-		source := g.sources[c.source]
-		for _, p := range source.GetPorts() {
-			if p.GetName() != port.GetName() || p.GetProtocol() != port.GetProtocol() || !validPort(p.GetPort()) {
-				continue
-			}
-			if j.endpoints == nil {
-				j.grow(len(g.candidates))
-			}
-			j.text = appendAddressPort(j.text, c.address, p.GetPort())
-			j.endpoints = append(j.endpoints, endpoint{
-				address: c.address, port: p.GetPort(), object: c.object, source: source, end: len(j.text),
-			})
+	total := 0
+	for _, o := range g[port] {
+		total += len(o.candidates)
+	}
+	if total > cap(j.endpoints) {
+		j.grow(total)
+	}
+	for _, o := range g[port] {
+		for _, c := range o.candidates {
+			j.text = appendAddressPort(j.text, c.address, o.port)
+			j.endpoints = append(j.endpoints, endpoint{address: c.address, port: o.port, object: c.object, source: o.source, end: len(j.text)})
 		}
 	}
 	// One string for all texts: a thousand endpoints cost one allocation.

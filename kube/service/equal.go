@@ -19,6 +19,7 @@ func Equal(a, b *messages.ServiceView) bool {
 		a.GetUid() == b.GetUid() &&
 		a.GetCreated() == b.GetCreated() &&
 		a.GetNotServed() == b.GetNotServed() &&
+		a.GetRefused() == b.GetRefused() &&
 		slices.EqualFunc(a.GetFrontends(), b.GetFrontends(), equalFrontend) &&
 		slices.EqualFunc(a.GetHealthChecks(), b.GetHealthChecks(), equalHealthCheck) &&
 		slices.EqualFunc(a.GetErrors(), b.GetErrors(), equalError) &&

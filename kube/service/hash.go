@@ -43,6 +43,7 @@ func Hash(view *messages.ServiceView) uint64 {
 	d.text(view.GetUid())
 	d.number(uint64(view.GetCreated())) //nolint:gosec // Only the bits matter.
 	d.text(view.GetNotServed())
+	d.text(view.GetRefused())
 	d.number(uint64(len(view.GetFrontends())))
 	for _, row := range view.GetFrontends() {
 		d.frontend(row)

@@ -12,7 +12,7 @@ import (
 // healthCheck returns the health-check port of one family; nil if it has none. Only a LoadBalancer service with the Local policy has one:
 // the load balancer asks there whether this node has endpoints of its own. A dual-stack service has one for each family, both with the
 // same port number.
-func (r *resolver) healthCheck(family messages.IPFamily, g *gathered) *messages.HealthCheck {
+func (r *resolver) healthCheck(family messages.IPFamily, g gathered) *messages.HealthCheck {
 	port := r.service.GetHealthCheckNodePort()
 	if !validPort(port) || r.service.GetType() != messages.ServiceType_LOAD_BALANCER ||
 		r.service.GetExternalPolicy() != messages.TrafficPolicy_POLICY_LOCAL {
@@ -31,9 +31,9 @@ func (r *resolver) healthCheck(family messages.IPFamily, g *gathered) *messages.
 
 // localReady counts the distinct addresses of ready endpoints on this node over all ports that the slices have, whether the Service has
 // them or not. Terminating endpoints that only get traffic for want of others do not count, so that the load balancer turns away.
-func (r *resolver) localReady(g *gathered) uint32 {
+func (r *resolver) localReady(g gathered) uint32 {
 	ready := map[string]struct{}{}
-	for _, port := range slicePorts(g) {
+	for port := range g {
 		for _, e := range r.join(g, port) {
 			if e.ready() && r.at.isLocal(e) {
 				ready[e.address] = struct{}{}
@@ -41,26 +41,6 @@ func (r *resolver) localReady(g *gathered) uint32 {
 		}
 	}
 	return uint32(len(ready)) //nolint:gosec // Bounded by the number of endpoints, far below 2^32.
-}
-
-// slicePorts returns the distinct (name, protocol) pairs of the slices.
-func slicePorts(g *gathered) []*messages.ServicePort {
-	type key struct {
-		name     string
-		protocol messages.Protocol
-	}
-	seen := map[key]struct{}{}
-	var ports []*messages.ServicePort
-	for _, slice := range g.sources {
-		for _, p := range slice.GetPorts() {
-			k := key{p.GetName(), p.GetProtocol()}
-			if _, known := seen[k]; !known {
-				seen[k] = struct{}{}
-				ports = append(ports, &messages.ServicePort{Name: p.GetName(), Protocol: p.GetProtocol()})
-			}
-		}
-	}
-	return ports
 }
 
 // HealthResponse is the answer of a health-check node port to any request, ready to be written.

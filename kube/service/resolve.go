@@ -14,11 +14,16 @@ var families = [...]messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_
 // Resolve returns what this node must serve of one service. It is pure and total: every input gives a view, none gives a panic, and equal
 // inputs give equal views, whatever the order of slices and endpoints. A nil input, a nil node (nothing is local, no node ports) and the
 // zero Config are allowed. What cannot be used (an address that is none, a port of an unknown protocol) is left out and reported in
-// errors of the view; the rest is served.
+// errors of the view; the rest is served. A service above a limit of the Config is not served at all: its view has no frontends and says why.
 //
 // The arguments are not modified. The view shares strings and problems with them, and its rows share backends with each other; it is
 // immutable.
 func Resolve(in *messages.ServiceInput, node *messages.NodeContext, cfg Config) *messages.ServiceView {
+	if cfg.Limits.Service != (Size{}) {
+		if why := cfg.Limits.Exceeded(Measure(in, node, &cfg)); why != "" {
+			return Refuse(in, why) // before anything is multiplied out
+		}
+	}
 	service := in.GetService()
 	view := &messages.ServiceView{Key: in.GetKey(), Uid: service.GetUid(), Created: service.GetCreated(), NotServed: notServed(service)}
 	r := resolver{in: in, service: service, node: node, cfg: &cfg, view: view}
@@ -100,7 +105,7 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	g := r.gather(family)
 	var internal, external uint32
 	for _, port := range r.ports {
-		endpoints := r.join(&g, port)
+		endpoints := r.join(g, nameOf(port))
 		if port.GetProtocol() == messages.Protocol_UDP {
 			r.addServingUDP(endpoints)
 		}
@@ -116,7 +121,7 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 	if internal+external > 0 {
 		r.setNoLocal(family, &messages.NoLocalEndpoints{Internal: internal, External: external})
 	}
-	if check := r.healthCheck(family, &g); check != nil {
+	if check := r.healthCheck(family, g); check != nil {
 		r.view.HealthChecks = append(r.view.HealthChecks, check)
 	}
 }

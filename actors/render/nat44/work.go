@@ -138,9 +138,9 @@ func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[ob
 // Record satisfies render.Adapter.
 func (a *adapter) Record(results []render.Result[object]) (services []string) {
 	listed, refused := false, false
-	a.outside.stale = true
 	for i := range results {
 		r := &results[i]
+		a.outside.stale = a.outside.stale || r.Setting || a.concernsOutside(r.Object)
 		switch op := r.Op.(type) {
 		case acl.Op:
 			if listed = true; r.Err == nil {

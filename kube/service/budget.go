@@ -1,0 +1,164 @@
+package service
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Budget shares out what a namespace may have among its services: the oldest first, then the one with the smaller key; a service that asks for more
+// than older ones have left gets nothing, and younger ones may still have that. So whether a service is served depends on older ones alone, and none loses
+// its place to one that comes later. It belongs to one goroutine.
+type Budget struct {
+	limits     Limits
+	namespaces map[string]*share
+	stale      map[string]bool // namespaces to be settled
+}
+
+// share is one namespace.
+type share struct {
+	members map[string]member
+	order   []member // the members, ordered; nil = not needed yet
+	asked   Size     // by all of them
+	refused map[string]bool
+}
+
+// member is one service of a namespace.
+type member struct {
+	key     string
+	created int64
+	size    Size
+}
+
+// compare orders members: the first one is served first.
+func (m member) compare(o member) int {
+	return cmp.Or(cmp.Compare(m.created, o.created), cmp.Compare(m.key, o.key))
+}
+
+// NewBudget returns a budget without services.
+func NewBudget(limits Limits) *Budget {
+	return &Budget{limits: limits, namespaces: map[string]*share{}, stale: map[string]bool{}}
+}
+
+// Set takes the size of a service, "namespace/name"; the zero Size = it asks for nothing any more. A service above its own limit takes nothing from
+// the namespace, because it is not served. Refused does not change before Settle.
+func (b *Budget) Set(key string, created int64, size Size) {
+	if b.limits.Exceeded(size) != "" {
+		size = Size{}
+	}
+	namespace := namespaceOf(key)
+	s := b.namespaces[namespace]
+	if s == nil {
+		s = &share{members: map[string]member{}}
+		b.namespaces[namespace] = s
+	}
+	before, now := s.members[key], member{key, created, size}
+	if before == now || before.size == size && size == (Size{}) {
+		return
+	}
+	s.replace(before, now)
+	b.stale[namespace] = true
+}
+
+// replace puts a member in the place of another one; those that ask for nothing are none.
+func (s *share) replace(before, now member) {
+	delete(s.members, now.key)
+	if now.size != (Size{}) {
+		s.members[now.key] = now
+	}
+	s.asked = s.asked.add(now.size).sub(before.size)
+	if s.order == nil {
+		return
+	}
+	if at, found := slices.BinarySearchFunc(s.order, before, member.compare); found {
+		s.order = slices.Delete(s.order, at, at+1)
+	}
+	if now.size != (Size{}) {
+		at, _ := slices.BinarySearchFunc(s.order, now, member.compare)
+		s.order = slices.Insert(s.order, at, now)
+	}
+}
+
+// Settle works out which services are served in the namespaces of which one has been set since the last call, and returns those, ordered, for which
+// Refused says something else than before.
+func (b *Budget) Settle() (changed []string) {
+	for namespace := range b.stale {
+		s := b.namespaces[namespace]
+		changed = append(changed, s.allot(b.limits.Namespace)...)
+		if len(s.members) == 0 {
+			delete(b.namespaces, namespace)
+		}
+	}
+	clear(b.stale)
+	slices.Sort(changed)
+	return changed
+}
+
+// allot decides which services are served, and returns those for which that has changed. A namespace within its limits costs nothing.
+func (s *share) allot(limit Size) (changed []string) {
+	var refused map[string]bool
+	if !s.asked.exceeds(limit) {
+		s.order = nil
+	} else {
+		if s.order == nil {
+			s.order = slices.SortedFunc(maps.Values(s.members), member.compare)
+		}
+		refused = map[string]bool{}
+		var given Size
+		for _, m := range s.order {
+			if sum := given.add(m.size); sum.exceeds(limit) {
+				refused[m.key] = true
+			} else {
+				given = sum
+			}
+		}
+	}
+	for key := range refused {
+		if !s.refused[key] {
+			changed = append(changed, key)
+		}
+	}
+	for key := range s.refused {
+		if !refused[key] {
+			changed = append(changed, key)
+		}
+	}
+	s.refused = refused
+	return changed
+}
+
+// Refused says why a service is not served although it is within its own limit; "" = it is.
+func (b *Budget) Refused(key string) string {
+	s := b.namespaces[namespaceOf(key)]
+	if s == nil || !s.refused[key] {
+		return ""
+	}
+	return "its namespace has no room for it: services that are older take what it may have (services.limits.frontendsPerNamespace, backendsPerNamespace)"
+}
+
+// namespaceOf is the namespace of a key.
+func namespaceOf(key string) string {
+	namespace, _, _ := strings.Cut(key, "/")
+	return namespace
+}
+
+// ResolveAll resolves all services of a cluster: those for which their namespace has no room are refused, as by Refuse.
+func ResolveAll(inputs []*messages.ServiceInput, node *messages.NodeContext, cfg Config) []*messages.ServiceView {
+	budget := NewBudget(cfg.Limits)
+	for _, in := range inputs {
+		budget.Set(in.GetKey(), in.GetService().GetCreated(), Measure(in, node, &cfg))
+	}
+	budget.Settle()
+	views := make([]*messages.ServiceView, len(inputs))
+	for i, in := range inputs {
+		if why := budget.Refused(in.GetKey()); why != "" {
+			views[i] = Refuse(in, why)
+		} else {
+			views[i] = Resolve(in, node, cfg)
+		}
+	}
+	return views
+}
