@@ -55,6 +55,7 @@ type Driver[K Key] struct {
 	opened      bool                   // the barrier has been passed once
 	work        *work                  // under way; nil = none
 	warning     string                 // of the adapter, when the services were acknowledged last
+	told        string                 // the adapter's warning at the last report
 	cause       string                 // of the last condition that was reported
 	ticking     bool                   // a tick is under way
 }

@@ -12,13 +12,13 @@ import (
 // Reasons why VPP does not do exactly what Kubernetes asks for.
 const (
 	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
-	whyUnguarded = "VPP has no ACL for it: the ACL plugin is not loaded, or there is no room"
+	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 
-// unguarded reports the effect of missing rules of the current frontend.
-func (p *planner) unguarded(wanted string) {
-	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "clients from everywhere", Why: whyUnguarded,
+// unserved reports what becomes of the current frontend without rules.
+func (p *planner) unserved(wanted string) {
+	p.plan.Unserved = append(p.plan.Unserved, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "no row: not served", Why: whyUnserved,
 	})
 }
 
