@@ -37,8 +37,6 @@ type deviation struct {
 	aspect    aspect
 	want, got string
 	detail    string
-	// guarded says that source ranges forbid the client.
-	guarded bool
 	// optional says that only one kind of proxy does what is wanted.
 	optional bool
 	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else a generated one.

@@ -23,7 +23,7 @@ func level(base, recent *ACL, wanted, spare []Rule, few int, sweep bool) levels 
 	var l levels
 	if sweep {
 		l.base = both(rulesOf(base), wanted)
-		l.recent = without(wanted, l.base)
+		l.recent = Minimal(slices.Concat(both(rulesOf(recent), wanted), without(wanted, l.base)))
 		if l.compact = recent == nil || len(l.recent) > few || len(wanted) <= few; l.compact {
 			l.base, l.recent = wanted, nil
 		}
