@@ -29,6 +29,9 @@ type Ranges struct {
 	extra    bool                             // something may be superfluous in VPP
 	news     bool                             // something else is wanted than at the last call of News
 	kept     []frontend.Key                   // rows that superfluous rules were left for
+	added    []acl.Op                         // what Additions found, if it need not look again
+	removed  []acl.Op                         // what Removals found with these rows kept, if it need not look again
+	looked   struct{ added, removed bool }    // whether it need not
 	blamed   *acl.Op                          // what VPP refused last; nil = nothing
 }
 
@@ -189,7 +192,10 @@ func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(frontend.Key) (strin
 }
 
 // recheck notes that VPP may not drop what it should.
-func (r *Ranges) recheck() { r.missing, r.extra = true, true }
+func (r *Ranges) recheck() {
+	r.missing, r.extra = true, true
+	r.looked.added, r.looked.removed = false, false
+}
 
 // News reports, once, whether something else is wanted than at the last call.
 func (r *Ranges) News() bool {
@@ -237,9 +243,11 @@ func (r *Ranges) Additions(again bool) []acl.Op {
 	if !r.Needed() || !r.missing {
 		return nil
 	}
-	ops := acl.Diff(r.have, &r.want, false)
-	r.missing = len(ops) > 0
-	return r.first(ops, again)
+	if !r.looked.added {
+		r.added, r.looked.added = acl.Diff(r.have, &r.want, false), true
+	}
+	r.missing = len(r.added) > 0
+	return r.first(r.added, again)
 }
 
 // first leaves the access list alone that VPP refused, if there is one and it is tried again.
@@ -262,19 +270,35 @@ func (r *Ranges) Removals(dirty func(frontend.Key) bool, again bool) []acl.Op {
 	if !r.Needed() || !r.extra {
 		return nil
 	}
-	want := &acl.Want{Rules: r.want.Rules, Interfaces: r.want.Interfaces}
-	r.kept = nil
+	var kept []frontend.Key
+	for k := range r.standing.Surplus {
+		if dirty(k) {
+			kept = append(kept, k)
+		}
+	}
+	slices.SortFunc(kept, frontend.Key.Compare)
+	if !r.looked.removed || !slices.Equal(kept, r.kept) {
+		r.kept, r.looked.removed = kept, true
+		r.removed = acl.Diff(r.have, &acl.Want{Rules: r.with(kept), Interfaces: r.want.Interfaces}, true)
+	}
+	r.extra = len(r.removed) > 0 || len(r.kept) > 0
+	return r.first(r.removed, again)
+}
+
+// with are the wanted rules and those in VPP of some frontends.
+func (r *Ranges) with(frontends []frontend.Key) []acl.Rule {
+	if len(frontends) == 0 {
+		return r.want.Rules
+	}
+	rules := slices.Clone(r.want.Rules)
 	for _, list := range r.have.ACLs {
 		for _, rule := range list.Rules {
-			if dirty(rule.Key()) && r.standing.Surplus[rule.Key()] {
-				want.Rules, r.kept = append(slices.Clip(want.Rules), rule), append(r.kept, rule.Key())
+			if _, kept := slices.BinarySearchFunc(frontends, rule.Key(), frontend.Key.Compare); kept {
+				rules = append(rules, rule)
 			}
 		}
 	}
-	want.Rules = acl.Minimal(want.Rules)
-	ops := acl.Diff(r.have, want, true)
-	r.extra = len(ops) > 0 || len(r.kept) > 0
-	return r.first(ops, again)
+	return acl.Minimal(rules)
 }
 
 // Waiting reports whether superfluous rules were kept for rows of which none is dirty any more.
@@ -295,7 +319,10 @@ func (r *Ranges) Adopt(have *acl.State) (availability, drifted bool) {
 }
 
 // Record enters an operation that VPP has carried out.
-func (r *Ranges) Record(op acl.Op) { r.have.Record(op) }
+func (r *Ranges) Record(op acl.Op) {
+	r.have.Record(op)
+	r.looked.added, r.looked.removed = false, false
+}
 
 // Refused notes the first operation of several that VPP refused; nil = none.
 func (r *Ranges) Refused(op *acl.Op) { r.blamed = op }
