@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
@@ -428,6 +430,31 @@ var aclCases = []contractCase{
 		check(t, "operations before every service has rendered", nil, acl.Diff(v.readACLs(t), want, false))
 		check(t, "operations", []string{"create-acl", "set-acl-lists"}, v.settleACLs(t, want))
 		checkLists(t, v, uplink, []uint32{base, v.readACLs(t).ACLs[acl.RecentTag(acl.Remote)].Index, permit}, nil)
+	}},
+	{"acl/room is divided between namespaces", func(t *testing.T, v *rig) {
+		var plans []*acl.ServicePlan
+		ranged := func(key, lb string, ports uint32, sources ...string) {
+			view := &messages.ServiceView{Key: key}
+			for port := range ports {
+				view.Frontends = append(view.Frontends, &messages.Frontend{Address: lb, Port: 1 + port, Protocol: messages.Protocol_TCP, AllowSources: sources})
+			}
+			plans = append(plans, acl.Plan(view, acl.Config{}))
+		}
+		for i := range 6 {
+			ranged(fmt.Sprint("evil/", i), fmt.Sprint("203.0.113.", 10+i), 120, "192.0.2.7/32")
+		}
+		ranged("shop/web", "203.0.113.5", 100, "192.0.2.0/24")
+		fitting, refused := acl.Fit(plans)
+		if len(fitting) != 4 || len(refused) != 3 || fitting[3].Service != "shop/web" {
+			t.Errorf("%d services have room, %v", len(fitting), refused)
+		}
+		v.settleACLs(t, &acl.Want{Rules: acl.Merge(fitting, nil), Interfaces: map[uint32]acl.Class{uint32(loopback(t, v)): acl.Remote}})
+		of := map[netip.Addr]int{}
+		for _, r := range v.readACLs(t).ACLs[acl.DenyTag(acl.Remote)].Rules {
+			of[r.VIP]++
+		}
+		check(t, "rules of the youngest service", 100*24, of[netip.MustParseAddr("203.0.113.5")])
+		check(t, "rules of a service without room", 0, of[netip.MustParseAddr("203.0.113.13")])
 	}},
 	{"acl/in the order of requests", func(t *testing.T, v *rig) {
 		var reqs []api.Message

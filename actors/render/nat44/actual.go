@@ -25,6 +25,7 @@ type reading struct {
 func (a *adapter) Forget(bool) {
 	a.have, a.outside.stale = nil, true
 	a.ranges.Forget()
+	clear(a.rests)
 }
 
 // Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may be changed outside of the agent.
