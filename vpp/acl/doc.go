@@ -24,9 +24,10 @@
 // # What is in VPP
 //
 // Nothing while no rule is wanted. Otherwise one deny ACL for every class of interfaces that has rules, tagged "troupe/deny/remote",
-// "troupe/deny/local" or "troupe/deny/any", and where it is large another one, "troupe/deny/remote/recent" and so on, which it takes in from time to time.
-// They are the first in the input list of their interfaces; the ACLs of other owners follow in their order. Our ACLs have deny rules only, because in VPP the first match over the whole list decides: a permitting rule would override the
-// other ACLs, a deny rule cannot permit what they drop. The source ranges are therefore turned into their complement.
+// "troupe/deny/local" or "troupe/deny/any", and behind a large one another for recent rules, "troupe/deny/remote/recent" and so on. They are the first in
+// the input list of their interfaces; the ACLs of other owners follow in their order. Our ACLs have deny rules only, because in VPP the first match over
+// the whole list decides: a permitting rule would override the other ACLs, a deny rule cannot permit what they drop. The source ranges are therefore
+// turned into their complement.
 //
 // VPP drops what no rule of a list matches. Where the interface has no ACL of another owner, our ACL that permits everything
 // ("troupe/permit") ends the list; Diff removes it as soon as there is one. A list never consists of deny ACLs alone. Output lists are

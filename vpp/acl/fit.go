@@ -27,7 +27,8 @@ func Fit(plans []*ServicePlan) (fitting []*ServicePlan, refused []*messages.Obje
 	for _, plan := range plans {
 		switch namespace := namespaceOf(plan); {
 		case plan.Needs > MaxServiceRules:
-			refused = append(refused, plan.refusal(fmt.Sprintf("more than %d rules are needed to drop other clients; use fewer or larger ranges", MaxServiceRules)))
+			refused = append(refused, plan.refusal(fmt.Sprintf(
+				"more than %d rules are needed to drop other clients; use fewer or larger ranges", MaxServiceRules)))
 		case used[namespace]+plan.Needs > share:
 			refused = append(refused, plan.refusal(fmt.Sprintf(
 				"no room for %d rules: the services of namespace %s have %d of the %d that are its share", plan.Needs, namespace, used[namespace], share)))

@@ -41,8 +41,14 @@ func TestFit(t *testing.T) {
 			"an older namespace does not take the share of a younger one", asking("a/1", most, "a/2", most, "a/3", most, "a/4", most, "b/1", most, "b/2", most),
 			[]string{"a/1", "a/2", "b/1", "b/2"},
 		},
-		{"a small namespace has all that it asks for", asking("a/1", most, "a/2", most, "a/3", most, "a/4", most, "b/1", 10), []string{"a/1", "a/2", "a/3", "b/1"}},
-		{"what does not fit leaves room for what does", asking("a/1", most, "a/2", most-10, "a/3", 20, "a/4", 10, "b/1", most, "b/2", most), []string{"a/1", "a/2", "a/4", "b/1", "b/2"}},
+		{
+			"a small namespace has all that it asks for", asking("a/1", most, "a/2", most, "a/3", most, "a/4", most, "b/1", 10),
+			[]string{"a/1", "a/2", "a/3", "b/1"},
+		},
+		{
+			"what does not fit leaves room for what does", asking("a/1", most, "a/2", most-10, "a/3", 20, "a/4", 10, "b/1", most, "b/2", most),
+			[]string{"a/1", "a/2", "a/4", "b/1", "b/2"},
+		},
 		{"names without a namespace", asking("1", 1, "2", 1), []string{"1", "2"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -76,7 +82,8 @@ func TestFitIsFair(t *testing.T) {
 		needs, has := map[string]int{}, map[string]int{}
 		for i := range rapid.IntRange(0, 40).Draw(t, "services") {
 			namespace := rapid.StringMatching("[a-e]").Draw(t, "namespace")
-			plan := &ServicePlan{Service: fmt.Sprint(namespace, "/", i), Needs: rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, MaxServiceRules)).Draw(t, "needs")}
+			n := rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, MaxServiceRules)).Draw(t, "needs")
+			plan := &ServicePlan{Service: fmt.Sprint(namespace, "/", i), Needs: n}
 			plans = append(plans, plan)
 			needs[namespace] += plan.Needs
 		}

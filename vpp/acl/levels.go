@@ -34,10 +34,9 @@ func level(base, recent *ACL, wanted, spare []Rule, few int, sweep bool) levels 
 	}
 	l.base, l.recent = rulesOf(base), rulesOf(recent)
 	if len(l.base) <= few {
-		before := len(l.base)
 		l.base = Minimal(slices.Concat(l.base, spare, uncovered(wanted, l.recent)))
-		if base == nil && recent == nil && before == 0 && len(l.base) > few {
-			l.recent = l.base[:1]
+		if base == nil && recent == nil && len(l.base) > few {
+			l.recent = l.base[:1] // now, because all lists are set anyway
 		}
 		return l
 	}

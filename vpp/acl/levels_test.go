@@ -37,13 +37,15 @@ func TestLevels(t *testing.T) {
 	}{
 		{
 			"a few rules", NewState(), numbered(1, 3),
-			[]string{"create-acl troupe/deny/remote with 3 rules", "create-acl troupe/permit", "set input ACLs of interface 5 to [troupe/deny/remote troupe/permit]"}, nil,
+			[]string{"create-acl troupe/deny/remote with 3 rules", "create-acl troupe/permit", "set input ACLs of interface 5 to [troupe/deny/remote troupe/permit]"},
+			nil,
 		},
 		{
 			"many rules", NewState(), numbered(1, 100),
 			[]string{
 				"create-acl troupe/deny/remote/recent with 1 rules", "create-acl troupe/deny/remote with 100 rules", "create-acl troupe/permit", attach,
-			}, nil,
+			},
+			nil,
 		},
 		{"many more", holding(numbered(1, 3), nil), numbered(1, 100), []string{"replace-acl troupe/deny/remote with 100 rules"}, []string{
 			"create-acl troupe/deny/remote/recent with 1 rules", attach,

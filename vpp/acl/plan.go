@@ -17,7 +17,7 @@ type ServicePlan struct {
 	// port and protocol. Drops drop what a frontend drops; they count where the service owns the frontend. Both are minimal (see Minimal), and nil
 	// where the service needs more than MaxServiceRules.
 	Ranges, Drops []Rule
-	// Ranged are the frontends with source ranges that need rules, ordered. None of them may be served without its rules.
+	// Ranged are the frontends with source ranges that need rules, in the order of the view. None of them may be served without its rules.
 	Ranged []frontend.Key
 	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules it may need even more.
 	Needs int

@@ -42,9 +42,6 @@ type plan struct {
 	frontends map[frontend.Key]bool
 }
 
-// nothing is the plan of a service that drops nothing.
-var nothing = plan{ServicePlan: &acl.ServicePlan{}}
-
 // New returns an empty value; what VPP holds is unknown.
 func New(config acl.Config) *Ranges {
 	return &Ranges{
@@ -64,16 +61,17 @@ func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
 // Plan takes what a service wants to be dropped; nil = nothing any more.
 func (r *Ranges) Plan(service string, view *messages.ServiceView) {
-	before, now := r.plans[service], &nothing
+	nothing := &plan{ServicePlan: &acl.ServicePlan{}}
+	before, now := r.plans[service], nothing
 	if before == nil {
-		before = &nothing
+		before = nothing
 	}
 	if view != nil {
 		now = newPlan(view, r.config)
 	}
 	if r.plans[service] = now; now.silent() {
 		delete(r.plans, service)
-		now = &nothing
+		now = nothing
 	}
 	if before.equal(now) {
 		return
