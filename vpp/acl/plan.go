@@ -79,7 +79,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 	if len(f.GetAllowSources()) > 0 {
 		if outside := p.complement(rule.From, f); len(outside) > 0 {
 			p.plan.Ranged = append(p.plan.Ranged, rule.Key())
-			p.unserved("only clients from " + join(f.GetAllowSources()))
+			p.unserved(f.GetAllowSources())
 			p.ranges(rule, outside)
 		} else if !dropped {
 			return
