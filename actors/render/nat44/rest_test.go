@@ -48,6 +48,37 @@ func TestListsRest(t *testing.T) {
 	})
 }
 
+// TestChurnDelaysNoRemoval: a service changes its ranges all the time, and VPP takes long for access lists. Another one whose ranges are gone is served.
+func TestChurnDelaysNoRemoval(t *testing.T) {
+	withServices(t, []string{"a/a", "b/b"}, func(s scene) {
+		s.Begin(1, "a/a", "b/b")
+		s.Render(1, guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"))
+		s.Render(1, guarded("b/b", []string{"192.0.2.0/24"}, "10.0.0.2"))
+		s.Run(time.Second)
+		s.VPP.After = func(req api.Message) {
+			if _, list := req.(*aclapi.ACLAddReplace); list {
+				s.Sim.Sleep(5*time.Millisecond, nil)
+			}
+		}
+		churn := func(i int) {
+			v := guarded("a/a", []string{fmt.Sprintf("%d.%d.%d.0/24", 11+i*7%200, i*13%251, i%256)}, "10.0.0.1")
+			v.Frontends[0].Backends[0].Port = uint32(8000 + i%100)
+			s.Send(rendertest.RenderMessage(uint64(2+i), v))
+			s.Run(time.Millisecond)
+		}
+		for i := range 200 {
+			churn(i)
+		}
+		s.Send(rendertest.RenderMessage(2, rendertest.Forwarding("b/b", 1, "10.0.0.2")))
+		for i := range 600 {
+			churn(200 + i)
+		}
+		if !s.reaches("uplink0", "198.51.100.7", "10.0.0.2") || s.State("b/b") != rendertest.InSync {
+			t.Errorf("b/b was acknowledged %v, VPP has\n%s", s.State("b/b"), s.lists())
+		}
+	})
+}
+
 // TestTheRestEndsWithTheConnection: another VPP gets its access lists at once.
 func TestTheRestEndsWithTheConnection(t *testing.T) {
 	withServices(t, []string{"a/a"}, func(s scene) {
