@@ -23,8 +23,8 @@ func BenchmarkResolveAndPlan(b *testing.B) {
 			for b.Loop() {
 				view := service.Resolve(in, node, serving)
 				guard, plan := acl.Plan(view, acl.Config{}), nat44.Plan(view, rendering)
-				if len(guard.Rules) != 0 || len(plan.Rows) != 2 || len(plan.Rows[1].Locals) != min(endpoints, nat44.MaxBackends) {
-					b.Fatalf("%d rules, rows %v", len(guard.Rules), plan.Rows)
+				if guard.Needs != 0 || len(plan.Rows) != 2 || len(plan.Rows[1].Locals) != min(endpoints, nat44.MaxBackends) {
+					b.Fatalf("%d rules, rows %v", guard.Needs, plan.Rows)
 				}
 			}
 		})

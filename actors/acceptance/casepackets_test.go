@@ -32,7 +32,7 @@ func (r *run) checkPackets(packets []casefile.Packet, expect []casefile.Row) []d
 		r.tally.count("packets of the file", 1)
 		found = append(found, r.probe(src, to, verdict{
 			action: p.Action, endpoints: p.Endpoints, masquerade: p.Masquerade, exact: true, optional: p.Level == "nftables", from: r.from(src),
-			guarded: p.Action == drop, probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
+			probe: filePacket + strings.TrimSpace(p.Name+" "+p.Src+" > "+p.Dst),
 		})...)
 	}
 	return found
@@ -110,7 +110,7 @@ func (r *run) wanted(row casefile.Row, src netip.Addr) verdict {
 	if row.AllowSources != nil {
 		inside := func(text string) bool { return netip.MustParsePrefix(text).Contains(src) }
 		if !slices.ContainsFunc(*row.AllowSources, inside) {
-			return verdict{action: drop, guarded: true, from: v.from, probe: v.probe}
+			return verdict{action: drop, from: v.from, probe: v.probe}
 		}
 	}
 	v.masquerade = row.MasqueradeFrom != nil && slices.Contains(*row.MasqueradeFrom, r.class(src))

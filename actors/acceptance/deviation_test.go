@@ -39,8 +39,6 @@ type deviation struct {
 	detail    string
 	// misplaced says that the client is on this node by its address and elsewhere by its interface, or the other way round.
 	misplaced bool
-	// guarded says that source ranges forbid the client.
-	guarded bool
 	// optional says that only one kind of proxy does what is wanted.
 	optional bool
 	// probe names the packet that showed it: "" for rows, "file: ..." for packets of the file, else a generated one.

@@ -52,7 +52,6 @@ type verdict struct {
 	// exact says that masquerade holds for hairpin, too.
 	exact    bool
 	affinity uint32
-	guarded  bool // dropped because of source ranges
 	optional bool
 	from     string
 	probe    string
@@ -130,7 +129,7 @@ type findings struct {
 
 func (f *findings) add(a aspect, wanted, got, detail string) {
 	d := deviation{
-		frontend: f.to.frontend, from: f.want.from, aspect: a, want: wanted, got: got, detail: detail, guarded: f.want.guarded,
+		frontend: f.to.frontend, from: f.want.from, aspect: a, want: wanted, got: got, detail: detail,
 		misplaced: f.misplaced, optional: f.want.optional, probe: f.want.probe,
 	}
 	if !slices.ContainsFunc(f.found, func(o deviation) bool { return o.aspect == a && o.want == wanted && o.got == got }) {

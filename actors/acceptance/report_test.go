@@ -33,7 +33,7 @@ const (
 	notDropped                // no silence
 	likeAllClients            // clients of this node get what clients elsewhere get
 	forAllClients             // all clients get what is for clients of this node
-	fromEverywhere            // source ranges are not guarded
+	notGuarded                // no row, because source ranges cannot be enforced
 	affinityPerVIP            // affinity per frontend, with a longer time
 	unequalShares             // some endpoints get nothing for a while
 	someEndpoints             // not all endpoints have a place in the row
@@ -55,7 +55,7 @@ func (r *run) reportsOf(statuses map[string]*messages.ServiceStatus) []*report {
 	}
 	all := r.reports(statuses)
 	for _, one := range all {
-		if r.owns != bareVPP && (one.kind == notDropped || one.kind == fromEverywhere) {
+		if r.owns != bareVPP && (one.kind == notDropped || one.kind == notGuarded) {
 			r.Errorf("%s: access lists drop this: %s", r.step, one.text)
 		}
 	}
@@ -125,7 +125,7 @@ func approximation(a *messages.Approximation) *report {
 	case strings.HasPrefix(wanted, "from local: "):
 		r.kind = likeAllClients
 	case strings.HasPrefix(wanted, "only clients from "):
-		r.kind = fromEverywhere
+		r.kind = notGuarded
 	case strings.HasPrefix(wanted, "a client stays with its endpoint"):
 		r.kind = affinityPerVIP
 	case strings.HasPrefix(wanted, "equal shares"):
@@ -178,7 +178,7 @@ func (r *report) allows(d deviation) bool {
 		return false
 	}
 	switch r.kind {
-	case notRendered:
+	case notRendered, notGuarded:
 		return d.aspect == aspectRow && d.got == nothing || d.aspect == aspectAction && d.got != forward
 	case notRefused:
 		return d.aspect == aspectAction && d.want == reject && slices.Contains(r.instead, d.got)
@@ -190,8 +190,6 @@ func (r *report) allows(d deviation) bool {
 		return d.from == "local" && slices.Contains([]aspect{aspectRow, aspectEndpoints, aspectAction, aspectEndpoint, aspectStarved}, d.aspect)
 	case forAllClients:
 		return d.from != "local" && d.aspect != aspectAnswer
-	case fromEverywhere:
-		return d.aspect == aspectAction && d.want == drop && d.got != drop && d.guarded
 	case affinityPerVIP:
 		return d.aspect == aspectShared || d.aspect == aspectOutlives
 	case unequalShares:

@@ -91,7 +91,8 @@ func (n *node) dropped(to target, from string) bool {
 	must(n.T, err)
 	everywhere := map[string][]acl.Class{"any": {acl.Remote, acl.Local}, "remote": {acl.Remote}, "local": {acl.Local}}[from]
 	for _, class := range everywhere {
-		if !slices.ContainsFunc(state.ACLs[acl.DenyTag(class)].Rules, func(r acl.Rule) bool {
+		rules := slices.Concat(state.ACLs[acl.DenyTag(class)].Rules, state.ACLs[acl.RecentTag(class)].Rules)
+		if !slices.ContainsFunc(rules, func(r acl.Rule) bool {
 			return netip.AddrPortFrom(r.VIP, r.Port) == to.at && r.Proto == to.proto && r.From.Bits() == 0
 		}) {
 			return false

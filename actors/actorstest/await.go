@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
@@ -133,13 +134,14 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-// NotInSync says in which renderer a service is not in sync; "" = it is in all.
+// NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has said that it does not serve a part.
 func NotInSync(s *messages.ServiceStatus) string {
 	if n := len(s.GetRenders()); n != len(actors.Renderers()) {
 		return fmt.Sprintf("known to %d renderers", n)
 	}
 	for _, ack := range s.GetRenders() {
-		if ack.GetState() != messages.RenderState_RENDER_IN_SYNC {
+		refused := ack.GetState() == messages.RenderState_RENDER_FAILED && strings.Contains(ack.GetError(), "not served")
+		if ack.GetState() != messages.RenderState_RENDER_IN_SYNC && !refused {
 			return fmt.Sprintf("%s is %s %s", ack.GetRenderer(), ack.GetState(), ack.GetError())
 		}
 	}

@@ -70,8 +70,8 @@ func (w *World) refusals() map[netip.Prefix]routes.Kind {
 }
 
 // reference computes from scratch what VPP has to hold: every service resolved and planned by itself, a contested row given to the lowest rank, then to
-// the service that was created first, then to the smaller key, and none where another client of VPP has one. The rules are about the frontends that no
-// other client owns.
+// the service that was created first, then to the smaller key, and none where another client of VPP has one. What a service drops counts at the
+// frontends that no other client owns, its source ranges everywhere.
 func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	type owner struct {
 		rank    frontend.Rank
@@ -79,11 +79,11 @@ func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 		key     string
 	}
 	owners, rows := map[frontend.Key]owner{}, map[frontend.Key]nat44.Row{}
-	rules := map[string][]acl.Rule{}
+	plans := map[string]*acl.ServicePlan{}
 	config := w.Deps.NAT44
 	config.Guarded = true
 	for _, view := range w.views() {
-		rules[view.GetKey()] = acl.Plan(view, acl.Config{}).Rules
+		plans[view.GetKey()] = acl.Plan(view, acl.Config{Routed: config.Unreachable})
 		plan := nat44.Plan(view, config)
 		for _, row := range slices.Concat(plan.Rows, plan.Refused) {
 			mine, other := owner{row.Rank, view.GetCreated(), view.GetKey()}, owners[row.Key]
@@ -95,8 +95,9 @@ func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	}
 	maps.DeleteFunc(rows, func(_ frontend.Key, row nat44.Row) bool { return len(row.Locals) == 0 })
 	var counting []acl.Rule
-	for key, own := range rules {
-		for _, rule := range own {
+	for key, plan := range plans {
+		counting = append(counting, plan.Ranges...)
+		for _, rule := range plan.Drops {
 			if owner, owned := owners[rule.Key()]; !w.Foreign[rule.Key()] && (!owned || owner.key == key) {
 				counting = append(counting, rule)
 			}

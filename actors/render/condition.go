@@ -40,6 +40,9 @@ func (d *Driver[K]) report(c *runtime.Context) {
 		d.damaged, d.once = false, d.once || d.opened
 	}
 	warning := d.adapter.Warning()
+	if warning != d.told {
+		d.told, d.cause = warning, ""
+	}
 	switch {
 	case warning != "":
 	case d.begun.GetProvisional():

@@ -56,6 +56,7 @@ type Driver[K Key] struct {
 	opened      bool                   // the barrier has been passed once
 	work        *work                  // under way; nil = none
 	warning     string                 // of the adapter, when the services were acknowledged last
+	told        string                 // the adapter's warning at the last report
 	cause       string                 // of the last condition that was reported
 	advanced    bool                   // since the last heartbeat VPP has come to hold an object as it is wanted
 	advances    bool                   // it had before

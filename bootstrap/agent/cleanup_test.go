@@ -99,7 +99,7 @@ func leave(t *testing.T, socket string, index uint32, lists bool) {
 	}
 	held, err := acl.Read(ctx, vpp)
 	succeed(t, err)
-	rules := &acl.Want{Rules: acl.Plan(view, acl.Config{}).Rules, Interfaces: map[uint32]acl.Class{index: acl.Remote}}
+	rules := &acl.Want{Rules: acl.Plan(view, acl.Config{}).Rules(), Interfaces: map[uint32]acl.Class{index: acl.Remote}}
 	for _, result := range acl.Apply(ctx, vpp, acl.Diff(held, rules, true)) {
 		succeed(t, result.Err)
 	}

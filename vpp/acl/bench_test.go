@@ -26,12 +26,13 @@ func BenchmarkPlanRanges(b *testing.B) {
 func BenchmarkMergeAndDiff(b *testing.B) {
 	plans := manyPlans(5000)
 	have := NewState()
-	have.ACLs[DenyTag(Remote)] = ACL{Index: 1, Tag: DenyTag(Remote), Rules: forInterface(Merge(plans, nil).Rules, Remote)}
+	have.ACLs[DenyTag(Remote)] = ACL{Index: 1, Tag: DenyTag(Remote), Rules: forInterface(Merge(plans, nil), Remote)}
+	have.ACLs[RecentTag(Remote)] = ACL{Index: 3, Tag: RecentTag(Remote), Rules: have.ACLs[DenyTag(Remote)].Rules[:1]}
 	have.ACLs[PermitTag] = ACL{Index: 2, Tag: PermitTag}
-	have.Lists[3] = Lists{Input: []uint32{1, 2}}
+	have.Lists[3] = Lists{Input: []uint32{1, 3, 2}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if ops := Diff(have, &Want{Rules: Merge(plans, nil).Rules, Interfaces: map[uint32]Class{3: Remote}}, true); len(ops) > 0 {
+		if ops := Diff(have, &Want{Rules: Merge(plans, nil), Interfaces: map[uint32]Class{3: Remote}}, true); len(ops) > 0 {
 			b.Fatal(ops)
 		}
 	}

@@ -39,8 +39,14 @@ func TestTags(t *testing.T) {
 			t.Errorf("%s: %s, %v", DenyTag(class), got, ok)
 		}
 	}
+	for _, class := range classes {
+		if got, ok := classOfTag(RecentTag(class)); !ok || got != class || !Ours(RecentTag(class)) {
+			t.Errorf("%s: %s, %v", RecentTag(class), got, ok)
+		}
+	}
 	check(t, "tag", "troupe/deny/remote", DenyTag(Remote))
-	for _, tag := range []string{"", PermitTag, DenyTag(0), "deny/any", "troupe/deny/", "troupe/deny/any/1"} {
+	check(t, "tag", "troupe/deny/remote/recent", RecentTag(Remote))
+	for _, tag := range []string{"", PermitTag, DenyTag(0), "deny/any", "troupe/deny/", "troupe/deny/any/1", "troupe/recent"} {
 		if class, ok := classOfTag(tag); ok {
 			t.Errorf("%q is for %s", tag, class)
 		}

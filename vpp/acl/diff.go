@@ -20,10 +20,17 @@ type Want struct {
 // interfaces of their class, and nothing is detached or deleted except what would cut off an interface. Use sweep false until every service
 // has rendered, and before rows are changed; use sweep true after that. Equal arguments give equal results; a state that is as wanted gives
 // none.
-func Diff(have *State, want *Want, sweep bool) []Op {
-	d := &differ{have: have, want: want, sweep: sweep, rules: map[string][]Rule{}, used: map[string]bool{}}
+func Diff(have *State, want *Want, sweep bool) []Op { return diff(have, want, sweep, fewRules) }
+
+// fewRules is how many rules are changed without regard to their number: for each interface, VPP looks at all rules for any change.
+const fewRules = 512
+
+func diff(have *State, want *Want, sweep bool, few int) []Op {
+	d := &differ{have: have, want: want, sweep: sweep, rules: map[string][]Rule{}, first: map[string]bool{}, used: map[string]bool{}}
 	for _, class := range classes {
-		d.rules[DenyTag(class)] = d.target(class)
+		l := level(d.held(DenyTag(class)), d.held(RecentTag(class)), forInterface(want.Rules, class), d.spare(class), few, sweep)
+		d.rules[DenyTag(class)], d.rules[RecentTag(class)] = l.base, l.recent
+		d.first[DenyTag(class)] = l.compact
 	}
 	left, entered := d.lists()
 	return slices.Concat(left, d.contents(), entered, d.deletions())
@@ -36,40 +43,48 @@ type differ struct {
 	sweep bool
 	// rules of every deny ACL by tag.
 	rules map[string][]Rule
+	// first are the tags of the ACLs that take in the rules of another one.
+	first map[string]bool
 	// used are our tags that are in a list once all operations are done.
 	used map[string]bool
 }
 
-// target returns the rules that the ACL of a class should have.
-func (d *differ) target(class Class) []Rule {
-	rules := forInterface(d.want.Rules, class)
-	if d.sweep {
-		return rules
+// held is one of our ACLs in VPP; nil = it is not there.
+func (d *differ) held(tag string) *ACL {
+	if acl, found := d.have.ACLs[tag]; found {
+		return &acl
 	}
-	tag := DenyTag(class)
-	rules = append(rules, d.have.ACLs[tag].Rules...)
-	for _, spare := range d.have.Spare {
-		if spare.Tag == tag {
-			rules = append(rules, spare.Rules...)
-		}
-	}
-	return Minimal(rules)
+	return nil
 }
 
-// contents creates the ACLs that are used and missing, and replaces those that are used and differ.
+// spare are the rules of a class in ACLs that go.
+func (d *differ) spare(class Class) (rules []Rule) {
+	for _, index := range slices.Sorted(maps.Keys(d.have.Spare)) {
+		if of, deny := classOfTag(d.have.Spare[index].Tag); deny && of == class {
+			rules = append(rules, d.have.Spare[index].Rules...)
+		}
+	}
+	return rules
+}
+
+// contents creates the ACLs that are used and missing, and replaces those that are used and differ. An ACL that gains rules which another one loses is
+// replaced before it.
 func (d *differ) contents() []Op {
-	var created, replaced []Op
-	for _, tag := range slices.Sorted(maps.Keys(d.used)) {
+	var created, first, later []Op
+	for _, tag := range slices.SortedFunc(maps.Keys(d.used), compareTags) {
 		acl, found := d.have.ACLs[tag]
 		switch op := (Op{Verb: Create, Tag: tag, Index: none, Rules: d.rules[tag]}); {
 		case !found:
 			created = append(created, op)
 		case acl.odd || !slices.Equal(acl.Rules, op.Rules):
-			op.Verb, op.Index = Replace, acl.Index
-			replaced = append(replaced, op)
+			if op.Verb, op.Index = Replace, acl.Index; d.first[tag] {
+				first = append(first, op)
+			} else {
+				later = append(later, op)
+			}
 		}
 	}
-	return append(created, replaced...)
+	return slices.Concat(created, first, later)
 }
 
 // lists sets the input list of every interface that differs, ordered by index. Interfaces that lose all of our ACLs come first, so that
@@ -93,35 +108,36 @@ func (d *differ) lists() (left, entered []Op) {
 	return left, entered
 }
 
-// input returns the wanted input list of an interface: our deny ACL, then the ACLs of other owners, or our permitting ACL where there are
+// input returns the wanted input list of an interface: our deny ACLs, then the ACLs of other owners, or our permitting ACL where there are
 // none.
 func (d *differ) input(index uint32, was Lists) []Ref {
 	others := d.have.others(was.Input)
-	deny := DenyTag(d.want.Interfaces[index])
-	if len(d.rules[deny]) == 0 {
-		deny = ""
+	denies := slices.DeleteFunc(denyTags(d.want.Interfaces[index]), func(tag string) bool { return len(d.rules[tag]) == 0 })
+	if len(denies) == 0 && !d.sweep {
+		denies = d.attached(was)
 	}
-	if deny == "" && !d.sweep {
-		deny = d.attached(was)
-	}
-	if deny == "" {
+	if len(denies) == 0 {
 		return refs(others)
 	}
-	input := append([]Ref{d.ref(deny)}, refs(others)...)
+	var input []Ref
+	for _, tag := range denies {
+		input = append(input, d.ref(tag))
+	}
+	input = append(input, refs(others)...)
 	if len(others) == 0 {
 		input = append(input, d.ref(PermitTag))
 	}
 	return input
 }
 
-// attached returns the tag of our deny ACL that is on an interface and has rules.
-func (d *differ) attached(lists Lists) string {
+// attached returns the tags of our deny ACLs that are on an interface and have rules.
+func (d *differ) attached(lists Lists) (tags []string) {
 	for _, index := range lists.Input {
-		if tag, ours := d.have.TagOf(index); ours && len(d.rules[tag]) > 0 {
-			return tag
+		if tag, ours := d.have.TagOf(index); ours && len(d.rules[tag]) > 0 && !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
 		}
 	}
-	return ""
+	return tags
 }
 
 // ref returns a reference to one of our ACLs and marks it as used.

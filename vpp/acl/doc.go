@@ -9,8 +9,8 @@
 // The planner is pure; only Read and Apply talk to VPP:
 //
 //	Plan       view of one service -> rules
-//	Fit        plans of all services -> those that fit into the ACLs
-//	Merge      rules of all services -> the rules of the node, bounded, without those of frontends of other owners
+//	Fit        plans of all services -> those with room in the ACLs, which is divided between namespaces
+//	Merge      rules of services with room -> the rules of the node, without drops at frontends of other owners
 //	Classes    interface set -> which clients enter where
 //	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
 //	Compare    what VPP holds, what it should hold -> the frontends whose rules are missing or too many
@@ -24,9 +24,10 @@
 // # What is in VPP
 //
 // Nothing while no rule is wanted. Otherwise one deny ACL for every class of interfaces that has rules, tagged "troupe/deny/remote",
-// "troupe/deny/local" or "troupe/deny/any". It is the first in the input list of its interfaces; the ACLs of other owners follow in their
-// order. Our ACLs have deny rules only, because in VPP the first match over the whole list decides: a permitting rule would override the
-// other ACLs, a deny rule cannot permit what they drop. The source ranges are therefore turned into their complement.
+// "troupe/deny/local" or "troupe/deny/any", and behind a large one another for recent rules, "troupe/deny/remote/recent" and so on. They are the first in
+// the input list of their interfaces; the ACLs of other owners follow in their order. Our ACLs have deny rules only, because in VPP the first match over
+// the whole list decides: a permitting rule would override the other ACLs, a deny rule cannot permit what they drop. The source ranges are therefore
+// turned into their complement.
 //
 // VPP drops what no rule of a list matches. Where the interface has no ACL of another owner, our ACL that permits everything
 // ("troupe/permit") ends the list; Diff removes it as soon as there is one. A list never consists of deny ACLs alone. Output lists are
@@ -37,6 +38,12 @@
 // An ACL that is attached is changed in place and keeps its index, so that its interfaces are never without rules; a list is set in one
 // step. A rule has to be in VPP before the row that relies on it, and is deleted only after it: Diff without sweep, then the rows, then
 // Diff with sweep.
+//
+// # What a change costs
+//
+// When an ACL changes VPP applies it and all ACLs behind it in the list again, on every interface, and forwards nothing meanwhile. So splitting the rules
+// into ACLs side by side saves nothing; only the last ones are cheap. Measured on VPP 25.10 with 12,000 rules and 30 interfaces: 0.3 to 0.5 s for any
+// change when they are in one ACL, as much in the middle of 24 or 100 ACLs, 9 to 30 ms for a change of the recent rules.
 //
 // # What other users of ACLs have to know
 //

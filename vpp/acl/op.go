@@ -136,8 +136,8 @@ func (op Op) checkInput() string {
 				return "the permitting ACL is not the last one"
 			}
 		default:
-			if denies++; i != 0 {
-				return "the deny ACL is not the first one"
+			if denies++; i != denies-1 {
+				return "a deny ACL is behind others"
 			}
 		}
 	}

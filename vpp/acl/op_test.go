@@ -9,6 +9,7 @@ import (
 // deny, permit and theirs are ACLs in lists.
 var (
 	deny   = Ref{Tag: DenyTag(Remote), Index: 1}
+	recent = Ref{Tag: RecentTag(Remote), Index: 3}
 	permit = Ref{Tag: PermitTag, Index: 2}
 	theirs = Ref{Index: 7}
 )
@@ -34,8 +35,9 @@ func TestCheck(t *testing.T) {
 		{"nothing", Op{Verb: SetLists, Was: was}, ""},
 		{"permit alone", Op{Verb: SetLists, Was: was, Input: []Ref{permit}}, ""},
 		{"deny alone", Op{Verb: SetLists, Was: was, Input: []Ref{deny}}, "drop everything"},
-		{"two deny ACLs", Op{Verb: SetLists, Was: was, Input: []Ref{deny, deny, permit}}, "not the first one"},
-		{"deny behind others", Op{Verb: SetLists, Was: was, Input: []Ref{theirs, deny}}, "not the first one"},
+		{"two deny ACLs", Op{Verb: SetLists, Was: was, Input: []Ref{deny, recent, permit}}, ""},
+		{"deny behind others", Op{Verb: SetLists, Was: was, Input: []Ref{theirs, deny}}, "behind others"},
+		{"deny on both sides of others", Op{Verb: SetLists, Was: was, Input: []Ref{deny, theirs, recent}}, "behind others"},
 		{"permit before others", Op{Verb: SetLists, Was: was, Input: []Ref{deny, permit, theirs}}, "not the last one"},
 		{"permit behind others", Op{Verb: SetLists, Was: was, Input: []Ref{deny, theirs, permit}}, "would permit"},
 		{"a new one of others", Op{Verb: SetLists, Was: was, Input: []Ref{deny, {Index: 5}}}, "an ACL of others"},

@@ -3,6 +3,7 @@ package acl
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -12,46 +13,62 @@ import (
 type ServicePlan struct {
 	// Service is its key, "namespace/name".
 	Service string
-	// Rules are minimal (see Minimal), at most MaxServiceRules for every class of interfaces.
-	Rules []Rule
-	// Closed are rules for the same frontends that drop all clients of their class. They replace Rules where those do not fit. There are
-	// one or two per frontend, and they equal Rules where no sources are distinguished.
-	Closed []Rule
+	// Ranges drop what comes from outside of source ranges, whichever service serves the frontend: kube-proxy looks up source ranges by address,
+	// port and protocol. Drops drop what a frontend drops; they count where the service owns the frontend. Both are minimal (see Minimal), and nil
+	// where the service needs more than MaxServiceRules.
+	Ranges, Drops []Rule
+	// Ranged are the frontends with source ranges that need rules, in the order of the view. None of them may be served without its rules.
+	Ranged []frontend.Key
+	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules it may need even more.
+	Needs int
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
 	Approximations []*messages.Approximation
-	// Unrendered is what no rule can express: SCTP, IPv6, source ranges that are too many or unusable.
+	// Unrendered is what no rule can express: SCTP, IPv6, unusable source ranges.
 	Unrendered []*messages.ObjectError
-	// Unguarded are the approximations that hold while the rules are not in VPP, for example because its ACL plugin is not loaded: clients
-	// from outside the source ranges are served. What then happens to packets that should be dropped depends on the rows, so their planner
-	// reports it (nat44.Config.Guarded).
-	Unguarded []*messages.Approximation
+	// Unserved are the approximations that hold instead while there can be no rules in VPP: the frontends of Ranged are not served. What then happens
+	// to packets that should be dropped depends on the rows, so their planner reports it (nat44.Config.Guarded).
+	Unserved []*messages.Approximation
 }
+
+// Rules returns all rules of the service; minimal.
+func (p *ServicePlan) Rules() []Rule { return Minimal(slices.Concat(p.Ranges, p.Drops)) }
 
 // Plan returns what VPP has to drop in front of NAT for one service on this node: packets to load-balancer addresses from outside their
 // source ranges, and packets to frontends whose action is to drop. It is pure: the same view gives the same plan.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
-	p := planner{cfg: cfg, plan: &ServicePlan{Service: view.GetKey()}}
+	p := planner{cfg: cfg, view: view, plan: &ServicePlan{Service: view.GetKey()}}
 	for _, f := range view.GetFrontends() {
 		p.frontend(f)
 	}
-	p.plan.Rules, p.plan.Closed = Minimal(p.rules), Minimal(p.closed)
-	p.bound()
+	p.plan.Ranged = slices.Compact(p.plan.Ranged)
+	p.plan.Ranges, p.plan.Drops = Minimal(p.plan.Ranges), Minimal(p.plan.Drops)
+	for _, class := range classes {
+		p.plan.Needs = max(p.plan.Needs, len(forInterface(slices.Concat(p.plan.Ranges, p.plan.Drops), class)))
+	}
+	if p.plan.Needs > MaxServiceRules {
+		p.plan.Ranges, p.plan.Drops = nil, nil
+	}
 	return p.plan
 }
 
 // planner collects the plan of one service.
 type planner struct {
-	cfg           Config
-	plan          *ServicePlan
-	rules, closed []Rule
+	cfg  Config
+	view *messages.ServiceView
+	plan *ServicePlan
 	// name is the text of the current frontend, told the last one whose fragments were reported, so that each is reported once.
 	name, told string
+	// outside are the networks that the source ranges allowed leave out: the frontends of a service mostly share one list.
+	allowed []string
+	outside []netip.Prefix
+	// dropping says of the addresses of the service whether every port of them drops; nil = not worked out.
+	dropping map[string]bool
 }
 
 // frontend plans one rule of Kubernetes.
 func (p *planner) frontend(f *messages.Frontend) {
 	dropped := f.GetAction() == messages.Action_ACTION_DROP
-	if !dropped && len(f.GetAllowSources()) == 0 {
+	if !dropped && len(f.GetAllowSources()) == 0 || dropped && p.routed(f) {
 		return
 	}
 	p.name = frontendText(f)
@@ -59,21 +76,44 @@ func (p *planner) frontend(f *messages.Frontend) {
 	if !ok {
 		return
 	}
-	if dropped {
-		p.rules, p.closed = append(p.rules, rule), append(p.closed, rule)
-		p.reportClass(rule)
-	} else if outside := Complement(rule.From, p.sources(f)); len(outside) > 0 {
-		for _, from := range outside {
-			r := rule
-			r.From = from
-			p.rules = append(p.rules, r)
+	if len(f.GetAllowSources()) > 0 {
+		if outside := p.complement(rule.From, f); len(outside) > 0 {
+			p.plan.Ranged = append(p.plan.Ranged, rule.Key())
+			p.unserved(f.GetAllowSources())
+			p.ranges(rule, outside)
+		} else if !dropped {
+			return
 		}
-		p.closed = append(p.closed, rule)
-		p.unguarded("only clients from " + join(f.GetAllowSources()))
-	} else {
-		return
+	}
+	if dropped {
+		p.plan.Drops = append(p.plan.Drops, rule)
+		p.reportClass(rule)
 	}
 	p.reportFragments(rule)
+}
+
+// ranges enters the rules of the current frontend's source ranges. What is more than any service may have is not made.
+func (p *planner) ranges(rule Rule, outside []netip.Prefix) {
+	const enough = 2 * MaxServiceRules // rules for both classes of clients may become one
+	for _, from := range outside[:min(len(outside), max(0, enough+1-len(p.plan.Ranges)))] {
+		rule.From = from
+		p.plan.Ranges = append(p.plan.Ranges, rule)
+	}
+}
+
+// routed reports whether a route drops the packets of a frontend (vpp/routes): that of a cluster IP of which every port drops.
+func (p *planner) routed(f *messages.Frontend) bool {
+	if !p.cfg.Routed || f.GetScope() != messages.Scope_SCOPE_CLUSTER {
+		return false
+	}
+	if p.dropping == nil {
+		p.dropping = map[string]bool{}
+		for _, f := range p.view.GetFrontends() {
+			before, found := p.dropping[f.GetAddress()]
+			p.dropping[f.GetAddress()] = (before || !found) && f.GetAction() == messages.Action_ACTION_DROP
+		}
+	}
+	return p.dropping[f.GetAddress()]
 }
 
 // rule returns the rule that drops every packet of the clients of a frontend; a frontend that VPP cannot match is entered as unrendered.
@@ -96,8 +136,12 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 	return Rule{}, false
 }
 
-// sources returns the networks that may send. An invalid one allows no client: it must not widen access.
-func (p *planner) sources(f *messages.Frontend) []netip.Prefix {
+// complement returns the networks whose clients the source ranges of the current frontend leave out. An invalid range admits no client: it must not
+// widen access.
+func (p *planner) complement(within netip.Prefix, f *messages.Frontend) []netip.Prefix {
+	if p.outside != nil && slices.Equal(p.allowed, f.GetAllowSources()) {
+		return p.outside
+	}
 	var sources []netip.Prefix
 	for _, text := range f.GetAllowSources() {
 		prefix, err := netip.ParsePrefix(text)
@@ -107,22 +151,8 @@ func (p *planner) sources(f *messages.Frontend) []netip.Prefix {
 		}
 		sources = append(sources, prefix)
 	}
-	return sources
-}
-
-// bound closes the frontends of a service with too many rules: all clients of their class are dropped, because a part of the rules would
-// admit too many.
-func (p *planner) bound() {
-	for _, class := range classes {
-		if n := len(forInterface(p.plan.Rules, class)); n > MaxServiceRules {
-			p.plan.Rules = p.plan.Closed
-			p.plan.Unrendered = append(p.plan.Unrendered, &messages.ObjectError{
-				Source: Renderer, Kind: "Service", Object: p.plan.Service, Field: "spec.loadBalancerSourceRanges",
-				Message: fmt.Sprintf("the source ranges need %d rules, more than %d: all clients are dropped; use fewer or larger ranges", n, MaxServiceRules),
-			})
-			return
-		}
-	}
+	p.allowed, p.outside = f.GetAllowSources(), Complement(within, sources)
+	return p.outside
 }
 
 // classOf translates a client class.

@@ -35,40 +35,35 @@ func TestPlan(t *testing.T) {
 	const lb, web = "203.0.113.10", "203.0.113.10:80/TCP"
 	upper := []string{"128.0.0.0/1"}
 	for _, c := range []struct {
-		name          string
-		frontends     []*messages.Frontend
-		rules, closed []Rule
+		name      string
+		frontends []*messages.Frontend
+		rules     []Rule
 	}{
-		{"no restriction", []*messages.Frontend{serving(lb, 80, tcp), rejecting(serving(lb, 81, tcp))}, nil, nil},
+		{"no restriction", []*messages.Frontend{serving(lb, 80, tcp), rejecting(serving(lb, 81, tcp))}, nil},
 		{
 			"source ranges",
 			[]*messages.Frontend{serving(lb, 80, tcp, upper...)},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
-			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"source ranges in front of a reject",
 			[]*messages.Frontend{rejecting(serving(lb, 80, tcp, upper...))},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
-			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
-		{"source ranges that hold all clients", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil, nil},
+		{"source ranges that hold all clients", []*messages.Frontend{serving(lb, 80, tcp, "0.0.0.0/1", "128.0.0.0/1")}, nil},
 		{
 			"source ranges of both families",
 			[]*messages.Frontend{serving(lb, 80, tcp, "128.0.0.0/1", "fd00::/8")},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
-			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"two rules with the same ranges are one",
 			[]*messages.Frontend{from(serving(lb, 80, tcp, upper...), local), from(serving(lb, 80, tcp, upper...), remote)},
 			[]Rule{rule(Any, web, "0.0.0.0/1")},
-			[]Rule{rule(Any, web, "0.0.0.0/0")},
 		},
 		{
 			"policy Local without local endpoints",
 			[]*messages.Frontend{from(serving(lb, 80, tcp), local), dropping(lb, 80, tcp, remote)},
-			[]Rule{rule(Remote, web, "0.0.0.0/0")},
 			[]Rule{rule(Remote, web, "0.0.0.0/0")},
 		},
 		{
@@ -78,29 +73,23 @@ func TestPlan(t *testing.T) {
 				f.AllowSources = upper
 				return f
 			}()},
-			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Local, web, "0.0.0.0/1")},
-			[]Rule{rule(Any, web, "0.0.0.0/0")},
+			[]Rule{rule(Remote, web, "0.0.0.0/0"), rule(Any, web, "0.0.0.0/1")},
 		},
 		{
 			"internal policy Local without local endpoints",
 			[]*messages.Frontend{dropping("10.96.0.1", 53, udpIP, anyClient)},
 			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
-			[]Rule{rule(Any, "10.96.0.1:53/UDP", "0.0.0.0/0")},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Plan(view("default/web", c.frontends...), Config{})
-			check(t, "rules", c.rules, plan.Rules)
-			check(t, "closed", c.closed, plan.Closed)
+			check(t, "rules", c.rules, plan.Rules())
 			check(t, "unrendered", nil, plan.Unrendered)
 			check(t, "service", "default/web", plan.Service)
-			ranged := false // drops are for the rows to tell of
-			for _, f := range c.frontends {
-				ranged = ranged || f.GetAction() != messages.Action_ACTION_DROP && len(f.GetAllowSources()) > 0
+			if ranged := len(plan.Ranges) > 0; ranged != (len(plan.Unserved) > 0) || ranged != (len(plan.Ranged) > 0) { // drops are for the rows to tell of
+				t.Errorf("rules %v of %v, but without them %v", plan.Ranges, plan.Ranged, plan.Unserved)
 			}
-			if (ranged && len(plan.Rules) > 0) != (len(plan.Unguarded) > 0) {
-				t.Errorf("%d rules, but without them %v", len(plan.Rules), plan.Unguarded)
-			}
+			check(t, "needs", max(len(forInterface(c.rules, Remote)), len(forInterface(c.rules, Local))), plan.Needs)
 		})
 	}
 }
@@ -132,7 +121,7 @@ func TestUnrendered(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := Plan(view("default/web", c.frontend), c.cfg)
-			check(t, "rules", c.rules, plan.Rules)
+			check(t, "rules", c.rules, plan.Rules())
 			if c.text == "" {
 				check(t, "unrendered", nil, plan.Unrendered)
 				return
@@ -161,7 +150,7 @@ func TestReports(t *testing.T) {
 		Rendered: "drop what enters from outside this node, whatever its address", Why: whyClass,
 	}}, plan.Approximations)
 	var wanted []string
-	for _, a := range plan.Unguarded {
+	for _, a := range plan.Unserved {
 		wanted = append(wanted, a.GetFrontend()+" "+a.GetWanted())
 	}
 	check(t, "without the rules", []string{
@@ -178,22 +167,62 @@ func ranges(n int) []string {
 	return all
 }
 
-// TestTooManyRanges: a service with more rules than fit is closed, not opened, and it is said.
+// TestTooManyRanges: a service with more rules than it may have gets none, and its frontends are known.
 func TestTooManyRanges(t *testing.T) {
-	many := ranges(MaxServiceRules)
-	few := ranges(MaxServiceRules - 64)
 	for _, c := range []struct {
-		name   string
-		ranges []string
-		closed bool
-	}{{"as many as fit", few, false}, {"more", many, true}} {
+		name      string
+		frontends []*messages.Frontend
+		ranged    int
+		none      bool
+	}{
+		{"as many as fit", []*messages.Frontend{serving("203.0.113.10", 80, tcp, ranges(MaxServiceRules-64)...)}, 1, false},
+		{"more", []*messages.Frontend{serving("203.0.113.10", 80, tcp, ranges(MaxServiceRules)...)}, 1, true},
+		{"many times more", manyRanged(1000, ranges(MaxServiceRules-64)), 1000, true},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := Plan(view("default/web", serving("203.0.113.10", 80, tcp, c.ranges...)), Config{})
-			if closed := len(plan.Rules) == 1; closed != c.closed || c.closed != (len(plan.Unrendered) == 1) || len(plan.Rules) > MaxServiceRules {
-				t.Errorf("%d rules, %v", len(plan.Rules), plan.Unrendered)
+			plan := Plan(view("default/web", c.frontends...), Config{})
+			if none := len(plan.Rules()) == 0; none != c.none || c.none != (plan.Needs > MaxServiceRules) || len(plan.Ranged) != c.ranged {
+				t.Errorf("%d rules, needs %d, of %d frontends", len(plan.Rules()), plan.Needs, len(plan.Ranged))
 			}
-			check(t, "closed", []Rule{rule(Any, "203.0.113.10:80/TCP", "0.0.0.0/0")}, plan.Closed)
+			check(t, "without the rules", c.ranged, len(plan.Unserved))
 		})
+	}
+}
+
+// manyRanged makes ports with the same source ranges.
+func manyRanged(ports uint32, sources []string) (all []*messages.Frontend) {
+	for port := range ports {
+		all = append(all, serving("203.0.113.10", 1+port, tcp, sources...))
+	}
+	return all
+}
+
+// TestRoutedDrops: what a route drops needs no rule, unless another port of the address is served or refused.
+func TestRoutedDrops(t *testing.T) {
+	cluster := func(f *messages.Frontend) *messages.Frontend {
+		f.Scope = messages.Scope_SCOPE_CLUSTER
+		return f
+	}
+	node := func(f *messages.Frontend) *messages.Frontend {
+		f.Scope = messages.Scope_SCOPE_NODEPORT
+		return f
+	}
+	const vip = "10.96.0.1"
+	drop80, drop81 := cluster(dropping(vip, 80, tcp, anyClient)), cluster(dropping(vip, 81, tcp, anyClient))
+	for _, c := range []struct {
+		name      string
+		frontends []*messages.Frontend
+		cfg       Config
+		want      int
+	}{
+		{"all ports drop", []*messages.Frontend{drop80, drop81}, Config{Routed: true}, 0},
+		{"without routes", []*messages.Frontend{drop80, drop81}, Config{}, 2},
+		{"another port is served", []*messages.Frontend{drop80, cluster(serving(vip, 81, tcp))}, Config{Routed: true}, 1},
+		{"another port is refused", []*messages.Frontend{cluster(rejecting(serving(vip, 79, tcp))), drop80}, Config{Routed: true}, 1},
+		{"another address is served", []*messages.Frontend{drop80, drop81, cluster(serving("10.96.0.2", 81, tcp))}, Config{Routed: true}, 0},
+		{"node port", []*messages.Frontend{node(dropping(vip, 80, tcp, remote))}, Config{Routed: true}, 1},
+	} {
+		check(t, c.name, c.want, len(Plan(view("default/web", c.frontends...), c.cfg).Drops))
 	}
 }
 
@@ -218,13 +247,14 @@ func TestPlanMeansTheView(t *testing.T) {
 			}
 		}
 		plan := Plan(view("default/web", all...), Config{})
+		rules := plan.Rules()
 		for _, f := range all {
 			for _, addr := range u.addrs {
 				want := f.GetAction() == messages.Action_ACTION_DROP || len(f.GetAllowSources()) > 0 && !allows(f.GetAllowSources(), addr)
 				to := Rule{VIP: netip.MustParseAddr(f.GetAddress()), Port: uint16(f.GetPort()), Proto: 6}
 				for _, at := range []Class{Remote, Local} {
-					if classOf(f.GetFrom()).appliesTo(at) && dropped(plan.Rules, at, packet{src: addr, to: to}) != want {
-						t.Fatalf("%s from %s at %s: dropped is not %v: %v", f, addr, at, want, plan.Rules)
+					if classOf(f.GetFrom()).appliesTo(at) && dropped(rules, at, packet{src: addr, to: to}) != want {
+						t.Fatalf("%s from %s at %s: dropped is not %v: %v", f, addr, at, want, rules)
 					}
 				}
 			}

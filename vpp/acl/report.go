@@ -1,6 +1,7 @@
 package acl
 
 import (
+	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -13,13 +14,21 @@ import (
 const (
 	whyClass     = "an access list recognises a client by the interface through which it enters, Kubernetes by its address"
 	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
-	whyUnguarded = "VPP has no ACL for it: the ACL plugin is not loaded, or there is no room"
+	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 
-// unguarded reports the effect of missing rules of the current frontend.
-func (p *planner) unguarded(wanted string) {
-	p.plan.Unguarded = append(p.plan.Unguarded, &messages.Approximation{
-		Service: p.plan.Service, Frontend: p.name, Wanted: wanted, Rendered: "clients from everywhere", Why: whyUnguarded,
+// unserved reports, once per frontend, what becomes of the current one without rules.
+func (p *planner) unserved(sources []string) {
+	if n := len(p.plan.Unserved); n > 0 && p.plan.Unserved[n-1].GetFrontend() == p.name {
+		return
+	}
+	const most = 8 // every frontend of the service says it
+	text := strings.Join(sources[:min(most, len(sources))], ", ")
+	if more := len(sources) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	p.plan.Unserved = append(p.plan.Unserved, &messages.Approximation{
+		Service: p.plan.Service, Frontend: p.name, Wanted: "only clients from " + text, Rendered: "no row: not served", Why: whyUnserved,
 	})
 }
 
@@ -62,6 +71,3 @@ func frontendText(f *messages.Frontend) string {
 	}
 	return f.GetAddress() + ":" + strconv.FormatUint(uint64(f.GetPort()), 10) + "/" + strconv.Itoa(int(f.GetProtocol()))
 }
-
-// join lists texts.
-func join(texts []string) string { return strings.Join(texts, ", ") }

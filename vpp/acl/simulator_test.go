@@ -79,7 +79,7 @@ func TestInFrontOfNAT(t *testing.T) {
 
 	index := v.Interfaces()
 	rows := &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{}}
-	want := &Want{Rules: Merge([]*ServicePlan{plan}, nil).Rules, Interfaces: map[uint32]Class{index["uplink"]: Remote}}
+	want := &Want{Rules: Merge([]*ServicePlan{plan}, nil), Interfaces: map[uint32]Class{index["uplink"]: Remote}}
 	for _, name := range []string{"client", "backend"} {
 		want.Interfaces[index[name]] = Local
 	}

@@ -1,7 +1,6 @@
 package acl
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -25,15 +24,21 @@ func Compare(have *State, want *Want) Standing {
 		return s
 	}
 	for _, class := range classes {
-		wanted, held := forInterface(want.Rules, class), have.ACLs[DenyTag(class)].Rules
-		if have.stands(class) {
-			uncovered(held, wanted, s.Surplus)
+		wanted := forInterface(want.Rules, class)
+		var standing, everywhere [][]Rule
+		for _, tag := range denyTags(class) {
+			if have.stands(tag) {
+				standing = append(standing, have.ACLs[tag].Rules)
+			}
+			if !have.lacks(tag, class, want.Interfaces) {
+				everywhere = append(everywhere, have.ACLs[tag].Rules)
+			}
 		}
-		if have.lacks(class, want.Interfaces) {
-			held = nil
+		for _, rules := range standing {
+			enter(uncovered(rules, wanted), s.Surplus)
 		}
 		if hasClass(want.Interfaces, class) {
-			uncovered(wanted, held, s.Missing)
+			enter(uncovered(wanted, everywhere...), s.Missing)
 		}
 	}
 	return s
@@ -49,9 +54,9 @@ func hasClass(interfaces map[uint32]Class, class Class) bool {
 	return false
 }
 
-// stands reports whether the deny ACL of a class is attached to any interface.
-func (s *State) stands(class Class) bool {
-	acl, found := s.ACLs[DenyTag(class)]
+// stands reports whether one of our ACLs is attached to any interface.
+func (s *State) stands(tag string) bool {
+	acl, found := s.ACLs[tag]
 	for _, lists := range s.Lists {
 		if found && slices.Contains(lists.Input, acl.Index) {
 			return true
@@ -60,9 +65,9 @@ func (s *State) stands(class Class) bool {
 	return false
 }
 
-// lacks reports whether the deny ACL of a class is missing on some interface of that class.
-func (s *State) lacks(class Class, interfaces map[uint32]Class) bool {
-	acl, found := s.ACLs[DenyTag(class)]
+// lacks reports whether one of our ACLs is missing on some interface of a class.
+func (s *State) lacks(tag string, class Class, interfaces map[uint32]Class) bool {
+	acl, found := s.ACLs[tag]
 	for index, of := range interfaces {
 		if of == class && !(found && slices.Contains(s.Lists[index].Input, acl.Index)) {
 			return true
@@ -71,26 +76,9 @@ func (s *State) lacks(class Class, interfaces map[uint32]Class) bool {
 	return false
 }
 
-// uncovered enters the frontends of those rules that no rule in by contains.
-func uncovered(rules, by []Rule, into map[frontend.Key]bool) {
-	if slices.Equal(rules, by) {
-		return
-	}
-	type source struct {
-		key  frontend.Key
-		from netip.Prefix
-	}
-	others := make(map[source]bool, len(by))
-	for _, r := range by {
-		others[source{r.Key(), r.From}] = true
-	}
+// enter enters the frontends of rules.
+func enter(rules []Rule, into map[frontend.Key]bool) {
 	for _, r := range rules {
-		covered := false
-		for bits := r.From.Bits(); bits >= 0 && !covered; bits-- {
-			covered = others[source{r.Key(), netip.PrefixFrom(r.From.Addr(), bits).Masked()}]
-		}
-		if !covered {
-			into[r.Key()] = true
-		}
+		into[r.Key()] = true
 	}
 }

@@ -62,12 +62,13 @@ func TestCompareAgreesWithDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := newVPP(ifaces)
 		genForeign(t, v)
+		few := genFew(t)
 		for range 2 {
 			want := genWant(t)
 			for _, sweep := range []bool{false, true} {
 				state := mustRead(t, v)
 				before := Compare(state, want)
-				ops := Diff(state, want, sweep)
+				ops := diff(state, want, sweep, few)
 				if len(before.Missing) > 0 && len(ops) == 0 {
 					t.Fatalf("nothing to do, but missing %v", before.Missing)
 				}

@@ -1,6 +1,9 @@
 package acl
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Tags of our ACLs in VPP. An ACL with another tag belongs to another owner and is never modified.
 const (
@@ -11,18 +14,36 @@ const (
 	PermitTag = TagPrefix + "permit"
 	// denyPrefix is followed by the class of the interfaces of the ACL.
 	denyPrefix = TagPrefix + "deny/"
+	// recentSuffix ends the tag of the ACL with recent rules.
+	recentSuffix = "/recent"
 )
 
 // DenyTag returns the tag of the deny ACL of a class, the first on its interfaces.
 func DenyTag(class Class) string { return denyPrefix + class.String() }
 
+// RecentTag returns the tag of the ACL behind it, with the rules that were added since it was large.
+func RecentTag(class Class) string { return DenyTag(class) + recentSuffix }
+
+// denyTags are the tags of the deny ACLs of a class, in their order in a list; nil for no class.
+func denyTags(class Class) []string {
+	if class == 0 {
+		return nil
+	}
+	return []string{DenyTag(class), RecentTag(class)}
+}
+
+// compareTags orders tags; that of recent rules comes before the other one of its class.
+func compareTags(a, b string) int {
+	return cmp.Or(cmp.Compare(strings.TrimSuffix(a, recentSuffix), strings.TrimSuffix(b, recentSuffix)), cmp.Compare(len(b), len(a)))
+}
+
 // Ours reports whether an ACL with this tag belongs to Troupe.
 func Ours(tag string) bool { return strings.HasPrefix(tag, TagPrefix) }
 
-// classOfTag is the reverse of DenyTag.
+// classOfTag returns the class of one of our deny ACLs.
 func classOfTag(tag string) (Class, bool) {
 	for _, class := range classes {
-		if tag == DenyTag(class) {
+		if tag == DenyTag(class) || tag == RecentTag(class) {
 			return class, true
 		}
 	}

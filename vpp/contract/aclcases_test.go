@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
@@ -94,6 +96,11 @@ func drops(class acl.Class, ports ...uint16) []acl.Rule {
 		rules = append(rules, acl.Rule{Class: class, VIP: netip.AddrFrom4(vip), Port: port, Proto: frontend.TCP, From: netip.MustParsePrefix("0.0.0.0/0")})
 	}
 	return rules
+}
+
+// aclRules are rules as the package sends them.
+func aclRules(tag string, rules []acl.Rule) []acl_types.ACLRule {
+	return acl.Message(acl.Op{Verb: acl.Create, Tag: tag, Rules: rules}).(*wire.ACLAddReplace).R
 }
 
 // readACLs reads the ACLs.
@@ -381,9 +388,73 @@ var aclCases = []contractCase{
 			want.Interfaces[uint32(loopback(t, v))] = class
 		}
 		v.settleACLs(t, want)
-		check(t, "rules", 3*acl.MaxRules, v.readACLs(t).Rules())
-		want.Rules = want.Rules[1:]
+		check(t, "rules", 3*acl.MaxRules+3, v.readACLs(t).Rules()) // one rule stands in for recent ones
+		want.Rules = want.Rules[:len(want.Rules)-1]
 		check(t, "operations", []string{"replace-acl", "replace-acl", "replace-acl"}, v.settleACLs(t, want))
+	}},
+	{"acl/recent rules behind many", func(t *testing.T, v *rig) {
+		uplink := loopback(t, v)
+		onUplink := map[uint32]acl.Class{uint32(uplink): acl.Remote}
+		many := make([]uint16, 1000)
+		for i := range many {
+			many[i] = uint16(1000 + i)
+		}
+		want := &acl.Want{Rules: drops(acl.Remote, many...), Interfaces: onUplink}
+		check(t, "operations", []string{"create-acl", "create-acl", "create-acl", "set-acl-lists"}, v.settleACLs(t, want))
+		state := v.readACLs(t)
+		base, recent, permit := state.ACLs[acl.DenyTag(acl.Remote)].Index, state.ACLs[acl.RecentTag(acl.Remote)].Index, state.ACLs[acl.PermitTag].Index
+		checkLists(t, v, uplink, []uint32{base, recent, permit}, nil)
+		want.Rules = append(want.Rules, drops(acl.Remote, 3000)...)
+		ops := acl.Diff(state, want, false)
+		if len(ops) != 1 || ops[0].Tag != acl.RecentTag(acl.Remote) || len(ops[0].Rules) != 2 {
+			t.Errorf("operations for one more rule: %v", ops)
+		}
+		check(t, "operations", []string{"replace-acl"}, v.settleACLs(t, want))
+		checkLists(t, v, uplink, []uint32{base, recent, permit}, nil)
+		want.Rules = want.Rules[1:]
+		check(t, "operations", []string{"replace-acl", "replace-acl"}, v.settleACLs(t, want)) // the rule that stands in for recent ones has gone too
+		want.Rules = want.Rules[:100]
+		check(t, "operations", []string{"replace-acl", "set-acl-lists", "delete-acl"}, v.settleACLs(t, want))
+		checkLists(t, v, uplink, []uint32{base, permit}, nil)
+	}},
+	{"acl/lists of a former version", func(t *testing.T, v *rig) {
+		uplink := loopback(t, v)
+		many := make([]uint16, 1000)
+		for i := range many {
+			many[i] = uint16(1000 + i)
+		}
+		rules := drops(acl.Remote, many...)
+		base, permit := newACL(t, v, acl.DenyTag(acl.Remote), aclRules(acl.DenyTag(acl.Remote), rules)...), newACL(t, v, acl.PermitTag, aclRules(acl.PermitTag, nil)...)
+		v.expect(t, ok, setLists(uplink, []uint32{base, permit}, nil))
+		want := &acl.Want{Rules: rules, Interfaces: map[uint32]acl.Class{uint32(uplink): acl.Remote}}
+		check(t, "operations before every service has rendered", nil, acl.Diff(v.readACLs(t), want, false))
+		check(t, "operations", []string{"create-acl", "set-acl-lists"}, v.settleACLs(t, want))
+		checkLists(t, v, uplink, []uint32{base, v.readACLs(t).ACLs[acl.RecentTag(acl.Remote)].Index, permit}, nil)
+	}},
+	{"acl/room is divided between namespaces", func(t *testing.T, v *rig) {
+		var plans []*acl.ServicePlan
+		ranged := func(key, lb string, ports uint32, sources ...string) {
+			view := &messages.ServiceView{Key: key}
+			for port := range ports {
+				view.Frontends = append(view.Frontends, &messages.Frontend{Address: lb, Port: 1 + port, Protocol: messages.Protocol_TCP, AllowSources: sources})
+			}
+			plans = append(plans, acl.Plan(view, acl.Config{}))
+		}
+		for i := range 6 {
+			ranged(fmt.Sprint("evil/", i), fmt.Sprint("203.0.113.", 10+i), 120, "192.0.2.7/32")
+		}
+		ranged("shop/web", "203.0.113.5", 100, "192.0.2.0/24")
+		fitting, refused := acl.Fit(plans)
+		if len(fitting) != 4 || len(refused) != 3 || fitting[3].Service != "shop/web" {
+			t.Errorf("%d services have room, %v", len(fitting), refused)
+		}
+		v.settleACLs(t, &acl.Want{Rules: acl.Merge(fitting, nil), Interfaces: map[uint32]acl.Class{uint32(loopback(t, v)): acl.Remote}})
+		of := map[netip.Addr]int{}
+		for _, r := range v.readACLs(t).ACLs[acl.DenyTag(acl.Remote)].Rules {
+			of[r.VIP]++
+		}
+		check(t, "rules of the youngest service", 100*24, of[netip.MustParseAddr("203.0.113.5")])
+		check(t, "rules of a service without room", 0, of[netip.MustParseAddr("203.0.113.13")])
 	}},
 	{"acl/in the order of requests", func(t *testing.T, v *rig) {
 		var reqs []api.Message

@@ -25,6 +25,7 @@ type reading struct {
 func (a *adapter) Forget(bool) {
 	a.have, a.outside.stale = nil, true
 	a.ranges.Forget()
+	clear(a.rests)
 }
 
 // Reader satisfies render.Adapter. Access lists are read where ours may be, because their lists may be changed outside of the agent.
@@ -144,9 +145,9 @@ func (a *adapter) strayed(before *nat44.State) (n int) {
 func (a *adapter) InSync(k object) bool {
 	switch k.part {
 	case lists:
-		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Additions()) == 0
+		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Additions(false)) == 0
 	case surplus:
-		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Removals(a.rowDirty)) == 0
+		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Removals(a.rowDirty, false)) == 0
 	default:
 		return a.rowInSync(k)
 	}
@@ -174,7 +175,7 @@ func (a *adapter) Leftovers() (keys []object) {
 func (a *adapter) Gate(k object, passed bool) render.Gate {
 	switch k.part {
 	case lists:
-		if !a.ranges.Known() {
+		if !a.ranges.Known() || a.resting(missingLists) {
 			return render.Blocked
 		}
 		return render.Open
@@ -182,14 +183,14 @@ func (a *adapter) Gate(k object, passed bool) render.Gate {
 		switch {
 		case !passed:
 			return render.Closed
-		case !a.ranges.Known() || a.listsPending() || a.rowsPending() > 0:
+		case !a.ranges.Known() || a.resting(extraLists) || a.listsPending() || a.rowsPending() > 0:
 			return render.Blocked
 		}
 		return render.Open
 	}
 	want := a.wanted(k)
 	switch {
-	case a.listsPending(), want != nil && a.ranges.Missing(k.Key):
+	case a.listsPending() && !a.resting(missingLists), want != nil && a.ranges.Missing(k.Key):
 		return render.Blocked
 	case passed, want != nil && !a.anothers(k, want):
 		return render.Open
@@ -201,6 +202,12 @@ func (a *adapter) Gate(k object, passed bool) render.Gate {
 func (a *adapter) listsPending() bool {
 	_, err := a.progress.Refusal(missingLists)
 	return a.progress.Dirty(missingLists) && err == nil
+}
+
+// resting reports whether access lists rest (see rests). What VPP refused is tried when the work queue says so.
+func (a *adapter) resting(k object) bool {
+	_, err := a.progress.Refusal(k)
+	return err == nil && a.rests.resting(k)
 }
 
 // rowsPending counts the rows that are being worked on.
@@ -271,6 +278,9 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 	}
 	for i := range plan.Rows {
 		r, is := plan.Rows[i], (*nat44.Row)(nil)
+		if a.ranges.Closed(r.Key) {
+			continue
+		}
 		if known {
 			is = a.held(rowOf(r.Key))
 		}

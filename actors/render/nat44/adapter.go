@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -26,6 +27,7 @@ type adapter struct {
 	claims   *render.Claims[object, nat44.Row, nat44.Row]
 	ranges   *sourceranges.Ranges
 	outside  outside
+	rests    rests
 
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
@@ -42,7 +44,7 @@ var _ render.Adapter[object] = (*adapter)(nil)
 func New(config nat44.Config) render.Adapter[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
-		ranges: sourceranges.New(), outside: newOutside(),
+		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable}), outside: newOutside(), rests: rests{},
 	}
 	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
 	return a
@@ -57,8 +59,12 @@ func (*adapter) Compare(a, b object) int { return compare(a, b) }
 // Bind satisfies render.Adapter.
 func (a *adapter) Bind(progress render.Progress[object]) { a.progress = progress }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, or the service that has it refuses its clients, else the first one.
+// resolve says whose row is installed: none where the key in VPP is not ours, source ranges for it cannot be enforced, or the service that has it refuses
+// its clients, else the first one.
 func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row, bool) {
+	if a.ranges.Closed(k.Key) {
+		return nat44.Row{}, false
+	}
 	if a.have != nil {
 		if _, foreign := a.have.Foreign[k.Key]; foreign {
 			return nat44.Row{}, false
@@ -171,9 +177,13 @@ func (a *adapter) Settle(passed bool) (changed []object, services []string) {
 	}
 	a.passed = passed
 	if a.ranges.Stale() {
-		plans, moved := a.ranges.Fit()
-		changed = a.planAgain(moved)
-		services = append(moved, a.ranges.Merge(plans, a.rulesOf)...)
+		plans, moved, turned := a.ranges.Fit()
+		closing := make([]object, len(turned))
+		for i, k := range turned {
+			closing[i] = rowOf(k)
+		}
+		changed = append(a.claims.Change(closing, a.ranges.Close), a.planAgain(moved)...)
+		services = append(moved, a.ranges.Merge(plans, a.dropsOf)...)
 	}
 	if a.ranges.News() && a.ranges.Needed() {
 		changed = append(changed, missingLists, extraLists)
@@ -187,9 +197,9 @@ func (a *adapter) Settle(passed bool) (changed []object, services []string) {
 // rowDirty reports whether a row may not be as wanted.
 func (a *adapter) rowDirty(k frontend.Key) bool { return a.progress.Dirty(rowOf(k)) }
 
-// rulesOf is the service whose rules count at a frontend. As long as VPP holds the row of another one there that may still render and own it, there is
+// dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another one there that may still render and own it, there is
 // none: its clients would be dropped by rules that are not its own.
-func (a *adapter) rulesOf(k frontend.Key) (service string, claimed bool) {
+func (a *adapter) dropsOf(k frontend.Key) (service string, claimed bool) {
 	if a.have != nil && !a.passed {
 		held, want := a.held(rowOf(k)), a.wanted(rowOf(k))
 		if held != nil && (want == nil || !want.SameService(held)) {
@@ -248,4 +258,9 @@ func (a *adapter) held(k object) *nat44.Row {
 func (a *adapter) Left(service string) bool { return a.ranges.Left(service) }
 
 // Warning satisfies render.Adapter.
-func (*adapter) Warning() string { return "" }
+func (a *adapter) Warning() string {
+	if a.ranges.AnyClosed() {
+		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
+	}
+	return ""
+}

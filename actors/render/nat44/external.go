@@ -19,6 +19,9 @@ import (
 // errContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
 var errContested = errors.New("the address has another owner")
 
+// errClosed is what a row shows for which there is no room in the access lists.
+var errClosed = errors.New("not served, because source ranges for the address cannot be enforced")
+
 // External configuration claims rows under one name per source, after every service.
 const (
 	claimPrefix   = "external:"
@@ -39,12 +42,20 @@ type outside struct {
 
 func newOutside() outside { return outside{gone: map[object]bool{}} }
 
-// Handle satisfies render.Adapter: external configuration is the message that the driver does not know.
+// Handle satisfies render.Adapter: the messages that the driver does not know are external configuration, and the end of a rest.
 func (a *adapter) Handle(_ *runtime.Context, msg any) (handled bool, changed []object, services []string) {
-	m, ok := msg.(*external.Wants)
-	if !ok {
+	switch m := msg.(type) {
+	case *external.Wants:
+		return a.handleExternal(m)
+	case *rested:
+		a.rests.over(m)
+		return true, nil, nil
+	default:
 		return false, nil, nil
 	}
+}
+
+func (a *adapter) handleExternal(m *external.Wants) (handled bool, changed []object, services []string) {
 	o := &a.outside
 	switch {
 	case o.wants != nil && m.Generation < o.wants.Generation:
@@ -169,8 +180,9 @@ func (a *adapter) leftBehind() (keys []object) {
 	return keys
 }
 
-// After satisfies render.Adapter: it sends what became of external configuration, if that is news.
+// After satisfies render.Adapter: it measures the work on access lists, and sends what became of external configuration, if that is news.
 func (a *adapter) After(c *runtime.Context, known bool) {
+	a.rests.after(c)
 	o := &a.outside
 	if o.wants == nil || !o.stale && o.sent != nil && o.sent.Settled {
 		return

@@ -118,7 +118,7 @@ func TestRangesKeepTheOrder(t *testing.T) {
 	}
 }
 
-// TestWithoutAccessLists: services are served as well as VPP can, and acknowledged so; another VPP may have access lists.
+// TestWithoutAccessLists: what VPP cannot enforce is not served, and acknowledged so; another VPP may have access lists.
 func TestWithoutAccessLists(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Lacks = "acl_"
@@ -136,14 +136,20 @@ func TestWithoutAccessLists(t *testing.T) {
 			}
 			return all
 		}
-		if got, want := said("a/a"), []string{"only clients from 192.0.2.0/24 -> clients from everywhere"}; !slices.Equal(got, want) {
+		if got, want := said("a/a"), []string{"only clients from 192.0.2.0/24 -> no row: not served"}; !slices.Equal(got, want) {
 			t.Errorf("a/a was acknowledged %q", got)
 		}
 		if got := said("b/b"); len(got) != 2 || !strings.HasPrefix(got[0], "drop -> ") || !strings.HasPrefix(got[1], "from local: 1 endpoints -> ") {
 			t.Errorf("b/b was acknowledged %q", got)
 		}
-		s.expect("without access lists", "10.0.0.1:80/6")
-		s.settled("without access lists", "a/a", "b/b")
+		s.expect("without access lists")
+		s.settled("without access lists", "b/b")
+		if ack := s.Ack("a/a"); ack.GetState() != rendertest.Failed || !strings.HasPrefix(ack.GetError(), "not served: ") || ack.GetRows()[0].GetError() == "" {
+			t.Errorf("a/a was acknowledged %v", ack)
+		}
+		if h := s.Health(); !h.GetOk() || !strings.Contains(h.GetReason(), "source ranges cannot be enforced") {
+			t.Errorf("health %v", h)
+		}
 		s.Kill()
 		writes := s.writes(func() {
 			s.Connected()
@@ -180,7 +186,7 @@ func TestRefusedListsHoldBackTheirRows(t *testing.T) {
 		}
 		*tries = 0
 		s.Run(5 * time.Minute)
-		if lists := 3; *tries < lists*150 || *tries > lists*(5*60+50) { // one probe a second of what is missing, that is a list for each kind of interface
+		if *tries < 150 || *tries > 5*60+50 { // one probe a second, of one list
 			t.Errorf("tried %d times in five minutes", *tries)
 		}
 		s.Refuse = nil
@@ -344,17 +350,18 @@ func TestRulesWaitForTheBarrier(t *testing.T) {
 	})
 }
 
-// TestRulesWaitForTheOwner: of a contested frontend the rules of the service that renders first do not count while the other one, whose row VPP holds,
+// TestDropsWaitForTheOwner: of a contested frontend, what the service that renders first drops does not count while the other one, whose row VPP holds,
 // may still render.
-func TestRulesWaitForTheOwner(t *testing.T) {
+func TestDropsWaitForTheOwner(t *testing.T) {
 	withRenderer(t, func(s scene) {
-		owner, loser := rendertest.Forwarding("a/a", 1, "10.0.0.1"), guarded("b/b", []string{"192.0.2.0/24"}, "10.0.0.1", "10.0.0.2")
+		owner, loser := rendertest.Forwarding("a/a", 1, "10.0.0.1"), elsewhere("b/b", "10.0.0.1")
+		loser.Frontends = append(loser.Frontends, elsewhere("b/b", "10.0.0.2").Frontends...)
 		stranger := func() bool { return s.reaches("uplink0", "198.51.100.7", "10.0.0.1") }
 		s.Begin(1, "a/a", "b/b")
 		s.Render(1, owner)
 		s.Render(1, loser)
 		if !stranger() || s.reaches("uplink0", "198.51.100.7", "10.0.0.2") {
-			t.Fatal("the rules of the loser count for the owner, or do not count for itself")
+			t.Fatal("the drops of the loser count for the owner, or do not count for itself")
 		}
 		before := s.lists()
 		restart := func(generation uint64, keys ...string) {
@@ -376,8 +383,65 @@ func TestRulesWaitForTheOwner(t *testing.T) {
 			t.Errorf("%d writes, stranger served %t", writes, stranger())
 		}
 		restart(3, "b/b") // the owner has gone meanwhile
-		if s.settled("without the owner", "b/b"); stranger() || !s.reaches("uplink0", "192.0.2.7", "10.0.0.1") {
+		if s.settled("without the owner", "b/b"); stranger() || !s.reaches("pod2", "10.1.1.2", "10.0.0.1") {
 			t.Errorf("VPP holds %q and\n%s", s.vips(), s.lists())
+		}
+	})
+}
+
+// TestRangesCountForEveryOwner: a client must be in the source ranges of each service that wants the frontend, whoever owns it.
+func TestRangesCountForEveryOwner(t *testing.T) {
+	withServices(t, []string{"a/a", "b/b", "c/c"}, func(s scene) {
+		s.Begin(1, "a/a", "b/b", "c/c")
+		s.Render(1, rendertest.Forwarding("a/a", 1, "10.0.0.1"))
+		s.Render(1, guarded("b/b", []string{"192.0.2.0/24", "198.51.100.0/24"}, "10.0.0.1"))
+		s.Render(1, guarded("c/c", []string{"192.0.0.0/16"}, "10.0.0.1"))
+		if owner := s.Ack("b/b").GetConflicts()[0].GetOwner(); owner != "a/a" {
+			t.Fatalf("%s owns the frontend", owner)
+		}
+		for src, want := range map[string]bool{"192.0.2.7": true, "192.0.3.7": false, "198.51.100.7": false, "100.64.0.7": false} {
+			if got := s.reaches("uplink0", src, "10.0.0.1"); got != want {
+				t.Errorf("from %s: translated %t", src, got)
+			}
+		}
+	})
+}
+
+// TestNoRuleNoRow: a service whose source ranges do not fit is not served, nor is another one at the same frontend. Nothing else suffers; with fewer ranges
+// it is served, and while rows come and go no client is let in.
+func TestNoRuleNoRow(t *testing.T) {
+	many := make([]string, 4096)
+	for i := range many {
+		many[i] = fmt.Sprintf("10.%d.%d.0/24", i/128, 2*(i%128))
+	}
+	withServices(t, []string{"a/a", "b/b", "c/c"}, func(s scene) {
+		s.Begin(1, "a/a", "b/b", "c/c")
+		s.Render(1, guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"))
+		s.Render(1, rendertest.Forwarding("b/b", 1, "10.0.0.1"))
+		s.Render(1, guarded("c/c", []string{"192.0.2.0/24"}, "10.0.0.3"))
+		s.expect("with room", "10.0.0.1:80/6", "10.0.0.3:80/6")
+		s.VPP.After = func(req api.Message) {
+			if s.reaches("uplink0", "198.51.100.7", "10.0.0.1") {
+				t.Errorf("let in after %s", req.GetMessageName())
+			}
+		}
+		s.Render(2, guarded("a/a", many, "10.0.0.1"))
+		s.Run(time.Second)
+		s.expect("without room", "10.0.0.3:80/6")
+		for _, key := range []string{"a/a", "b/b"} {
+			if ack := s.Ack(key); ack.GetState() != rendertest.Failed || !strings.Contains(ack.GetError(), "not served") {
+				t.Errorf("acknowledged %v", ack)
+			}
+		}
+		if h := s.Health(); s.State("c/c") != rendertest.InSync || !h.GetOk() || h.GetReason() == "" {
+			t.Errorf("c/c was acknowledged %v, %v", s.Ack("c/c"), h)
+		}
+		s.Render(3, guarded("a/a", []string{"192.0.2.0/24"}, "10.0.0.1"))
+		s.Run(time.Second)
+		s.expect("with room again", "10.0.0.1:80/6", "10.0.0.3:80/6")
+		s.settled("with room again", "a/a", "b/b", "c/c")
+		if h := s.Health(); h.GetReason() != "" || !s.reaches("uplink0", "192.0.2.7", "10.0.0.1") {
+			t.Errorf("%v", h)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func needed(i *messages.Interface) bool { return i.GetFrontend() || i.GetBackend
 // and roles first and removals last.
 func (a *adapter) Work(keys []object) render.Work[object] {
 	if slices.Contains(keys, missingLists) {
-		return listWork{a.ranges.Additions(), missingLists}
+		return a.listWork(missingLists)
 	}
 	var ops, removals []nat44.Op
 	if !a.settings && !a.listsPending() {
@@ -82,9 +82,19 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 		return rowWork(ops)
 	}
 	if slices.Contains(keys, extraLists) {
-		return listWork{a.ranges.Removals(a.rowDirty), extraLists}
+		return a.listWork(extraLists)
 	}
 	return nil
+}
+
+// listWork are the operations on access lists for one of their objects.
+func (a *adapter) listWork(k object) render.Work[object] {
+	a.rests.begin(k)
+	_, err := a.progress.Refusal(k)
+	if k == missingLists {
+		return listWork{a.ranges.Additions(err != nil), k}
+	}
+	return listWork{a.ranges.Removals(a.rowDirty, err != nil), k}
 }
 
 // splitRetirements sets apart what goes after the rows: roles and addresses that are not needed any more. Two kinds of roles go first: a lone inside
@@ -137,24 +147,30 @@ func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[ob
 
 // Record satisfies render.Adapter.
 func (a *adapter) Record(results []render.Result[object]) (services []string) {
-	listed, refused := false, false
+	listed := false
+	var refused *acl.Op
 	for i := range results {
 		r := &results[i]
 		a.outside.stale = a.outside.stale || r.Setting || a.concernsOutside(r.Object)
 		switch op := r.Op.(type) {
 		case acl.Op:
-			if listed = true; r.Err == nil {
+			listed = true
+			a.rests.end(r.Object)
+			switch {
+			case r.Err == nil:
 				a.ranges.Record(op)
+			case refused == nil:
+				refused = &op
 			}
-			refused = refused || r.Err != nil
 		case nat44.Op:
 			a.recordRow(op, r.Err)
 		}
 	}
 	if listed {
+		a.ranges.Refused(refused)
 		services = a.ranges.Compare()
 	}
-	if refused { // what VPP drops is the same, but why it does is news
+	if refused != nil { // what VPP drops is the same, but why it does is news
 		services = append(services, a.ranges.Concerned()...)
 	}
 	return services
@@ -180,6 +196,9 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		ack.Approximations = plan.Approximations
 		for i := range plan.Rows {
 			ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
+			if k := plan.Rows[i].Key; a.ranges.Closed(k) {
+				ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", k, errClosed)
+			}
 		}
 		sourceranges.Unrendered(ack, "not rendered", plan.Unrendered)
 	}
@@ -198,6 +217,9 @@ func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.R
 	k := rowOf(r.Key)
 	if a.Owner(k) != service {
 		return r.State(false, errContested)
+	}
+	if a.ranges.Closed(r.Key) {
+		return r.State(false, errClosed)
 	}
 	_, err := a.progress.Refusal(k)
 	return r.State(known && !a.progress.Dirty(k) && err == nil, err)

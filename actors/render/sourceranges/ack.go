@@ -13,13 +13,16 @@ func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused er
 	if p := r.plans[service]; p != nil {
 		approximations := p.Approximations
 		if !r.Guarded(service) {
-			approximations = p.Unguarded
+			approximations = p.Unserved
 		}
 		ack.Approximations = slices.Concat(ack.GetApproximations(), approximations)
 		for k := range p.frontends {
 			waits = waits || r.Guarded(service) && r.standing.Missing[k]
 		}
-		Unrendered(ack, "not guarded", r.errors[service])
+		if e := r.refused[service]; e != nil {
+			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, ""
+			Unrendered(ack, "not served", []*messages.ObjectError{e})
+		}
 		Unrendered(ack, "not guarded", p.Unrendered)
 	}
 	waits = waits || r.changed[service] && r.Guarded(service)

@@ -12,21 +12,27 @@ import (
 
 // Ranges knows which service wants which rules, what they come to together, and what VPP drops of it.
 type Ranges struct {
-	plans    map[string]*plan                   // services that drop something, or have something to say about it
-	keys     map[frontend.Key]map[string]bool   // frontends with rules, and the services that these are of
-	leaving  map[string]map[frontend.Key]bool   // services with frontends of which rules may be in VPP that no service wants any more
-	changed  map[string]bool                    // services whose rules changed since the last merge
-	full     map[string]bool                    // services without room: nothing is dropped for them
-	errors   map[string][]*messages.ObjectError // what was wrong with the services when they were put together
-	absent   bool                               // VPP has no access lists: nothing is dropped
-	stale    bool                               // the rules have to be put together anew
-	want     acl.Want                           //
-	have     *acl.State                         // nil = unknown
-	standing acl.Standing                       // where VPP does not drop exactly what it should
-	missing  bool                               // something may be missing in VPP
-	extra    bool                               // something may be superfluous in VPP
-	news     bool                               // something else is wanted than at the last call of News
-	kept     []frontend.Key                     // rows that superfluous rules were left for
+	config   acl.Config
+	plans    map[string]*plan                 // services that drop something, or have something to say about it
+	keys     map[frontend.Key]map[string]bool // frontends with rules, and the services that these are of
+	leaving  map[string]map[frontend.Key]bool // services with frontends of which rules may be in VPP that no service wants any more
+	changed  map[string]bool                  // services whose rules changed since the last merge
+	refused  map[string]*messages.ObjectError // services whose rules VPP cannot have, and why
+	closed   map[frontend.Key]bool            // frontends that are not served, because their source ranges cannot be enforced
+	closing  map[frontend.Key]bool            // what Close adopts
+	absent   bool                             // VPP has no access lists: nothing is dropped
+	stale    bool                             // the rules have to be put together anew
+	want     acl.Want                         //
+	have     *acl.State                       // nil = unknown
+	standing acl.Standing                     // where VPP does not drop exactly what it should
+	missing  bool                             // something may be missing in VPP
+	extra    bool                             // something may be superfluous in VPP
+	news     bool                             // something else is wanted than at the last call of News
+	kept     []frontend.Key                   // rows that superfluous rules were left for
+	added    []acl.Op                         // what Additions found, if it need not look again
+	removed  []acl.Op                         // what Removals found with these rows kept, if it need not look again
+	looked   struct{ added, removed bool }    // whether it need not
+	blamed   *acl.Op                          // what VPP refused last; nil = nothing
 }
 
 // plan is what one service wants to be dropped.
@@ -37,36 +43,41 @@ type plan struct {
 }
 
 // New returns an empty value; what VPP holds is unknown.
-func New() *Ranges {
+func New(config acl.Config) *Ranges {
 	return &Ranges{
-		plans: map[string]*plan{}, keys: map[frontend.Key]map[string]bool{}, leaving: map[string]map[frontend.Key]bool{},
-		changed: map[string]bool{}, full: map[string]bool{}, errors: map[string][]*messages.ObjectError{},
+		config: config, plans: map[string]*plan{}, keys: map[frontend.Key]map[string]bool{}, leaving: map[string]map[frontend.Key]bool{},
+		changed: map[string]bool{},
 	}
 }
 
-// Guarded reports whether what a service wants dropped is, so that its rows may be planned for the other clients.
-func (r *Ranges) Guarded(service string) bool { return !r.absent && !r.full[service] }
+// Guarded reports whether VPP can drop what a service wants dropped, so that its rows may be planned for the other clients.
+func (r *Ranges) Guarded(service string) bool { return !r.absent && r.refused[service] == nil }
+
+// Closed reports whether a frontend must not be served, by any service, because source ranges for it cannot be enforced.
+func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
+
+// AnyClosed reports whether there is such a frontend.
+func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
 // Plan takes what a service wants to be dropped; nil = nothing any more.
 func (r *Ranges) Plan(service string, view *messages.ServiceView) {
-	var now *plan
+	nothing := &plan{ServicePlan: &acl.ServicePlan{}}
+	before, now := r.plans[service], nothing
+	if before == nil {
+		before = nothing
+	}
 	if view != nil {
-		now = newPlan(view)
-		if len(now.Rules)+len(now.Approximations)+len(now.Unrendered)+len(now.Unguarded) == 0 {
-			now = nil
-		}
+		now = newPlan(view, r.config)
 	}
-	before := r.plans[service]
-	if now == nil {
+	if r.plans[service] = now; now.silent() {
 		delete(r.plans, service)
-	} else {
-		r.plans[service] = now
+		now = nothing
 	}
-	if slices.Equal(before.rules(), now.rules()) && (before == nil || now == nil || before.created == now.created) {
+	if before.equal(now) {
 		return
 	}
-	r.changed[service] = true
-	for k := range before.about() {
+	r.changed[service], r.stale = true, true
+	for k := range before.frontends {
 		if delete(r.keys[k], service); len(r.keys[k]) == 0 {
 			delete(r.keys, k)
 		}
@@ -75,37 +86,32 @@ func (r *Ranges) Plan(service string, view *messages.ServiceView) {
 		}
 		r.leaving[service][k] = true
 	}
-	for k := range now.about() {
+	for k := range now.frontends {
 		if r.keys[k] == nil {
 			r.keys[k] = map[string]bool{}
 		}
 		r.keys[k][service] = true
 	}
-	r.stale = true
 }
 
-func newPlan(view *messages.ServiceView) *plan {
-	p := &plan{acl.Plan(view, acl.Config{}), view.GetCreated(), map[frontend.Key]bool{}}
-	for _, rule := range p.Rules {
+func newPlan(view *messages.ServiceView, config acl.Config) *plan {
+	p := &plan{acl.Plan(view, config), view.GetCreated(), map[frontend.Key]bool{}}
+	for _, rule := range p.Drops {
 		p.frontends[rule.Key()] = true
+	}
+	for _, k := range p.Ranged {
+		p.frontends[k] = true
 	}
 	return p
 }
 
-// rules are those of the plan, which may be nil.
-func (p *plan) rules() []acl.Rule {
-	if p == nil {
-		return nil
-	}
-	return p.Rules
-}
+// silent reports whether there is nothing to drop and nothing to say.
+func (p *plan) silent() bool { return p.Needs+len(p.Approximations)+len(p.Unrendered) == 0 }
 
-// about are the frontends of the plan, which may be nil.
-func (p *plan) about() map[frontend.Key]bool {
-	if p == nil {
-		return nil
-	}
-	return p.frontends
+// equal reports whether both plans come to the same rules.
+func (p *plan) equal(other *plan) bool {
+	return p.created == other.created && p.Needs == other.Needs && slices.Equal(p.Ranged, other.Ranged) &&
+		slices.Equal(p.Ranges, other.Ranges) && slices.Equal(p.Drops, other.Drops)
 }
 
 // OwnerChanged notes that a frontend may have another owner.
@@ -117,38 +123,62 @@ func (r *Ranges) OwnersChanged() { r.stale = r.stale || len(r.keys) > 0 }
 // Stale reports whether the rules have to be put together anew, with Fit and Merge.
 func (r *Ranges) Stale() bool { return r.stale }
 
-// Fit finds out for which services there is room, the oldest first, and returns their plans and the services that have gained or lost it.
-func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string) {
-	if !r.absent {
-		names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
-			return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
-		})
-		for _, name := range names {
-			plans = append(plans, r.plans[name].ServicePlan)
+// Fit finds out for which services there is room, and returns their plans, the services that have gained or lost it, and the frontends that Close closes
+// or opens.
+func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []frontend.Key) {
+	names := slices.SortedFunc(maps.Keys(r.plans), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.plans[a].created, r.plans[b].created), cmp.Compare(a, b))
+	})
+	for _, name := range names {
+		plans = append(plans, r.plans[name].ServicePlan)
+	}
+	before := r.refused
+	r.refused, r.closing = map[string]*messages.ObjectError{}, map[frontend.Key]bool{}
+	plans, refused := r.fit(plans)
+	for _, e := range refused {
+		r.refused[e.GetObject()] = e
+		for _, k := range r.plans[e.GetObject()].Ranged {
+			r.closing[k] = true
 		}
 	}
-	plans, room := acl.Fit(plans)
-	clear(r.errors)
-	for _, e := range room.Errors {
-		r.errors[e.GetObject()] = append(r.errors[e.GetObject()], e)
-	}
-	full := map[string]bool{}
-	for _, name := range room.Unguarded {
-		full[name] = true
-	}
 	for _, name := range slices.Sorted(maps.Keys(r.plans)) {
-		if full[name] != r.full[name] {
+		if (before[name] == nil) != (r.refused[name] == nil) {
 			moved = append(moved, name)
 		}
 	}
-	r.full = full
-	return plans, moved
+	for _, pair := range [][2]map[frontend.Key]bool{{r.closed, r.closing}, {r.closing, r.closed}} {
+		for k := range pair[0] {
+			if !pair[1][k] {
+				turned = append(turned, k)
+			}
+		}
+	}
+	return plans, moved, turned
 }
 
-// Merge puts the rules of the services together; those about the frontends of other owners are left out. It returns the services whose
+// fit is acl.Fit; without access lists there is room for none.
+func (r *Ranges) fit(plans []*acl.ServicePlan) (fitting []*acl.ServicePlan, refused []*messages.ObjectError) {
+	if !r.absent {
+		return acl.Fit(plans)
+	}
+	for _, p := range plans {
+		if len(p.Ranged) > 0 {
+			refused = append(refused, &messages.ObjectError{
+				Source: acl.Renderer, Kind: "Service", Object: p.Service, Field: "spec.loadBalancerSourceRanges",
+				Message: "VPP has no access lists, because its ACL plugin is not loaded",
+			})
+		}
+	}
+	return nil, refused
+}
+
+// Close closes the frontends that Fit has found not to be enforceable, and opens the others.
+func (r *Ranges) Close() { r.closed = r.closing }
+
+// Merge puts the rules of the services together; what a service drops is left out at the frontends of other owners. It returns the services whose
 // acknowledgement may have changed.
 func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(frontend.Key) (string, bool)) []string {
-	rules := acl.Merge(plans, owner).Rules
+	rules := acl.Merge(plans, owner)
 	r.stale = false
 	if !slices.Equal(rules, r.want.Rules) {
 		r.want.Rules, r.news = rules, true
@@ -160,7 +190,10 @@ func (r *Ranges) Merge(plans []*acl.ServicePlan, owner func(frontend.Key) (strin
 }
 
 // recheck notes that VPP may not drop what it should.
-func (r *Ranges) recheck() { r.missing, r.extra = true, true }
+func (r *Ranges) recheck() {
+	r.missing, r.extra = true, true
+	r.looked.added, r.looked.removed = false, false
+}
 
 // News reports, once, whether something else is wanted than at the last call.
 func (r *Ranges) News() bool {
@@ -202,34 +235,68 @@ func (r *Ranges) Needed() bool {
 	return !r.absent && (r.have == nil || len(r.want.Rules) > 0 || len(r.have.ACLs)+len(r.have.Spare) > 0)
 }
 
-// Additions are the operations for what is missing; none when VPP drops everything that it should. What VPP holds must be known.
-func (r *Ranges) Additions() []acl.Op {
+// Additions are the operations for what is missing; none when VPP drops everything that it should. What VPP holds must be known. again says that VPP
+// refused them before: then what it refused comes alone.
+func (r *Ranges) Additions(again bool) []acl.Op {
 	if !r.Needed() || !r.missing {
 		return nil
 	}
-	ops := acl.Diff(r.have, &r.want, false)
-	r.missing = len(ops) > 0
-	return ops
+	if !r.looked.added {
+		r.added, r.looked.added = acl.Diff(r.have, &r.want, false), true
+	}
+	r.missing = len(r.added) > 0
+	return r.first(r.added, again)
 }
 
-// Removals are the operations for what is superfluous, but for rules of rows that are dirty and rely on them. What VPP holds must be known.
-func (r *Ranges) Removals(dirty func(frontend.Key) bool) []acl.Op {
+// first leaves the access list alone that VPP refused, if there is one and it is tried again.
+func (r *Ranges) first(ops []acl.Op, again bool) []acl.Op {
+	if r.blamed == nil || !again {
+		return ops
+	}
+	at := slices.IndexFunc(ops, func(op acl.Op) bool {
+		return op.Verb == r.blamed.Verb && op.Tag == r.blamed.Tag && (op.Verb == acl.Create || op.Verb == acl.Replace)
+	})
+	if at < 0 {
+		return ops
+	}
+	return ops[at : at+1]
+}
+
+// Removals are the operations for what is superfluous, but for rules of rows that are dirty and rely on them. What VPP holds must be known. again is as
+// for Additions.
+func (r *Ranges) Removals(dirty func(frontend.Key) bool, again bool) []acl.Op {
 	if !r.Needed() || !r.extra {
 		return nil
 	}
-	want := &acl.Want{Rules: r.want.Rules, Interfaces: r.want.Interfaces}
-	r.kept = nil
+	var kept []frontend.Key
+	for k := range r.standing.Surplus {
+		if dirty(k) {
+			kept = append(kept, k)
+		}
+	}
+	slices.SortFunc(kept, frontend.Key.Compare)
+	if !r.looked.removed || !slices.Equal(kept, r.kept) {
+		r.kept, r.looked.removed = kept, true
+		r.removed = acl.Diff(r.have, &acl.Want{Rules: r.with(kept), Interfaces: r.want.Interfaces}, true)
+	}
+	r.extra = len(r.removed) > 0 || len(r.kept) > 0
+	return r.first(r.removed, again)
+}
+
+// with are the wanted rules and those in VPP of some frontends.
+func (r *Ranges) with(frontends []frontend.Key) []acl.Rule {
+	if len(frontends) == 0 {
+		return r.want.Rules
+	}
+	rules := slices.Clone(r.want.Rules)
 	for _, list := range r.have.ACLs {
 		for _, rule := range list.Rules {
-			if dirty(rule.Key()) && r.standing.Surplus[rule.Key()] {
-				want.Rules, r.kept = append(slices.Clip(want.Rules), rule), append(r.kept, rule.Key())
+			if _, kept := slices.BinarySearchFunc(frontends, rule.Key(), frontend.Key.Compare); kept {
+				rules = append(rules, rule)
 			}
 		}
 	}
-	want.Rules = acl.Minimal(want.Rules)
-	ops := acl.Diff(r.have, want, true)
-	r.extra = len(ops) > 0 || len(r.kept) > 0
-	return ops
+	return acl.Minimal(rules)
 }
 
 // Waiting reports whether superfluous rules were kept for rows of which none is dirty any more.
@@ -246,11 +313,17 @@ func (r *Ranges) Adopt(have *acl.State) (availability, drifted bool) {
 	if availability = r.absent != (have == nil); availability {
 		r.absent, r.stale = have == nil, true
 	}
-	return availability, known && have != nil && len(r.Additions()) > 0
+	return availability, known && have != nil && len(r.Additions(false)) > 0
 }
 
 // Record enters an operation that VPP has carried out.
-func (r *Ranges) Record(op acl.Op) { r.have.Record(op) }
+func (r *Ranges) Record(op acl.Op) {
+	r.have.Record(op)
+	r.looked.added, r.looked.removed = false, false
+}
+
+// Refused notes the first operation of several that VPP refused; nil = none.
+func (r *Ranges) Refused(op *acl.Op) { r.blamed = op }
 
 // Services are all services that drop something, ordered.
 func (r *Ranges) Services() []string { return slices.Sorted(maps.Keys(r.plans)) }

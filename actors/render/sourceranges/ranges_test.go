@@ -2,7 +2,9 @@ package sourceranges
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/messages"
@@ -34,7 +36,8 @@ func at(t *testing.T, address string) frontend.Key {
 
 // settle puts the rules together; all frontends belong to the service that is given for them, or to the service that wants them.
 func (r *Ranges) settle(owners map[frontend.Key]string) []string {
-	plans, moved := r.Fit()
+	plans, moved, _ := r.Fit()
+	r.Close()
 	return append(moved, r.Merge(plans, func(k frontend.Key) (string, bool) {
 		owner, claimed := owners[k]
 		return owner, claimed
@@ -57,7 +60,7 @@ func interfaces(generation uint64) *messages.InterfaceSet {
 
 // TestRangesLife goes from nothing to a service with ranges and back.
 func TestRangesLife(t *testing.T) {
-	r, k, clean := New(), at(t, "10.0.0.1"), func(frontend.Key) bool { return false }
+	r, k, clean := New(acl.Config{}), at(t, "10.0.0.1"), func(frontend.Key) bool { return false }
 	if r.Stale() || r.Known() || !r.Needed() || !r.Guarded("a/a") || !r.Left("a/a") {
 		t.Error("at the start")
 	}
@@ -83,7 +86,7 @@ func TestRangesLife(t *testing.T) {
 	if r.Acknowledge(ack, "a/a", errors.New("no")); ack.GetState() != messages.RenderState_RENDER_FAILED || ack.GetError() != "no" {
 		t.Errorf("acknowledged %v", ack)
 	}
-	if got := r.carryOut(r.Additions()); !slices.Contains(got, "a/a") || r.Missing(k) || len(r.Additions()) != 0 || len(r.Removals(clean)) != 0 {
+	if got := r.carryOut(r.Additions(false)); !slices.Contains(got, "a/a") || r.Missing(k) || len(r.Additions(false)) != 0 || len(r.Removals(clean, false)) != 0 {
 		t.Errorf("changed for %q, missing %t", got, r.Missing(k))
 	}
 	ack = &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC}
@@ -99,23 +102,25 @@ func TestRangesLife(t *testing.T) {
 	if !slices.Equal(r.Concerned(), []string{"a/a"}) || r.Left("a/a") {
 		t.Errorf("left although VPP still drops, concerned %q", r.Concerned())
 	}
-	if kept := r.Removals(func(frontend.Key) bool { return true }); len(kept) != 0 || r.Waiting(func(frontend.Key) bool { return true }) || !r.Waiting(clean) {
+	if kept := r.Removals(func(frontend.Key) bool { return true }, false); len(kept) != 0 || r.Waiting(func(frontend.Key) bool { return true }) || !r.Waiting(clean) {
 		t.Errorf("rules that a dirty row relies on go: %v", kept)
 	}
-	r.carryOut(r.Removals(clean))
+	r.carryOut(r.Removals(clean, false))
 	if !r.Left("a/a") || r.Needed() || len(r.Concerned()) != 0 {
 		t.Errorf("left %t, needed %t, concerned %q", r.Left("a/a"), r.Needed(), r.Concerned())
 	}
 }
 
-// TestRulesOfTheOwnerCount: those of other services that want the frontend do not.
-func TestRulesOfTheOwnerCount(t *testing.T) {
-	r, k := New(), at(t, "10.0.0.1")
+// TestDropsOfTheOwnerCount: what other services drop that want the frontend does not; source ranges do.
+func TestDropsOfTheOwnerCount(t *testing.T) {
+	r, k := New(acl.Config{}), at(t, "10.0.0.1")
 	r.Interfaces(nil, interfaces(1))
 	r.Adopt(acl.NewState())
-	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	drops := ranged("a/a", 1, nil, "10.0.0.1")
+	drops.Frontends[0].Action = messages.Action_ACTION_DROP
+	r.Plan("a/a", drops)
 	if r.settle(map[frontend.Key]string{k: "b/b"}); r.Missing(k) {
-		t.Error("rules count although another service owns the frontend")
+		t.Error("drops count although another service owns the frontend")
 	}
 	r.OwnerChanged(at(t, "10.0.0.2"))
 	if r.Stale() {
@@ -125,13 +130,61 @@ func TestRulesOfTheOwnerCount(t *testing.T) {
 		t.Error("another owner does not matter")
 	}
 	if r.settle(map[frontend.Key]string{k: "a/a"}); !r.Missing(k) {
-		t.Error("the rules of the owner do not count")
+		t.Error("the drops of the owner do not count")
+	}
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	if r.settle(map[frontend.Key]string{k: "b/b"}); !r.Missing(k) {
+		t.Error("source ranges do not count because another service owns the frontend")
 	}
 }
 
-// TestWithoutAccessLists: nothing is dropped, and services know it.
+// TestWithoutRoom: a service that needs too many rules is not served at its frontends with source ranges, nor is another service there; it says so, and has
+// room again when it needs less.
+func TestWithoutRoom(t *testing.T) {
+	many := make([]string, acl.MaxServiceRules)
+	for i := range many {
+		many[i] = fmt.Sprintf("10.%d.%d.0/24", i/128, 2*(i%128))
+	}
+	r, k := New(acl.Config{}), at(t, "10.0.0.1")
+	r.Interfaces(nil, interfaces(1))
+	r.Adopt(acl.NewState())
+	r.Plan("b/b", ranged("b/b", 1, []string{"192.0.2.0/24"}, "10.0.0.1", "10.0.0.2"))
+	r.Plan("a/a", ranged("a/a", 1, many, "10.0.0.1"))
+	if moved := r.settle(nil); !slices.Contains(moved, "a/a") || r.Guarded("a/a") || !r.Guarded("b/b") || !r.Closed(k) || r.Closed(at(t, "10.0.0.2")) || !r.AnyClosed() {
+		t.Errorf("closed %t, moved %q", r.Closed(k), moved)
+	}
+	ack := &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC, Error: "another one"}
+	r.Acknowledge(ack, "a/a", nil)
+	if ack.GetState() != messages.RenderState_RENDER_FAILED || !strings.HasPrefix(ack.GetError(), "not served: spec.loadBalancerSourceRanges: more than 4096 rules") {
+		t.Errorf("acknowledged %v", ack)
+	}
+	r.Plan("a/a", ranged("a/a", 1, many[:10], "10.0.0.1"))
+	if moved := r.settle(nil); !slices.Contains(moved, "a/a") || !r.Guarded("a/a") || r.AnyClosed() || !r.Missing(k) {
+		t.Errorf("closed %t, moved %q", r.Closed(k), moved)
+	}
+}
+
+// TestTheRefusedListIsTriedAlone: until VPP takes it.
+func TestTheRefusedListIsTriedAlone(t *testing.T) {
+	r := New(acl.Config{})
+	r.Interfaces(nil, interfaces(1))
+	r.Adopt(acl.NewState())
+	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
+	r.settle(nil)
+	all := r.Additions(false)
+	r.Refused(&all[1])
+	if again := r.Additions(true); len(again) != 1 || again[0].Tag != all[1].Tag || len(r.Additions(false)) != len(all) {
+		t.Errorf("tried again %v of %v", again, all)
+	}
+	r.carryOut(all[1:2])
+	if left := r.Additions(true); len(left) != len(all)-1 {
+		t.Errorf("when VPP has taken it: %v", left)
+	}
+}
+
+// TestWithoutAccessLists: nothing is dropped, what has source ranges is not served, and services know it.
 func TestWithoutAccessLists(t *testing.T) {
-	r, k := New(), at(t, "10.0.0.1")
+	r, k := New(acl.Config{}), at(t, "10.0.0.1")
 	r.Interfaces(nil, interfaces(1))
 	r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
 	availability, drifted := r.Adopt(nil)
@@ -142,13 +195,13 @@ func TestWithoutAccessLists(t *testing.T) {
 	r.Compare()
 	ack := &messages.RenderAck{State: messages.RenderState_RENDER_IN_SYNC}
 	r.Acknowledge(ack, "a/a", nil)
-	if len(ack.GetApproximations()) != 1 || ack.GetState() != messages.RenderState_RENDER_IN_SYNC || r.Missing(k) || r.Diff(true) != nil {
-		t.Errorf("acknowledged %v", ack)
+	if len(ack.GetApproximations()) != 1 || ack.GetState() != messages.RenderState_RENDER_FAILED || !r.Closed(k) || r.Missing(k) || r.Diff(true) != nil {
+		t.Errorf("acknowledged %v, closed %t", ack, r.Closed(k))
 	}
-	if availability, _ := r.Adopt(acl.NewState()); !availability || !r.Guarded("a/a") {
+	availability, _ = r.Adopt(acl.NewState())
+	if r.settle(nil); !availability || !r.Guarded("a/a") || r.Closed(k) {
 		t.Error("a VPP with access lists is no change")
 	}
-	r.settle(nil)
 	if diff := r.Diff(true); diff == nil || len(diff(acl.NewState())) == 0 {
 		t.Error("no difference to an empty VPP")
 	}
@@ -167,12 +220,12 @@ func TestAnInterfaceWithAList(t *testing.T) {
 		"another one": {func(s *messages.InterfaceSet) { s.Interfaces[1].Name = "new" }, false},
 		"one is gone": {func(s *messages.InterfaceSet) { s.Interfaces = s.Interfaces[:1] }, false},
 	} {
-		r, before, now := New(), interfaces(1), interfaces(2)
+		r, before, now := New(acl.Config{}), interfaces(1), interfaces(2)
 		r.Interfaces(nil, before)
 		r.Adopt(acl.NewState())
 		r.Plan("a/a", ranged("a/a", 1, []string{"192.0.2.0/24"}, "10.0.0.1"))
 		r.settle(nil)
-		r.carryOut(r.Additions())
+		r.carryOut(r.Additions(false))
 		tc.change(now)
 		if r.Interfaces(before, now); r.Known() != tc.known {
 			t.Errorf("%s: known %t", name, r.Known())
