@@ -182,7 +182,6 @@ func (r *run) askTable(table *service.Table, src netip.Addr, to target) (verdict
 	}
 	if asked.Row != nil {
 		want.affinity = asked.Row.GetAffinitySeconds()
-		want.guarded = asked.Action == messages.Action_ACTION_DROP && asked.Row.GetAction() != messages.Action_ACTION_DROP
 	}
 	return want, asked.Owner
 }
