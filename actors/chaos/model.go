@@ -33,13 +33,12 @@ func model(k *cluster, external map[frontend][]netip.Addr, foreign map[frontend]
 		all := k.endpoints(n)
 		here := slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return !isLocal(a) })
 		claim := func(at frontend, e expectation) {
-			if taken[at] || foreign[at] {
+			taken[at] = true // what Kubernetes has allocated is kept without endpoints, too
+			if _, served := want[at]; served || foreign[at] || len(e.remote)+len(e.local) == 0 {
 				return
 			}
-			if taken[at] = true; len(e.remote)+len(e.local) > 0 { // what Kubernetes has allocated is kept without endpoints, too
-				e.service, e.affinity = n, s.affinity
-				want[at] = e
-			}
+			e.service, e.affinity = n, s.affinity
+			want[at] = e
 		}
 		outside := expectation{remote: all, local: all}
 		if s.local {

@@ -104,7 +104,8 @@ func TestContestedFrontends(t *testing.T) {
 		{"a cluster IP without endpoints stays its owner's", claim("ns/a", 200, clusterIP, reject), claim("ns/b", 100, external, forward), "reject ns/a"},
 		{"a node port without endpoints too", claim("ns/a", 200, node, reject), claim("ns/b", 100, external, forward), "reject ns/a"},
 		{"an external IP without endpoints gives way", claim("ns/a", 100, external, reject), claim("ns/b", 200, external, forward), "forward ns/b"},
-		{"a load-balancer address without endpoints too", claim("ns/a", 100, balancer, reject), claim("ns/b", 200, external, forward), "forward ns/b"},
+		{"a load-balancer address without endpoints does not give way to one", claim("ns/a", 200, balancer, reject), claim("ns/b", 100, external, forward), "reject ns/a"},
+		{"but to a load-balancer address with endpoints", claim("ns/a", 100, balancer, reject), claim("ns/b", 200, balancer, forward), "forward ns/b"},
 		{"one that drops has endpoints", claim("ns/a", 100, external, drop), claim("ns/b", 200, external, forward), "drop ns/a"},
 		{"but not to another one without", claim("ns/a", 100, external, reject), claim("ns/b", 200, external, reject), "reject ns/a"},
 	} {

@@ -72,4 +72,8 @@ func TestRankOf(t *testing.T) {
 			t.Errorf("%s has rank %d, want %d", kind, got, want)
 		}
 	}
+	idle := &messages.Frontend{Kind: messages.FrontendKind_KIND_LOAD_BALANCER_IP, Action: messages.Action_ACTION_REJECT}
+	if got := RankOf(idle); got != OfIdleLoadBalancer {
+		t.Errorf("a load-balancer address without endpoints has rank %d", got)
+	}
 }

@@ -14,6 +14,8 @@ const (
 	OfNodePort
 	// OfLoadBalancer is an address that a controller of the cluster has given to the service.
 	OfLoadBalancer
+	// OfIdleLoadBalancer is the same without endpoints: it gives way to another service that a controller has given the address to, as in kube-proxy.
+	OfIdleLoadBalancer
 	// OfExternalIP is an address that the author of the service has chosen.
 	OfExternalIP
 	// OfExternalConfiguration is not of a service.
@@ -28,6 +30,9 @@ func RankOf(f *messages.Frontend) Rank {
 	case messages.FrontendKind_KIND_NODE_PORT:
 		return OfNodePort
 	case messages.FrontendKind_KIND_LOAD_BALANCER_IP:
+		if f.GetAction() == messages.Action_ACTION_REJECT {
+			return OfIdleLoadBalancer
+		}
 		return OfLoadBalancer
 	default:
 		return OfExternalIP

@@ -101,7 +101,7 @@ func stanceOf(f *messages.Frontend, cfg Config) Stance {
 		switch {
 		case action != messages.Action_ACTION_REJECT:
 			return Leave
-		case frontend.RankOf(f) == frontend.OfLoadBalancer:
+		case frontend.RankOf(f) == frontend.OfIdleLoadBalancer:
 			return Refuse
 		}
 	}
