@@ -48,7 +48,7 @@ func (w *world) want() wanted {
 		w.Fatal(err, problems)
 	}
 	out := wanted{rows: map[string]string{}, guarded: map[string]bool{}, ranged: map[string]bool{}, outside: map[string][]string{}, refused: map[string]string{}}
-	owners := map[string]string{}
+	owners, left := map[string]string{}, []string{}
 	for i := range report.Rows {
 		key := keyOfVIP(report.Rows[i].VIP)
 		out.rows[key], owners[key] = describeRow(&report.Rows[i]), report.Rows[i].Service
@@ -58,14 +58,20 @@ func (w *world) want() wanted {
 		if owners[key] == f.Service && f.From != "local" {
 			out.outside[key], out.ranged[key] = f.Endpoints, len(f.AllowSources) > 0
 		}
-		if f.Action != "forward" && f.Scope != "nodeport" {
-			address, _, _ := strings.Cut(f.Frontend, ":")
-			out.refused[routeTo(address+"/32")] += fmt.Sprintln(f.Service, f.Scope, f.Action)
+		address, _, _ := strings.Cut(f.Frontend, ":")
+		switch to := routeTo(address + "/32"); {
+		case f.Kind == "clusterIP" && f.Action != "forward", f.Kind == "loadBalancerIP" && f.Action == "reject":
+			out.refused[to] += fmt.Sprintln(f.Service, f.Scope, f.Action)
+		case f.Scope == "external" && f.Action != "reject": // other nodes, or other ports, serve the address
+			left = append(left, to)
 		}
 		if len(f.AllowSources) > 0 || f.Action == "drop" {
 			out.guarded[key] = true
 			out.drops = append(out.drops, fmt.Sprint(f.Service, key, f.From, f.Action, f.AllowSources))
 		}
+	}
+	for _, to := range left {
+		delete(out.refused, to)
 	}
 	return out
 }

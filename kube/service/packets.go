@@ -131,7 +131,9 @@ func (t *Table) insert(view *messages.ServiceView) {
 // compareClaim orders the claims of two services to one frontend, their age apart: Kubernetes gives out cluster IPs and node ports itself, a controller
 // of the cluster load-balancer addresses, and external IPs are the choice of the author. Among equals a service without endpoints gives way.
 func compareClaim(a, b []*messages.Frontend) int {
-	idle := func(rows []*messages.Frontend) uint32 { return count(rows[0].GetAction() == messages.Action_ACTION_REJECT) } // then every row is
+	idle := func(rows []*messages.Frontend) uint32 { // where one row rejects, all do
+		return count(rows[0].GetAction() == messages.Action_ACTION_REJECT)
+	}
 	return cmp.Or(cmp.Compare(claimRank(a[0].GetKind()), claimRank(b[0].GetKind())), cmp.Compare(idle(a), idle(b)))
 }
 
