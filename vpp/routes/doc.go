@@ -20,30 +20,27 @@
 // contains our routes and no others, and adding or deleting them cannot change a route of another source. VPP keeps sources and routes when
 // the client that added them disconnects, and loses both when it restarts.
 //
-// There are two sources, because two kinds of entries that VPP makes by itself must be treated differently (all of this observed on VPP
-// 25.10):
+// The priority of the source decides what our routes give way to (all of this observed on VPP 25.10):
 //
 //	                        priority   what it is
 //	interface               0x03       addresses of VPP and their networks
 //	API, CLI, DHCP, ND      0x80-0xc1  configured routes, and routes of a protocol
-//	troupe                  0xcf       Firm: ours
+//	troupe                  0xcf       ours
 //	adjacency               0xd0.0     neighbours that VPP has resolved, /32 and /128
 //	nat-low                 0xd0.1     addresses that NAT44 has entered
-//	troupe-yield            0xd1       Yielding: ours, for addresses that a host may have
 //	default route           0xfd       VPP's own, a drop
 //
 // nat-low: whenever an interface gets the outside role, NAT44 walks all its mappings and enters the external address of each as one of VPP
-// itself, /32. The entry stays when the mapping is deleted, until any interface loses its role or vpp/nat44 deletes the row and withdraws
-// it. A TCP client of such an address gets no answer to its SYN (a UDP client is refused), and an unreachable route for the whole service
-// network does not help, because the /32 is more specific. So clients of a service that has lost its last endpoint would time out or be
-// refused depending on which pods were added since, wherever a port of the address is still served, or another owner has a row for it. This
-// is why every refused address gets a route of its own, and why that route has to beat nat-low.
+// itself, /32. The entry stays when the mapping is deleted, until any interface loses its role or vpp/nat44 withdraws it. A TCP client of such an address
+// gets no answer to its SYN (a UDP client is refused), and an unreachable route for the whole service network does not help, because the /32 is more
+// specific. So clients of a service that has lost its last endpoint would time out or be refused depending on which pods were added since, wherever a
+// port of the address is still served, or another owner has a row for it. This is why every refused address gets a route of its own, and why that
+// route has to beat nat-low.
 //
-// adjacency: an external address in a network that is connected to VPP may be the address of a host, or of another node that announces it.
-// A route that beats the neighbour cuts off that host on every port, and with it every route that has the address as its next hop. A
-// Yielding route gives way as soon as VPP knows the neighbour, even when the neighbour appears later. It gives way to nat-low too, because
-// there is no priority between the two. Until VPP has resolved the neighbour, the route also prevents the resolution (VPP sends no ARP
-// request). External addresses outside of the connected networks cannot have a neighbour entry; they get a Firm route.
+// An external address may be that of a host, and a route of ours would cut it off on every port, with every route that has it as its next hop. The priority
+// does not help: the longest prefix wins before the best source does, and until VPP has resolved a neighbour our route also prevents the resolution. So
+// Apply and Read look up what leads there without the address itself (the prefix that is one bit shorter): anything but the default route, or a route of
+// ours, and the address has no route (Covered).
 //
 // # What a client sees
 //
