@@ -65,6 +65,17 @@ var releaseCases = []contractCase{
 		check(t, "winner when ours is gone", "", winner(t, v, clusterIP))
 		leads(t, v, "10.96.0.1/32", "10.96.0.0/16", unreachable, none)
 	}},
+	{"release/an address that others may use, whenever an interface comes", func(t *testing.T, v *rig) {
+		web, lb := wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "203.0.113.7:80/TCP", 3)
+		want := service(t, v, web, lb)
+		want.Shared = map[netip.Addr]bool{lb.Addr: true}
+		v.settle(t, want)
+		want.Interfaces[uint32(loopback(t, v))] = true
+		check(t, "operations for a pod", []string{"add-roles", "withdraw-address"}, verbs(v.settle(t, want)))
+		check(t, "winner of the cluster IP", "nat-low", winner(t, v, clusterIP))
+		check(t, "winner of the other address", "", winner(t, v, netip.MustParsePrefix("203.0.113.7/32")))
+		leads(t, v, "203.0.113.7/32", "0.0.0.0/0", dropped, none)
+	}},
 	{"release/what was left behind is found", func(t *testing.T, v *rig) {
 		web := wanted(t, "10.96.0.1:80/TCP", 3)
 		want := service(t, v, web)
