@@ -29,7 +29,7 @@ type ClaimState int32
 const (
 	ClaimState_CLAIM_PENDING ClaimState = 0
 	ClaimState_CLAIM_HELD    ClaimState = 1
-	// Somebody else holds the ID that this node has used: not ready until an operator or the other node gives it up.
+	// Another node holds the ID that this node has used: not ready until an operator or the other node gives it up.
 	ClaimState_CLAIM_FENCED ClaimState = 2
 )
 
@@ -74,7 +74,7 @@ func (ClaimState) EnumDescriptor() ([]byte, []int) {
 	return file_cluster_proto_rawDescGZIP(), []int{0}
 }
 
-// Stored in etcd under <prefix>/nodes/id/<id>: who holds this node ID. Written only by its node, in one transaction with the name key.
+// Stored in etcd under <prefix>/nodes/id/<id>: the node that holds this ID. Written only by its node, in one transaction with the name key.
 type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positive, cluster-wide unique, the lowest that was free.
@@ -279,7 +279,7 @@ func (x *ClusterNode) GetUid() string {
 	return ""
 }
 
-// nodes -> whoever cares: a peer changed. previous unset = it joined, current unset = it left.
+// A peer changed, for the journal: previous unset = it joined, current unset = it left.
 type NodeUpdate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`

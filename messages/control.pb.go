@@ -29,7 +29,7 @@ type Reach int32
 const (
 	// Nothing is wrong, or nothing inside of this process can mend it: VPP, Kubernetes or etcd is away, or has not spoken yet.
 	Reach_REACH_NONE Reach = 0
-	// Single objects; whoever is responsible for them tries again.
+	// Single objects, which the component that sent them retries.
 	Reach_REACH_OBJECT Reach = 1
 	// What a part knows of VPP, or what VPP makes of it as a whole.
 	Reach_REACH_DOWNSTREAM Reach = 2

@@ -221,7 +221,7 @@ type RenderAck struct {
 	Conflicts      []*Conflict      `protobuf:"bytes,8,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
 	// Last error; "" = none.
 	Error string `protobuf:"bytes,9,opt,name=error,proto3" json:"error,omitempty"`
-	// Parts of the service that the renderer has no means for: IPv6, SCTP, what is too much for it. The source is who has none. Error names the
+	// Parts of the service that the renderer has no means for: IPv6, SCTP, what is too much for it. The source is the renderer. Error names the
 	// first.
 	Unrendered    []*ObjectError `protobuf:"bytes,10,rep,name=unrendered,proto3" json:"unrendered,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -632,9 +632,9 @@ type Interface struct {
 	Frontend bool `protobuf:"varint,8,opt,name=frontend,proto3" json:"frontend,omitempty"`
 	// A local endpoint of some service is behind it.
 	Backend bool `protobuf:"varint,9,opt,name=backend,proto3" json:"backend,omitempty"`
-	// Only pods and processes of this node are behind it, as far as is known: whoever enters here is a local client.
+	// Only pods and processes of this node are behind it, as far as is known: clients that enter here are local.
 	Local bool `protobuf:"varint,10,opt,name=local,proto3" json:"local,omitempty"`
-	// It was that of a pod, and whoever attached it has taken it back: the roles it was given have to go.
+	// It was that of a pod, and a command has taken that back: the roles that it was given have to go.
 	Detached      bool `protobuf:"varint,11,opt,name=detached,proto3" json:"detached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -747,7 +747,7 @@ func (x *Interface) GetDetached() bool {
 	return false
 }
 
-// Somebody who connects pods has told that this interface of VPP is that of a pod.
+// A client of the control socket has said that this interface of VPP is that of a pod.
 type Attachment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "namespace/name".
@@ -863,7 +863,7 @@ type InterfaceSet struct {
 	Complete bool `protobuf:"varint,6,opt,name=complete,proto3" json:"complete,omitempty"`
 	// Command that led to this generation, as the journal has it; 0 = none did.
 	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
-	// Where pods of other nodes are reached, ordered by node and network. Only where somebody wants to know it: with SNAT.
+	// Where pods of other nodes are reached, ordered by node and network. Only with SNAT, which needs it.
 	Peers         []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1019,7 +1019,7 @@ func (x *PeerNetwork) GetInterfaces() []string {
 	return nil
 }
 
-// link -> everybody in the dataplane: the connection to VPP.
+// link -> the other actors of the dataplane: the connection to VPP.
 type LinkState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Up    bool                   `protobuf:"varint,1,opt,name=up,proto3" json:"up,omitempty"`

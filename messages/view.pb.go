@@ -135,7 +135,7 @@ const (
 	ClientClass_FROM_ANY ClientClass = 0
 	// Pods and processes of this node.
 	ClientClass_FROM_LOCAL ClientClass = 1
-	// Everybody else.
+	// All other clients.
 	ClientClass_FROM_REMOTE ClientClass = 2
 )
 
@@ -294,7 +294,7 @@ func (x *Backend) GetLocal() bool {
 	return false
 }
 
-// One row: who sends to this address and port is treated like this. (address, port, protocol, from) is unique within a view.
+// One row: clients that send to this address and port are treated like this. (address, port, protocol, from) is unique within a view.
 type Frontend struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Address  string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`

@@ -235,7 +235,7 @@ type Service struct {
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Uid       string                 `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// metadata.creationTimestamp in Unix seconds; decides who owns a contested external address.
+	// metadata.creationTimestamp in Unix seconds; decides which service owns a contested address.
 	Created int64       `protobuf:"varint,4,opt,name=created,proto3" json:"created,omitempty"`
 	Type    ServiceType `protobuf:"varint,5,opt,name=type,proto3,enum=troupe.ServiceType" json:"type,omitempty"`
 	// spec.clusterIPs, or spec.clusterIP alone where the list is missing; empty for a headless service.
@@ -656,7 +656,7 @@ type Endpoint struct {
 	Ready       bool `protobuf:"varint,2,opt,name=ready,proto3" json:"ready,omitempty"`
 	Serving     bool `protobuf:"varint,3,opt,name=serving,proto3" json:"serving,omitempty"`
 	Terminating bool `protobuf:"varint,4,opt,name=terminating,proto3" json:"terminating,omitempty"`
-	// Empty = on no node that we know, never local.
+	// Empty = on no known node, never local.
 	Node string `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	// hints.forZones and hints.forNodes.
 	ZoneHints []string `protobuf:"bytes,6,rep,name=zone_hints,json=zoneHints,proto3" json:"zone_hints,omitempty"`

@@ -114,7 +114,7 @@ func (q *queue[K]) enter(k K, by string, since int64) {
 // are returned, are as wanted nevertheless.
 func (q *queue[K]) relist(differing []K) (settled []K) {
 	before := q.dirty
-	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.lanes))...)
+	q.drained = append(q.drained, slices.Sorted(maps.Keys(q.next.flows))...)
 	q.dirty, q.next = map[K]mark{}, turns[K]{}
 	clear(q.blocked)
 	slices.SortFunc(differing, q.adapter.Compare)

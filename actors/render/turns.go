@@ -8,7 +8,7 @@ const turnSize = 16
 // turns is a queue that hands out objects in turns: one namespace after the other, within a namespace one service after the other, and within a service
 // in the order in which they came. So a change waits for a turn of each other namespace, however much one of them has to do. The zero value is empty.
 type turns[K comparable] struct {
-	lanes  map[string]*lane[K]  // by service
+	flows  map[string]*flow[K]  // by service
 	spaces map[string]*space[K] // by namespace
 	order  []*space[K]          // those that have something, the next one first
 }
@@ -16,24 +16,24 @@ type turns[K comparable] struct {
 // space is one namespace.
 type space[K comparable] struct {
 	name  string
-	order []*lane[K] // the services that have something, the next one first
+	order []*flow[K] // the services that have something, the next one first
 }
 
-// lane is one service.
-type lane[K comparable] struct {
+// flow is one service.
+type flow[K comparable] struct {
 	service string
 	keys    []K
 }
 
 // push adds an object at the end of its service.
 func (t *turns[K]) push(service string, k K) {
-	l := t.lanes[service]
+	l := t.flows[service]
 	if l == nil {
-		if t.lanes == nil {
-			t.lanes, t.spaces = map[string]*lane[K]{}, map[string]*space[K]{}
+		if t.flows == nil {
+			t.flows, t.spaces = map[string]*flow[K]{}, map[string]*space[K]{}
 		}
-		l = &lane[K]{service: service}
-		t.lanes[service] = l
+		l = &flow[K]{service: service}
+		t.flows[service] = l
 		namespace, _, _ := strings.Cut(service, "/")
 		s := t.spaces[namespace]
 		if s == nil {
@@ -61,7 +61,7 @@ func (t *turns[K]) turn(most int) (keys []K, drained string) {
 		s.order = append(s.order, l)
 	} else {
 		drained = l.service
-		delete(t.lanes, drained)
+		delete(t.flows, drained)
 	}
 	if len(s.order) > 0 {
 		t.order = append(t.order, s)
@@ -75,4 +75,4 @@ func (t *turns[K]) turn(most int) (keys []K, drained string) {
 func (t *turns[K]) empty() bool { return len(t.order) == 0 }
 
 // waits reports whether something of a service waits.
-func (t *turns[K]) waits(service string) bool { return t.lanes[service] != nil }
+func (t *turns[K]) waits(service string) bool { return t.flows[service] != nil }
