@@ -69,14 +69,14 @@ func (o observer) Operations(_ string, _, failed, unknown int) {
 func (observer) InputErrors(int) {}
 
 // Healed satisfies report.Observer.
-func (o observer) Healed(part, rung string, _ int) {
-	switch rung {
+func (o observer) Healed(part, step string, _ int) {
+	switch step {
 	case "key":
 		o.remedy(again)
 	case "object":
 		o.remedy(doubt)
 	default:
-		o.remedy("rung " + rung + " of " + part)
+		o.remedy("step " + step + " of " + part)
 	}
 }
 

@@ -18,8 +18,8 @@ func (b backend) healing(ctx context.Context, to *api.Resync) (*api.Resync, erro
 	}
 	to.Healing, to.Ill = []api.HealingCount{}, make([]api.IllPart, len(page.Cases))
 	for part, counts := range page.Counts {
-		for rung, n := range counts {
-			to.Healing = append(to.Healing, api.HealingCount{Part: part, Rung: rung, Count: n})
+		for step, n := range counts {
+			to.Healing = append(to.Healing, api.HealingCount{Part: part, Rung: step, Count: n})
 		}
 	}
 	slices.SortFunc(to.Healing, func(a, b api.HealingCount) int {

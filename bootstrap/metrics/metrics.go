@@ -119,8 +119,8 @@ func (m *Metrics) Operations(renderer string, succeeded, failed, unknown int) {
 }
 
 // Healed counts repairs of a part by escalation step.
-func (m *Metrics) Healed(part, rung string, n int) {
-	m.healing.WithLabelValues(part, rung).Add(float64(max(n, 0)))
+func (m *Metrics) Healed(part, step string, n int) {
+	m.healing.WithLabelValues(part, step).Add(float64(max(n, 0)))
 }
 
 // Drifted counts entries in VPP that differed from the state that a renderer had written.

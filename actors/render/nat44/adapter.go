@@ -114,17 +114,31 @@ func (a *adapter) planAgain(services []string) (changed []object) {
 	return changed
 }
 
+// configure adopts another configuration, and plans the services again that depend on what has changed: on the addresses that no service may claim only
+// those with addresses that Kubernetes has not allocated.
+func (a *adapter) configure(planned nat44.Config) (changed []object) {
+	before := a.planned
+	if planned.Equal(before) {
+		return nil
+	}
+	a.replaceHairpin(planned.TwiceNAT)
+	a.planned, a.settings = planned, false
+	services := slices.Sorted(maps.Keys(a.views))
+	if before.Ground = planned.Ground; planned.Equal(before) {
+		services = slices.DeleteFunc(services, func(name string) bool {
+			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return frontend.RankOf(f) >= frontend.OfLoadBalancer })
+		})
+	}
+	return a.planAgain(services)
+}
+
 // Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces, what services may claim on
 // both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []object) {
 	if s.Begin != nil {
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
 		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
-		if !planned.Equal(a.planned) {
-			a.replaceHairpin(planned.TwiceNAT)
-			a.planned, a.settings = planned, false
-			changed = a.planAgain(slices.Sorted(maps.Keys(a.views)))
-		}
+		changed = a.configure(planned)
 	}
 	if s.Set != nil && s.Set != a.set {
 		known := a.ranges.Known()

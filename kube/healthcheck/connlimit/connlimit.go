@@ -68,15 +68,15 @@ func (l *listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &conn{Conn: accepted, limit: l.limit}
-	if victim := l.limit.add(c); victim != nil {
-		_ = victim.Conn.Close()
+	if oldest := l.limit.add(c); oldest != nil {
+		_ = oldest.Conn.Close()
 		l.limit.closed()
 	}
 	return c, nil
 }
 
 // add counts a connection. Above the limit it returns the one to close, which may be the new one.
-func (l *limit) add(c *conn) (victim *conn) {
+func (l *limit) add(c *conn) (oldest *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open++
@@ -84,9 +84,9 @@ func (l *limit) add(c *conn) (victim *conn) {
 	if l.open <= l.most {
 		return nil
 	}
-	victim, _ = l.idle.Front().Value.(*conn)
-	victim.forget()
-	return victim
+	oldest, _ = l.idle.Front().Value.(*conn)
+	oldest.forget()
+	return oldest
 }
 
 // conn is an accepted connection.
