@@ -50,7 +50,7 @@ func prepare(have *State, want *Want) []Op {
 		}
 	}
 	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
-	return append(ops, withdrawals(have, want, slices.ContainsFunc(ops, Op.walks))...)
+	return append(ops, shared(have, want, slices.ContainsFunc(ops, Op.walks))...)
 }
 
 // outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an output interface and the reverse, so roles
@@ -107,7 +107,7 @@ func retire(have *State, want *Want) []Op {
 			ops = append(ops, Op{Verb: DelPool, Addr: addr})
 		}
 	}
-	return ops
+	return append(ops, leftBehind(have)...)
 }
 
 // delRoles takes the roles from unwanted interfaces whose roles match kind.

@@ -49,27 +49,39 @@ func Release(have *State, batch []Op) {
 	}
 }
 
-// withdrawals returns those of FIB entries of NAT44 that are not needed: no mapping and no pool uses the address any more, or others may use other
-// ports of it. walks says that NAT44 is about to enter the addresses of all mappings.
-func withdrawals(have *State, want *Want, walks bool) (ops []Op) {
-	if len(have.Received) == 0 && (!walks || len(want.Shared) == 0) {
+// shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use besides. walks says that NAT44 is about to enter the
+// addresses of all mappings.
+func shared(have *State, want *Want, walks bool) []Op {
+	if len(want.Shared) == 0 || len(have.Received) == 0 && !walks {
 		return nil
 	}
-	needed, held := have.othersAt(), maps.Clone(have.Received)
+	held, needed := map[netip.Addr]bool{}, have.othersAt()
 	for key := range have.Rows {
-		switch {
-		case !want.Shared[key.Addr]:
-			needed[key.Addr] = true
-		case walks:
+		if want.Shared[key.Addr] && !needed[key.Addr] && (walks || have.Received[key.Addr]) {
 			held[key.Addr] = true
 		}
 	}
-	for addr := range held {
-		if !needed[addr] {
-			ops = append(ops, Op{Verb: Withdraw, Addr: addr})
-		}
+	return withdrawals(held)
+}
+
+// leftBehind returns the withdrawals of FIB entries of NAT44 that no mapping and no pool uses any more.
+func leftBehind(have *State) []Op {
+	if len(have.Received) == 0 {
+		return nil
 	}
-	slices.SortFunc(ops, func(a, b Op) int { return a.Addr.Compare(b.Addr) })
+	held, needed := maps.Clone(have.Received), have.othersAt()
+	for key := range have.Rows {
+		needed[key.Addr] = true
+	}
+	maps.DeleteFunc(held, func(addr netip.Addr, _ bool) bool { return needed[addr] })
+	return withdrawals(held)
+}
+
+// withdrawals are those of addresses, in their order.
+func withdrawals(addrs map[netip.Addr]bool) (ops []Op) {
+	for _, addr := range slices.SortedFunc(maps.Keys(addrs), netip.Addr.Compare) {
+		ops = append(ops, Op{Verb: Withdraw, Addr: addr})
+	}
 	return ops
 }
 

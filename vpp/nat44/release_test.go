@@ -56,7 +56,7 @@ func TestRelease(t *testing.T) {
 		{"made one of VPP in the same batch", func(_ *model, want *Want) { want.Interfaces[7] = true }, []string{
 			"interface_add_del_feature", "interface_add_del_feature", "withdraw 10.96.0.1/32 of 24", deletion,
 		}},
-		{"left behind", func(m *model, _ *Want) { m.received[netip.MustParseAddr("10.96.0.9")] = true }, []string{"withdraw 10.96.0.9/32 of 24", deletion}},
+		{"left behind", func(m *model, _ *Want) { m.received[netip.MustParseAddr("10.96.0.9")] = true }, []string{deletion, "withdraw 10.96.0.9/32 of 24"}},
 		{"that of a row, which others may use", func(m *model, want *Want) {
 			m.received[other.Addr], want.Shared = true, map[netip.Addr]bool{other.Addr: true}
 		}, []string{"withdraw 10.96.0.2/32 of 24", deletion}},
