@@ -70,6 +70,8 @@ func (l *escalation) outside(part string, now time.Time) {
 	is := l.cases[part]
 	switch {
 	case is == nil:
+	case is.at == report.NoStep: // nothing has been tried: patience begins anew
+		delete(l.cases, part)
 	case is.paused.IsZero():
 		is.paused, is.until = now, now.Add(l.patience)
 	case now.Sub(is.paused) >= l.patience:

@@ -115,6 +115,16 @@ func TestEscalationIsNotFooledByARestart(t *testing.T) {
 	e.outside("nat44", now)
 }
 
+// TestEscalationForgetsWhatItHasNotTried: what is wrong after a wait for something outside gets all the patience.
+func TestEscalationForgetsWhatItHasNotTried(t *testing.T) {
+	e, now := newEscalation(calm), time.Unix(1_000_000, 0)
+	e.failing("routes", "wrong", report.StepDownstream, now)
+	e.outside("routes", now.Add(2*time.Second))
+	if done := escalates(e, now.Add(calm-2*time.Second), 2*calm-2*time.Second, always, report.StepDownstream, "routes"); !slices.Equal(done, []string{"30s routes downstream"}) {
+		t.Errorf("%q", done)
+	}
+}
+
 // TestEscalationKeepsItsBudgets whatever happens to the parts: no step is taken more often than its budget within its time, and none below the first.
 func TestEscalationKeepsItsBudgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
