@@ -389,7 +389,7 @@ func TestDropsWaitForTheOwner(t *testing.T) {
 	})
 }
 
-// TestRangesCountForEveryOwner: a client must be in the source ranges of each service that wants the frontend, whoever owns it.
+// TestRangesCountForEveryOwner: a client must be in the source ranges of each service that wants the frontend, whichever service owns it.
 func TestRangesCountForEveryOwner(t *testing.T) {
 	withServices(t, []string{"a/a", "b/b", "c/c"}, func(s scene) {
 		s.Begin(1, "a/a", "b/b", "c/c")
