@@ -79,7 +79,7 @@ var mutants = []mutant{
 	{
 		"a VPP that has restarted is believed to hold what the one before held", "actors/render/driver.go",
 		"	if lost || restarted {\n",
-		"	if lost && !restarted {\n",
+		"	if (lost || restarted) && d.begun == nil {\n",
 	},
 	{
 		"rows of earlier runs stay", "actors/render/read.go",
@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{
 		"a change is not put into the work queue", "actors/render/barrier.go",
 		"		d.queue.touch(k, key)\n",
-		"",
+		"		_ = k\n",
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
