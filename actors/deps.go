@@ -76,6 +76,8 @@ type Deps struct {
 	Link link.Link
 	// InterfaceEvents carries hints that VPP's interfaces changed; may be nil. One pending hint is enough.
 	InterfaceEvents <-chan struct{}
+	// Listening returns the ports on which processes of this node listen, which services may not claim from it; nil = none are known.
+	Listening func(now time.Time) []string
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
 	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs.

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
@@ -31,6 +33,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	accept FILE...       the same, with something in them that cannot be used
 //	delete KIND KEY      it has not this one any more
 //	limits A B           the agent serves up to A frontends of a service and B of a namespace; before start
+//	listens PORT...      processes of the node listen on these ports, "9100/TCP"; before start
 //	start, stop          the agent
 //	kill PATH            an actor dies
 //	crash                VPP dies and comes back empty
@@ -118,6 +121,7 @@ func (s *story) run(command string, args []string) {
 		"accept":   {-1, s.accept},
 		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
 		"limits":   {2, func(args []string) { s.limits(args[0], args[1]) }},
+		"listens":  {-1, s.listens},
 		"start":    {0, func([]string) { s.world.Start() }},
 		"stop":     {0, func([]string) { s.world.Stop() }},
 		"kill":     {1, func(args []string) { s.world.Kill(args[0]) }},
@@ -189,6 +193,10 @@ func (s *story) accept(names []string) {
 			}
 		})
 	}
+}
+
+func (s *story) listens(ports []string) {
+	s.world.Config.Deps = func(d *actors.Deps) { d.Listening = func(time.Time) []string { return ports } }
 }
 
 func (s *story) limits(ofService, ofNamespace string) {

@@ -165,7 +165,8 @@ func newTree(d *Deps) *tree {
 	}
 	t.interfaces = &interfaces.Config{
 		NodeName: d.NodeName, VPP: d.Link, Hints: d.InterfaceEvents, NAT44: d.NAT44, SNAT: d.SNAT, Attachments: attachments,
-		StoreGate: gate.New(d.Park), Receivers: t.withRenderers(address.Nodes, address.Registry, address.Introspect), RoleGivers: roleGivers,
+		Listening: d.Listening, StoreGate: gate.New(d.Park), RoleGivers: roleGivers,
+		Receivers:  t.withRenderers(address.Nodes, address.Registry, address.Introspect),
 		Rediscover: timing.Rediscover, RediscoverSoon: timing.RediscoverSoon, Command: timing.Command,
 	}
 	t.audit = &audit.Config{Renderers: t.names, Least: timing.DriftCheckLeast, Most: timing.DriftCheck}

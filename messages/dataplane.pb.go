@@ -864,7 +864,9 @@ type InterfaceSet struct {
 	// Command that led to this generation, as the journal has it; 0 = none did.
 	Cause uint64 `protobuf:"varint,7,opt,name=cause,proto3" json:"cause,omitempty"`
 	// Where pods of other nodes are reached, ordered by node and network. Only with SNAT, which needs it.
-	Peers         []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
+	Peers []*PeerNetwork `protobuf:"bytes,8,rep,name=peers,proto3" json:"peers,omitempty"`
+	// Ports on which processes of the node listen, "number/PROTO", ordered.
+	Listening     []string `protobuf:"bytes,9,rep,name=listening,proto3" json:"listening,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -951,6 +953,13 @@ func (x *InterfaceSet) GetCause() uint64 {
 func (x *InterfaceSet) GetPeers() []*PeerNetwork {
 	if x != nil {
 		return x.Peers
+	}
+	return nil
+}
+
+func (x *InterfaceSet) GetListening() []string {
+	if x != nil {
+		return x.Listening
 	}
 	return nil
 }
@@ -1283,7 +1292,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x03pod\x18\x01 \x01(\tR\x03pod\x12\x1c\n" +
 	"\tinterface\x18\x02 \x01(\tR\tinterface\"7\n" +
 	"\vAttachments\x12(\n" +
-	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xa1\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x12.troupe.AttachmentR\x05items\"\xbf\x02\n" +
 	"\fInterfaceSet\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1296,7 +1305,8 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x04boot\x18\x05 \x01(\tR\x04boot\x12\x1a\n" +
 	"\bcomplete\x18\x06 \x01(\bR\bcomplete\x12\x14\n" +
 	"\x05cause\x18\a \x01(\x04R\x05cause\x12)\n" +
-	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peersB\t\n" +
+	"\x05peers\x18\b \x03(\v2\x13.troupe.PeerNetworkR\x05peers\x12\x1c\n" +
+	"\tlistening\x18\t \x03(\tR\tlisteningB\t\n" +
 	"\a_uplink\"[\n" +
 	"\vPeerNetwork\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +

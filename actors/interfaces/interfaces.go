@@ -32,6 +32,9 @@ type Config struct {
 	// NAT44 has the hairpin address, SNAT the settings of dynamic SNAT, which depends on the interface set.
 	NAT44 nat44.Config
 	SNAT  external.SNAT
+	// Listening returns the ports on which processes of this node listen, "number/PROTO", ordered. It is called by discoveries, outside of the actor.
+	// May be nil: none are known.
+	Listening func(now time.Time) []string
 	// Attachments keeps the interfaces of pods that were attached by command, StoreGate lets one save in at a time.
 	Attachments Store
 	StoreGate   *gate.Gate
@@ -223,7 +226,7 @@ func (i *interfacesActor) look(c *runtime.Context) {
 		i.reader.Forget()
 	}
 	i.hinted = false
-	session, post, vpp := i.link.GetSession(), c.Post(), i.config.VPP
+	session, post, vpp, listening, now := i.link.GetSession(), c.Post(), i.config.VPP, i.config.Listening, c.Now()
 	in := interfaces.Input{
 		Pods: i.pods, LocalEndpoints: i.endpoints.GetAddresses(), NodeAddresses: i.addresses, Complete: i.podsKnown && i.endpoints != nil && i.loaded,
 		Boot: i.link.GetBoot(), Peers: i.peers, Attached: i.attached(), Detached: maps.Clone(i.detached),
@@ -231,6 +234,9 @@ func (i *interfacesActor) look(c *runtime.Context) {
 	version := i.version // a command waits for a discovery that began with its change
 	c.Go("discover", func(ctx context.Context) {
 		set, err := i.reader.Discover(ctx, vpp, in)
+		if err == nil && listening != nil {
+			set.Listening = listening(now)
+		}
 		post(&discovered{session, version, set, err})
 	})
 }

@@ -42,6 +42,10 @@ func TestInterfacesReadsAgain(t *testing.T) {
 			_ = s.vpp.VPP.SetInterface("uplink0", false)
 			s.tell(&interfaceHint{})
 		}, func(set *messages.InterfaceSet) bool { return !named(set, "uplink0").GetAdminUp() }},
+		"a process listens": {func(s *stage) {
+			s.config.Listening = func(time.Time) []string { return []string{"9100/TCP"} }
+			s.Run(s.config.Rediscover + time.Second)
+		}, func(set *messages.InterfaceSet) bool { return len(set.GetListening()) == 1 }},
 		"time passed": {func(s *stage) {
 			_ = s.vpp.VPP.AddAddress("uplink0", netip.MustParsePrefix("192.168.17.1/24"))
 			s.Run(s.config.Rediscover + time.Second)

@@ -136,7 +136,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
-		InterfaceEvents: hints, NAT44: rendering, SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),

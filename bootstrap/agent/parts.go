@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/listening"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
@@ -51,6 +53,14 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	a.onClose("simulated VPP", closeWith(a.simulated))
 	apiSocket, statsSocket = filepath.Join(dir, "api.sock"), filepath.Join(dir, "stats.sock")
 	return apiSocket, statsSocket, errors.Join(a.simulated.Listen(apiSocket), a.simulated.ListenStats(statsSocket))
+}
+
+// listening makes the reader of the ports on which the node listens; nil = they are not asked for, or VPP is not that of this machine.
+func (a *Agent) listening() func(time.Time) []string {
+	if !a.cfg.Services.ReserveListening || a.cfg.VPP.Mode == config.VPPSimulated {
+		return nil
+	}
+	return listening.New("/proc", a.log.With("part", "interfaces")).Read
 }
 
 // sessionStats makes the reader of the number of NAT sessions; nil = the configuration has no statistics socket.

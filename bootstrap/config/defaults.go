@@ -17,6 +17,7 @@ func Defaults() *Agent {
 			ReservedPorts: []string{
 				"22/TCP", "179/TCP", "2379/TCP", "2380/TCP", "6443/TCP", "10250/TCP", "10256/TCP", "4789/UDP", // SSH, BGP, etcd, API server, kubelet, kube-proxy, VXLAN
 			},
+			ReserveListening: true,
 			Limits: Limits{
 				FrontendsPerService: 4096, FrontendsPerNamespace: 65_536, BackendsPerService: 262_144, BackendsPerNamespace: 1_048_576,
 			},

@@ -78,6 +78,9 @@ type Services struct {
 	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer address may claim, because the nodes use them
 	// themselves. Ports of the agent's own servers are always among them.
 	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`
+	// Let no external IP or load-balancer address claim a port of these addresses on which a process of the node listens, or did in the last 10
+	// minutes.
+	ReserveListening bool `json:"reserveListening" flag:"reserve-listening"`
 	// Masquerade every client of a ClusterIP, pods included.
 	MasqueradeAll bool `json:"masqueradeAll" flag:"masquerade-all"`
 	// What services may ask of a node, so that no namespace takes it from the others: see docs/semantics.md.

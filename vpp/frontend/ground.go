@@ -18,13 +18,13 @@ type Ground struct {
 	Pods []netip.Prefix
 	// Connected are the networks that VPP has interfaces in.
 	Connected []netip.Prefix
-	// Reserved are the ports of hosts that the nodes use themselves.
-	Reserved Ports
+	// Reserved are the ports of hosts that the nodes use themselves, Listening those on which processes of this node listen.
+	Reserved, Listening Ports
 }
 
 // NewGround collects the addresses from what the renderers are told of the cluster and of the interfaces of VPP; either may be nil.
 func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports) Ground {
-	g := Ground{Hosts: map[netip.Addr]bool{}, Reserved: reserved}
+	g := Ground{Hosts: map[netip.Addr]bool{}, Reserved: reserved, Listening: Ports{}}
 	for _, list := range [...][]string{begin.GetNodeAddresses(), begin.GetNode().GetAddresses()} {
 		for _, text := range list {
 			if addr, err := netip.ParseAddr(text); err == nil {
@@ -37,6 +37,11 @@ func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports
 			if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 {
 				g.Pods = append(g.Pods, p.Masked())
 			}
+		}
+	}
+	for _, text := range set.GetListening() {
+		if p, err := ParsePort(text); err == nil {
+			g.Listening[p] = true
 		}
 	}
 	for _, i := range set.GetInterfaces() {
@@ -53,7 +58,7 @@ func NewGround(begin *messages.Begin, set *messages.InterfaceSet, reserved Ports
 // Equal reports whether both hold the same.
 func (g Ground) Equal(other Ground) bool {
 	return maps.Equal(g.Hosts, other.Hosts) && slices.Equal(g.Pods, other.Pods) && slices.Equal(g.Connected, other.Connected) &&
-		maps.Equal(g.Reserved, other.Reserved)
+		maps.Equal(g.Reserved, other.Reserved) && maps.Equal(g.Listening, other.Listening)
 }
 
 // Refuses says why a claim on a frontend is not served; "" = it may be. What Kubernetes allocates is always served.
@@ -65,6 +70,8 @@ func (g Ground) Refuses(k Key, rank Rank) string {
 		return fmt.Sprintf("%s is in a pod network", k.Addr)
 	case g.Hosts[k.Addr] && g.Reserved[Port{k.Port, k.Proto}]:
 		return fmt.Sprintf("port %s of the nodes is reserved", Port{k.Port, k.Proto})
+	case g.Hosts[k.Addr] && g.Listening[Port{k.Port, k.Proto}]:
+		return fmt.Sprintf("a process of this node listens on port %s", Port{k.Port, k.Proto})
 	default:
 		return ""
 	}

@@ -13,7 +13,7 @@ func TestGround(t *testing.T) {
 		NodeAddresses: []string{"192.168.16.1", "192.168.16.2", "nonsense"}, PodNetworks: []string{"10.1.1.0/24", "10.1.2.0/24", "0.0.0.0/0"},
 		Node: &messages.NodeContext{Addresses: []string{"172.30.1.1"}, Node: &messages.Node{PodCidrs: []string{"10.1.1.0/24"}}},
 	}
-	set := &messages.InterfaceSet{Interfaces: []*messages.Interface{{Addresses: []string{"192.168.50.1/24"}}}}
+	set := &messages.InterfaceSet{Listening: []string{"9100/TCP", "nonsense"}, Interfaces: []*messages.Interface{{Addresses: []string{"192.168.50.1/24"}}}}
 	g := NewGround(begin, set, Ports{{22, TCP}: true})
 	for _, c := range []struct {
 		at       string
@@ -30,6 +30,10 @@ func TestGround(t *testing.T) {
 		{"192.168.16.2:22/TCP", OfExternalIP, "port 22/TCP of the nodes is reserved", false},
 		{"192.168.16.2:22/UDP", OfExternalIP, "", false},
 		{"192.168.50.1:22/TCP", OfLoadBalancer, "port 22/TCP of the nodes is reserved", false},
+		{"192.168.16.1:9100/TCP", OfExternalIP, "a process of this node listens on port 9100/TCP", false},
+		{"192.168.16.1:9100/UDP", OfExternalIP, "", false},
+		{"192.168.16.1:9100/TCP", OfNodePort, "", false},
+		{"203.0.113.7:9100/TCP", OfExternalIP, "", true},
 		{"192.168.50.9:22/TCP", OfLoadBalancer, "", false}, // of a neighbour
 		{"172.30.1.1:22/TCP", OfNodePort, "", false},
 		{"10.1.3.9:80/TCP", OfExternalIP, "", true},

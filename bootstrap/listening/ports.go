@@ -1,0 +1,140 @@
+package listening
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Keep is how long a port stays after the last time a process listened on it: a daemon that restarts gets its port back.
+const Keep = 10 * time.Minute
+
+// States of sockets in /proc/net.
+const (
+	stateListen  = 0x0A // TCP
+	stateUnbound = 0x07 // UDP without a peer
+)
+
+// Ports reads the ports of this node on which processes listen.
+type Ports struct {
+	proc string
+	log  *slog.Logger
+
+	mu     sync.Mutex
+	seen   map[frontend.Port]time.Time
+	failed bool
+}
+
+// New returns a reader of the tables below a directory, which is /proc but in tests.
+func New(proc string, log *slog.Logger) *Ports {
+	return &Ports{proc: proc, log: log, seen: map[frontend.Port]time.Time{}}
+}
+
+// Read returns the ports, ordered, as "number/PROTO": those on which a process listens now, or did within Keep, at an address other than loopback. UDP
+// ports that the kernel gives to clients (ip_local_port_range) are not among them. While the tables cannot be read, which is logged once, all ports stay.
+func (p *Ports) Read(now time.Time) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := p.read(now)
+	if err == nil {
+		maps.DeleteFunc(p.seen, func(_ frontend.Port, last time.Time) bool { return now.Sub(last) > Keep })
+	} else if !p.failed {
+		p.log.Warn("ports on which the node listens cannot be read, services may claim new ones", "error", err)
+	}
+	p.failed = err != nil
+	ports := slices.SortedFunc(maps.Keys(p.seen), func(a, b frontend.Port) int {
+		return 256*(int(a.Number)-int(b.Number)) + int(a.Proto) - int(b.Proto)
+	})
+	texts := make([]string, len(ports))
+	for i, one := range ports {
+		texts[i] = one.String()
+	}
+	return texts
+}
+
+func (p *Ports) read(now time.Time) error {
+	low, high, err := p.clientPorts()
+	if err != nil {
+		return err
+	}
+	for _, table := range []struct {
+		name  string
+		proto uint8
+		state uint64
+	}{{"tcp", frontend.TCP, stateListen}, {"tcp6", frontend.TCP, stateListen}, {"udp", frontend.UDP, stateUnbound}, {"udp6", frontend.UDP, stateUnbound}} {
+		text, err := os.ReadFile(p.proc + "/net/" + table.name)
+		if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(table.name, "6") {
+			continue // a kernel without IPv6
+		}
+		if err != nil {
+			return fmt.Errorf("read the ports on which the node listens: %w", err)
+		}
+		for port := range listeners(text, table.state) {
+			if table.proto != frontend.UDP || port < low || port > high {
+				p.seen[frontend.Port{Number: port, Proto: table.proto}] = now
+			}
+		}
+	}
+	return nil
+}
+
+// clientPorts returns the range from which the kernel gives clients their ports.
+func (p *Ports) clientPorts() (low, high uint16, err error) {
+	text, err := os.ReadFile(p.proc + "/sys/net/ipv4/ip_local_port_range")
+	if err == nil {
+		_, err = fmt.Sscan(string(text), &low, &high)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the range of client ports: %w", err)
+	}
+	return low, high, nil
+}
+
+// listeners returns the ports of a table's sockets in a state, without those of loopback addresses. Lines that cannot be read, such as the title, are
+// passed over.
+func listeners(table []byte, state uint64) map[uint16]bool {
+	ports := map[uint16]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(table))
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text()) // "0: 0100007F:1F90 00000000:0000 0A ..."
+		if len(fields) < 4 {
+			continue
+		}
+		host, number, _ := strings.Cut(fields[1], ":")
+		addr, known := kernelAddress(host)
+		port, err := strconv.ParseUint(number, 16, 16)
+		is, bad := strconv.ParseUint(fields[3], 16, 8)
+		if known && err == nil && bad == nil && is == state && port > 0 && !addr.IsLoopback() {
+			ports[uint16(port)] = true
+		}
+	}
+	return ports
+}
+
+// kernelAddress decodes an address as the kernel prints it: words of 32 bits in the byte order of the machine, which is little-endian on the machines that
+// Troupe runs on.
+func kernelAddress(text string) (addr netip.Addr, ok bool) {
+	var b []byte
+	for ; len(text) >= 8; text = text[8:] {
+		word, err := strconv.ParseUint(text[:8], 16, 32)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		b = append(b, byte(word), byte(word>>8), byte(word>>16), byte(word>>24))
+	}
+	addr, ok = netip.AddrFromSlice(b)
+	return addr.Unmap(), ok && text == ""
+}
