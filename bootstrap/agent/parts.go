@@ -29,8 +29,8 @@ func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 		return nil, nil, err
 	}
 	client, err := informers.NewClient(informers.ClientConfig{
-		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, ServiceCIDRs: serving.ServiceCIDRs, QPS: float32(a.cfg.Kubernetes.QPS),
-		Burst: a.cfg.Kubernetes.Burst,
+		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, Server: a.cfg.Kubernetes.APIServer, ServiceCIDRs: serving.ServiceCIDRs,
+		QPS: float32(a.cfg.Kubernetes.QPS), Burst: a.cfg.Kubernetes.Burst,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to Kubernetes: %w", err)

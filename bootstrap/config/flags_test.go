@@ -25,7 +25,7 @@ func parse(t *testing.T, only []string, args ...string) *Flags {
 func TestAgentFlags(t *testing.T) {
 	cmd := &cobra.Command{Use: "agent"}
 	AddFlags(cmd)
-	for _, name := range strings.Fields(`node-name kube-source kubeconfig vpp-api-socket vpp-stats-socket vpp etcd-endpoints etcd-ca etcd-cert
+	for _, name := range strings.Fields(`node-name kube-source kubeconfig kube-api-server vpp-api-socket vpp-stats-socket vpp etcd-endpoints etcd-ca etcd-cert
 		etcd-key etcd data-dir renderer nat-loopback-ip service-cidr cluster-cidr node-port-addresses http-address control-socket config
 		healthz-bind-address log-format enable-chaos cleanup-on-exit`) {
 		f := cmd.Flags().Lookup(name)

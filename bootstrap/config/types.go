@@ -56,6 +56,8 @@ type Kubernetes struct {
 	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a ClusterIP, because ClusterIPs work only
 	// once this agent runs.
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
+	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the kubeconfig or of the pod's environment. Empty: theirs.
+	APIServer string `json:"apiServer" flag:"kube-api-server" check:"url"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.

@@ -194,6 +194,8 @@ func (v *validator) together(a *Agent) {
 		v.fail("kubernetes.source", `%q is neither "kubernetes" nor "files:DIR"`, a.Kubernetes.Source)
 	case files && a.Kubernetes.Kubeconfig != "":
 		v.fail("kubernetes.kubeconfig", "has no meaning with source %q", a.Kubernetes.Source)
+	case files && a.Kubernetes.APIServer != "":
+		v.fail("kubernetes.apiServer", "has no meaning with source %q", a.Kubernetes.Source)
 	}
 	if (a.Etcd.Cert == "") != (a.Etcd.Key == "") {
 		v.fail("etcd.cert", "cert and key need each other")

@@ -37,6 +37,7 @@ func TestValidate(t *testing.T) {
 		{"source", head + "kubernetes: {source: consul}\n", `f.yaml:3: kubernetes.source: "consul" is neither "kubernetes" nor "files:DIR"`},
 		{"source without a directory", head + "kubernetes: {source: 'files:'}\n", `f.yaml:3: kubernetes.source: names no directory: expected "files:DIR"`},
 		{"kubeconfig and files", head + "kubernetes: {source: 'files:/x', kubeconfig: /k}\n", `f.yaml:3: kubernetes.kubeconfig: has no meaning with source "files:/x"`},
+		{"API server and files", head + "kubernetes: {source: 'files:/x', apiServer: 'https://a:1'}\n", `f.yaml:3: kubernetes.apiServer: has no meaning with source "files:/x"`},
 		{"certificate without a key", head + "etcd: {cert: /c}\n", "f.yaml:3: etcd.cert: cert and key need each other"},
 		{"embedded with endpoints", head + "etcd: {mode: embedded, endpoints: ['http://a:1']}\n", `f.yaml:3: etcd.endpoints: has no meaning with mode "embedded"`},
 		{"embedded without data", head + "etcd: {mode: embedded, dataDir: ''}\n", `f.yaml:3: etcd.dataDir: is required with mode "embedded"`},

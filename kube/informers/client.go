@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/transport"
 )
 
 // Errors of NewClient.
@@ -73,7 +74,18 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
+	rereadToken(rc)
 	return rc, nil
+}
+
+// rereadToken makes the client read its token file again after an answer 401. With BearerTokenFile alone client-go reads it once a minute,
+// so that a rotated token is found up to a minute late.
+func rereadToken(rc *rest.Config) {
+	if rc.BearerTokenFile == "" {
+		return
+	}
+	rc.Wrap(transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(rc.BearerTokenFile)))
+	rc.BearerToken, rc.BearerTokenFile = "", ""
 }
 
 // baseConfig returns the address of the API server and the credentials.
@@ -87,8 +99,8 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if config.Server == "" && !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
-		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by kubeconfig "+
-			"or server address, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
+		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by --kube-api-server or "+
+			"kubeconfig, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
 	}
 	rc, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+)
+
+// TestAPIServerOverridesKubeconfig gives a kubeconfig whose server does not answer.
+func TestAPIServerOverridesKubeconfig(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+	}))
+	defer server.Close()
+	cfg := everything(t)
+	cfg.Kubernetes.Source, cfg.Kubernetes.Kubeconfig = config.SourceKubernetes, kubeconfig(t, dead(t))
+	cfg.Kubernetes.APIServer = server.URL
+	_, client, err := (&Agent{cfg: cfg, log: quiet()}).kubeSource()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Discovery().ServerVersion(); err != nil || asked.Load() != 1 {
+		t.Errorf("version: %v after %d requests, want 1", err, asked.Load())
+	}
+}
