@@ -87,3 +87,20 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 		}
 	})
 }
+
+// greedy is a service of a tenant with so many frontends, ports times external addresses, and its slice of two endpoints.
+func greedy(name, ip string, ports, addresses int, first netip.Addr) (*messages.Service, *messages.EndpointSlice) {
+	s, slice := probe.Service(name, ip), probe.Slice(name, "10.1.1.2", "10.1.1.3")
+	s.Namespace, slice.Namespace = "evil", "evil"
+	s.Ports, slice.Ports = nil, nil
+	for i := range ports {
+		port := fmt.Sprint("p", i)
+		s.Ports = append(s.Ports, &messages.ServicePort{Name: port, Protocol: messages.Protocol_TCP, Port: uint32(1 + i)})
+		slice.Ports = append(slice.Ports, &messages.EndpointPort{Name: port, Protocol: messages.Protocol_TCP, Port: 8080})
+	}
+	for range addresses {
+		s.ExternalIps = append(s.ExternalIps, first.String())
+		first = first.Next()
+	}
+	return s, slice
+}

@@ -1,22 +1,15 @@
 package actors_test
 
-import (
-	"net/netip"
-
-	"github.com/troupe-vpp/troupe/vpp/simulator"
-)
+import "net/netip"
 
 // dial opens a TCP connection when everything has come to rest.
 func (s *story) dial(name, in, src, dst, want string) {
 	s.world.Quiet()
-	s.port++
-	c, err := s.world.VPP.Dial(simulator.Packet{
-		In: in, Src: netip.AddrPortFrom(netip.MustParseAddr(src), s.port), Dst: netip.MustParseAddrPort(dst), Proto: simulator.ProtoTCP,
-	})
+	c, err := s.plane.dial(in, s.client(src), netip.MustParseAddrPort(dst))
 	if err != nil {
 		s.Fatalf("%s: %v", s.line, err)
 	}
-	if got := c.Opened().Dst.String(); got != want {
+	if got := c.leads().String(); got != want {
 		s.Errorf("%s: it gets to %s", s.line, got)
 	}
 	s.connections[name] = c
@@ -32,4 +25,10 @@ func (s *story) exchange(name string, open bool) {
 	if err := c.Exchange(); (err == nil) != open {
 		s.Errorf("%s: %v", s.line, err)
 	}
+}
+
+// client returns an endpoint at an address that no packet has come from.
+func (s *story) client(address string) netip.AddrPort {
+	s.port++
+	return netip.AddrPortFrom(netip.MustParseAddr(address), s.port)
 }

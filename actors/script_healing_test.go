@@ -1,6 +1,7 @@
 package actors_test
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -31,14 +32,16 @@ func (s *story) healed(part, step, times string) {
 
 // iface adds an interface.
 func (s *story) iface(name string) {
-	if _, err := s.world.VPP.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true}); err != nil {
+	inside, err := s.plane.addInterface(name)
+	if err != nil {
 		s.Fatalf("%s: %v", s.line, err)
 	}
+	s.aliases[name] = inside
 }
 
 // attach gives a pod an interface, "" takes it away.
 func (s *story) attach(pod, name string) {
-	var request any = &interfaces.Attach{Pod: pod, Interface: name}
+	var request any = &interfaces.Attach{Pod: pod, Interface: cmp.Or(s.aliases[name], name)}
 	if name == "" {
 		request = &interfaces.Detach{Pod: pod}
 	}

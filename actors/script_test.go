@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -51,8 +52,8 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	roles IFACE yes|no   VPP has given it its roles
 //	rows FILE            VPP holds these rows (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
-//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "dropped", or "unchanged" where it is neither dropped nor
-//	                     translated; with another word, the address that its source has then
+//	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "unchanged" where it is sent on without a translation, or "local"
+//	                     (to VPP itself), "rejected" (with an ICMP error), "dropped"; with another word, the address that its source has then
 //	dial NAME IN SRC DST TO  a TCP connection that enters there is opened and leads to TO
 //	open NAME, ended NAME    packets of it and their answers still arrive, or do not
 //	routes FILE          it holds these routes of ours (-update: writes them)
@@ -79,7 +80,8 @@ func playStories(t *testing.T, pattern string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &story{T: t, world: actorstest.New(t, actorstest.Config{}), archive: archive, connections: map[string]*simulator.Connection{}}
+			s := newStory(t, archive, actorstest.New(t, actorstest.Config{}))
+			s.plane = simulated{s.world.VPP}
 			s.play()
 			if *update {
 				if err := os.WriteFile(path, txtar.Format(archive), 0o644); err != nil {
@@ -88,6 +90,31 @@ func playStories(t *testing.T, pattern string) {
 			}
 		})
 	}
+}
+
+// TestTenantsOnRealVPP plays the stories about addresses of others, the room in access lists, ports of others and shared endpoints on a real VPP.
+func TestTenantsOnRealVPP(t *testing.T) {
+	binary, plugins, why := realvpp.Find()
+	if why != "" {
+		t.Skip(why)
+	}
+	for _, name := range []string{"01-external-addresses", "02-no-room", "03-cluster-ip", "03-node-ports", "08-shared-endpoint"} {
+		t.Run(name, func(t *testing.T) {
+			archive, err := txtar.ParseFile("testdata/tenants/" + name + ".txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			vpp := realvpp.Start(t, binary, plugins)
+			plane := furnish(t, vpp)
+			s := newStory(t, archive, actorstest.New(t, actorstest.Config{Socket: vpp.Socket()}))
+			s.plane = plane
+			s.play()
+		})
+	}
+}
+
+func newStory(t *testing.T, archive *txtar.Archive, world *actorstest.World) *story {
+	return &story{T: t, world: world, archive: archive, connections: map[string]connection{}, aliases: map[string]string{}}
 }
 
 // story is one script on its node.
@@ -99,7 +126,10 @@ type story struct {
 	port    uint16 // of the last packet
 	line    string
 	// connections are those that were opened, by their names.
-	connections map[string]*simulator.Connection
+	connections map[string]connection
+	plane       plane
+	// aliases are the names in VPP of interfaces that the story has added.
+	aliases map[string]string
 }
 
 func (s *story) play() {
@@ -321,16 +351,14 @@ func (s *story) packet(args []string) {
 		s.Fatalf("%s: want an interface, two addresses, where it gets to and perhaps its source there", s.line)
 	}
 	s.world.Quiet()
-	s.port++
 	to, want := netip.MustParseAddrPort(args[2]), args[3]
-	v := s.world.VPP.Send(simulator.Packet{
-		In: args[0], Src: netip.AddrPortFrom(netip.MustParseAddr(args[1]), s.port), Dst: to, Proto: simulator.ProtoTCP,
-	})
-	got := "unchanged"
+	v, got := s.plane.send(args[0], s.client(args[1]), to)
 	switch {
-	case v.Action == simulator.Dropped:
-		got = "dropped"
-	case v.Dst != to:
+	case got == vanished && slices.Contains([]string{"local", "dropped", "rejected"}, want):
+		got = want
+	case got == "" && v.Dst == to:
+		got = "unchanged"
+	case got == "":
 		got = v.Dst.String()
 	}
 	if got != want {

@@ -57,10 +57,18 @@ func (w *World) Within(limit time.Duration, what string, missing func() string) 
 		}
 		if w.GaveUp() != "" || w.Now().After(deadline) {
 			w.LogJournal()
-			w.Fatalf("%s: not within %s: %s\nreadiness: %+v\nVPP:\n%s", what, limit, reason, w.Readiness.Load(), w.VPP.State())
+			w.Fatalf("%s: not within %s: %s\nreadiness: %+v\nVPP:\n%s", what, limit, reason, w.Readiness.Load(), w.held())
 		}
 		w.Run(step)
 	}
+}
+
+// held is what the simulated VPP holds.
+func (w *World) held() string {
+	if w.VPP == nil {
+		return "a real one"
+	}
+	return w.VPP.State()
 }
 
 // Await is Until for a condition that says no more.

@@ -35,6 +35,8 @@ type Config struct {
 	Serving service.Config
 	// VPP are options of the simulated VPP on the real dispatcher.
 	VPP simulator.Options
+	// Socket is that of a VPP that the test has started, with the interfaces of probe.Topology; "" = VPP is simulated.
+	Socket string
 	// Sim lets everything run in virtual time; nil = on the real dispatcher.
 	Sim *runtime.SimOptions
 	// Deps changes what every troupe is given; nil = nothing.
@@ -57,7 +59,7 @@ type World struct {
 	Config
 	// Source is the cluster.
 	Source *Source
-	// VPP is the simulated VPP.
+	// VPP is the simulated VPP; nil with Config.Socket.
 	VPP *simulator.VPP
 	// Sim and Stream are the scheduler and the connection to VPP in virtual time; nil on the real dispatcher.
 	Sim    *runtime.Sim
@@ -97,12 +99,13 @@ func New(t testing.TB, config Config) *World {
 		w.Source.park = w.Sim.Park
 		w.Stream = virtual.New(w.Sim, topology, nil)
 		w.VPP = w.Stream.VPP
-	} else {
+	} else if config.Socket == "" {
 		config.VPP.OnBoot, config.VPP.AutoRestart = topology, true
 		w.VPP = simulator.New(config.VPP)
 		if err := w.VPP.Listen(filepath.Join(t.TempDir(), "api.sock")); err != nil {
 			t.Fatal(err)
 		}
+		w.Socket = w.VPP.Socket()
 	}
 	t.Cleanup(w.Close)
 	return w
@@ -122,7 +125,9 @@ func Simulate(t testing.TB, seed uint64, config Config, play func(*World)) {
 func (w *World) Close() {
 	w.Helper()
 	w.Stop()
-	_ = w.VPP.Close()
+	if w.VPP != nil {
+		_ = w.VPP.Close()
+	}
 }
 
 // Start runs a troupe.
@@ -166,7 +171,7 @@ func (w *World) connect(log *slog.Logger) {
 		return
 	}
 	hints := make(chan struct{}, 1)
-	w.Meter = vpplink.NewMeter(vpplink.New(vpplink.Config{Socket: w.VPP.Socket(), OnEvent: func() {
+	w.Meter = vpplink.NewMeter(vpplink.New(vpplink.Config{Socket: w.Socket, OnEvent: func() {
 		select {
 		case hints <- struct{}{}:
 		default:

@@ -183,7 +183,9 @@ func (r *registry) snapshot(c *runtime.Context, m *messages.Snapshot) {
 	shown := make(map[string]bool, len(m.GetServices()))
 	for _, in := range m.GetServices() {
 		shown[in.GetKey()] = true
-		r.measure(in)
+		if e := r.entries[in.GetKey()]; e == nil || e.spec.GetInput() != in { // nearly all are repeated, and have been measured
+			r.measure(in)
+		}
 	}
 	for key := range r.entries {
 		if !shown[key] {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 )
@@ -114,7 +115,7 @@ func (c *Claims[K, V, D]) All() map[K]D {
 }
 
 // Keys are all keys with a claim, in no order.
-func (c *Claims[K, V, D]) Keys() []K { return slices.Collect(maps.Keys(c.claims)) }
+func (c *Claims[K, V, D]) Keys() iter.Seq[K] { return maps.Keys(c.claims) }
 
 // Of are the keys that a service wants, ordered; shared, not to be changed.
 func (c *Claims[K, V, D]) Of(service string) []K { return c.services[service] }

@@ -68,7 +68,7 @@ func TestClaims(t *testing.T) {
 	if first, claimed := c.First("vip"); claimed {
 		t.Errorf("owner is %q", first.Service)
 	}
-	if len(c.services)+len(c.claims)+len(c.All())+len(c.Keys()) != 0 {
+	if len(c.services)+len(c.claims)+len(c.All())+len(slices.Collect(c.Keys())) != 0 {
 		t.Errorf("something is left: %+v", c)
 	}
 }
@@ -81,7 +81,7 @@ func TestClaimsFollowAChange(t *testing.T) {
 	check(t, "blocked", []string{"x"}, c.Change([]string{"y", "x", "z", "x"}, func() { blocked["x"] = true }))
 	check(t, "all", map[string]int{"y": 2}, c.All())
 	check(t, "set while blocked", []string{"y"}, c.Set("a/a", 1, map[string]int{"x": 7, "y": 3}))
-	check(t, "free", []string{"x"}, c.Change(c.Keys(), func() { clear(blocked) }))
+	check(t, "free", []string{"x"}, c.Change(slices.Collect(c.Keys()), func() { clear(blocked) }))
 	check(t, "all", map[string]int{"x": 7, "y": 3}, c.All())
 }
 

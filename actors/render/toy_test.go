@@ -105,8 +105,8 @@ func readNeighbours(ctx context.Context, vpp link.Caller) (map[netip.Addr]mac, e
 
 func (a *toy) Adopt(reading any, known, passed bool) (found render.Comparison[netip.Addr]) {
 	before := a.have
-	found.Changed = a.claims.Change(a.claims.Keys(), func() { a.have = reading.(map[netip.Addr]mac) })
-	for _, k := range slices.Concat(a.claims.Keys(), slices.Collect(maps.Keys(a.have))) {
+	found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]mac) })
+	for _, k := range slices.Concat(slices.Collect(a.claims.Keys()), slices.Collect(maps.Keys(a.have))) {
 		if !a.InSync(k) && (passed || a.Wanted(k)) {
 			found.Differing = append(found.Differing, k)
 		}

@@ -20,6 +20,9 @@ type counted map[string]*messages.ServiceInput
 // is enough.
 func (c counted) change(in *messages.ServiceInput) (services, slices int) {
 	before := c[in.GetKey()]
+	if before == in {
+		return 0, 0
+	}
 	if before.GetService() != in.GetService() {
 		services = 1
 	}

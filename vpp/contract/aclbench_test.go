@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 // BenchmarkAccessLists is what it costs VPP that one rule of 12,000 comes or goes, on 30 interfaces. VPP forwards nothing meanwhile. Compared are all rules
 // in one ACL, and what Diff makes of it.
 func BenchmarkAccessLists(b *testing.B) {
-	binary, plugins, why := findVPP()
+	binary, plugins, why := realvpp.Find()
 	if why != "" {
 		b.Skip(why)
 	}
@@ -21,7 +22,7 @@ func BenchmarkAccessLists(b *testing.B) {
 	}
 	for _, count := range []int{rules, 1} {
 		b.Run(fmt.Sprintf("replaced=%d", count), func(b *testing.B) {
-			v := newRig(b, startReal(b, binary, plugins))
+			v := newRig(b, real{realvpp.Start(b, binary, plugins)})
 			want := &acl.Want{Rules: drops(acl.Remote, ports...), Interfaces: map[uint32]acl.Class{}}
 			for range interfaces {
 				want.Interfaces[uint32(loopback(b, v))] = acl.Remote

@@ -9,7 +9,7 @@
 //	go test ./vpp/contract
 //	TROUPE_VPP_BIN=/path/to/vpp TROUPE_VPP_PLUGINS=/path/to/vpp_plugins go test ./vpp/contract
 //
-// Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the agent does, and through Raw for messages
+// Every case gets a VPP of its own that has just started. Cases reach it through vpp/link, as the agent does, and through realvpp.Raw for messages
 // that the link refuses.
 //
 // Cases about sessions send packets: the simulator returns what happens to each, a real VPP gets them from its own packet generator and

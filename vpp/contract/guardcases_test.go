@@ -7,6 +7,8 @@ import (
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/vlib"
+
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 // tooMany makes a row of 256 entries.
@@ -50,7 +52,7 @@ var guardCases = []contractCase{
 	}},
 	{"guard/256 backends crash VPP", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)
-		newRaw(t, v.Socket()).send(t, tooMany())
+		realvpp.NewRaw(t, v.Socket()).Send(t, tooMany())
 		v.WaitDead(t)
 		v.waitDown(t)
 		v.Restart(t)
@@ -60,7 +62,7 @@ var guardCases = []contractCase{
 		}
 	}},
 	{"guard/a translation without paths crashes VPP", func(t *testing.T, v *rig) {
-		newRaw(t, v.Socket()).send(t, noPaths())
+		realvpp.NewRaw(t, v.Socket()).Send(t, noPaths())
 		v.WaitDead(t)
 		v.waitDown(t)
 	}},

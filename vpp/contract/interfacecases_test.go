@@ -14,6 +14,8 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/tapv2"
 	"go.fd.io/govpp/binapi/vpe"
+
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 // loopback creates an interface.
@@ -118,19 +120,19 @@ var interfaceCases = []contractCase{
 		check(t, "tables", []uint32{0, 7}, tables)
 	}},
 	{"interface/events", func(t *testing.T, v *rig) {
-		raw := newRaw(t, v.Socket())
+		raw := realvpp.NewRaw(t, v.Socket())
 		want := &interfaces.WantInterfaceEvents{EnableDisable: 1, PID: 4242}
-		if got := raw.retval(t, want); got != ok {
+		if got := raw.Retval(t, want); got != ok {
 			t.Errorf("returned %d", got)
 		}
-		if got := raw.retval(t, want); got != -31 {
+		if got := raw.Retval(t, want); got != -31 {
 			t.Errorf("the second time it returned %d, want -31", got)
 		}
 		index := loopback(t, v)
 		v.expect(t, ok, up(index))
 		for {
 			event := &interfaces.SwInterfaceEvent{}
-			if raw.event(t, event); event.PID != 4242 || event.SwIfIndex != index || event.Deleted {
+			if raw.Event(t, event); event.PID != 4242 || event.SwIfIndex != index || event.Deleted {
 				t.Fatalf("event %+v", event)
 			}
 			if event.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0 {
@@ -140,7 +142,7 @@ var interfaceCases = []contractCase{
 		deleteLoopback(t, v, index)
 		for {
 			event := &interfaces.SwInterfaceEvent{}
-			if raw.event(t, event); event.SwIfIndex == index && event.Deleted {
+			if raw.Event(t, event); event.SwIfIndex == index && event.Deleted {
 				break
 			}
 		}

@@ -68,7 +68,7 @@ var releaseCases = []contractCase{
 	{"release/an address that others may use, whenever an interface comes", func(t *testing.T, v *rig) {
 		web, lb := wanted(t, "10.96.0.1:80/TCP", 3), wanted(t, "203.0.113.7:80/TCP", 3)
 		want := service(t, v, web, lb)
-		want.Shared = map[netip.Addr]bool{lb.Addr: true}
+		want.Shared = func() map[netip.Addr]bool { return map[netip.Addr]bool{lb.Addr: true} }
 		v.settle(t, want)
 		want.Interfaces[uint32(loopback(t, v))] = true
 		check(t, "operations for a pod", []string{"add-roles", "withdraw-address"}, verbs(v.settle(t, want)))

@@ -12,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
@@ -162,13 +163,13 @@ var routeSourceCases = []contractCase{
 	}},
 	{"source/survives its client, and so do its routes", func(t *testing.T, v *rig) {
 		t.Run("client", func(t *testing.T) { // its connection ends with it
-			raw := newRaw(t, v.Socket())
-			raw.retval(t, &fib.FibSourceAdd{Src: fib.FibSource{Name: "orphan", Priority: 0xe5}})
+			raw := realvpp.NewRaw(t, v.Socket())
+			raw.Retval(t, &fib.FibSourceAdd{Src: fib.FibSource{Name: "orphan", Priority: 0xe5}})
 			ids := sourcesNamed(t, v, "orphan")
 			if len(ids) != 1 {
 				t.Fatalf("ids %v", ids)
 			}
-			if got := raw.retval(t, sourced(true, ids[0], "10.96.0.0/16")); got != ok {
+			if got := raw.Retval(t, sourced(true, ids[0], "10.96.0.0/16")); got != ok {
 				t.Fatalf("returned %d", got)
 			}
 		})

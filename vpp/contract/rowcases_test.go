@@ -9,6 +9,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 var rowCases = []contractCase{
@@ -34,17 +35,17 @@ var rowCases = []contractCase{
 		}
 	}},
 	{"row/fewer than two backends", func(t *testing.T, v *rig) {
-		raw := newRaw(t, v.Socket())
+		raw := realvpp.NewRaw(t, v.Socket())
 		v.expect(t, ok, enable)
-		if got := raw.retval(t, row(local(1))); got != invalidValue {
+		if got := raw.Retval(t, row(local(1))); got != invalidValue {
 			t.Errorf("one backend: %d", got)
 		}
-		if got := raw.retval(t, row()); got != invalidValue {
+		if got := raw.Retval(t, row()); got != invalidValue {
 			t.Errorf("no backend: %d", got)
 		}
 		check(t, "rows", nil, rows(t, v))
 		v.expect(t, ok, row(local(1), local(2)))
-		if got := raw.retval(t, row(local(1))); got != valueExist {
+		if got := raw.Retval(t, row(local(1))); got != valueExist {
 			t.Errorf("one backend under a key that exists: %d", got)
 		}
 	}},
@@ -82,7 +83,7 @@ var rowCases = []contractCase{
 		msg := row(local(1), local(2))
 		msg.Tag = strings.Repeat("t", 64)
 		v.refused(t, msg)
-		if got := newRaw(t, v.Socket()).retval(t, msg); got != ok {
+		if got := realvpp.NewRaw(t, v.Socket()).Retval(t, msg); got != ok {
 			t.Errorf("returned %d", got)
 		}
 		check(t, "tag", strings.Repeat("t", 63), onlyRow(t, v).Tag)

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 func TestMain(m *testing.M) {
@@ -37,9 +38,9 @@ func TestSimulator(t *testing.T) {
 }
 
 func TestRealVPP(t *testing.T) {
-	binary, plugins, why := findVPP()
+	binary, plugins, why := realvpp.Find()
 	if why != "" {
 		t.Skip(why)
 	}
-	runSuite(t, func(t testing.TB) Target { return startReal(t, binary, plugins) })
+	runSuite(t, func(t testing.TB) Target { return real{realvpp.Start(t, binary, plugins)} })
 }

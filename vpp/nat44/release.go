@@ -52,12 +52,12 @@ func Release(have *State, batch []Op) {
 // shared returns the withdrawals of FIB entries of NAT44 for addresses of rows that others may use besides. walks says that NAT44 is about to enter the
 // addresses of all mappings.
 func shared(have *State, want *Want, walks bool) []Op {
-	if len(want.Shared) == 0 || len(have.Received) == 0 && !walks {
+	if want.Shared == nil || len(have.Received) == 0 && !walks {
 		return nil
 	}
-	held, needed := map[netip.Addr]bool{}, have.othersAt()
+	shared, held, needed := want.Shared(), map[netip.Addr]bool{}, have.othersAt()
 	for key := range have.Rows {
-		if want.Shared[key.Addr] && !needed[key.Addr] && (walks || have.Received[key.Addr]) {
+		if shared[key.Addr] && !needed[key.Addr] && (walks || have.Received[key.Addr]) {
 			held[key.Addr] = true
 		}
 	}

@@ -58,16 +58,16 @@ func TestRelease(t *testing.T) {
 		}},
 		{"left behind", func(m *model, _ *Want) { m.received[netip.MustParseAddr("10.96.0.9")] = true }, []string{deletion, "withdraw 10.96.0.9/32 of 24"}},
 		{"that of a row, which others may use", func(m *model, want *Want) {
-			m.received[other.Addr], want.Shared = true, map[netip.Addr]bool{other.Addr: true}
+			m.received[other.Addr], want.Shared = true, sharing(other.Addr)
 		}, []string{"withdraw 10.96.0.2/32 of 24", deletion}},
 		{"the same, made one of VPP in the same batch", func(_ *model, want *Want) {
-			want.Interfaces[7], want.Shared = true, map[netip.Addr]bool{other.Addr: true}
+			want.Interfaces[7], want.Shared = true, sharing(other.Addr)
 		}, []string{
 			"interface_add_del_feature", "interface_add_del_feature", "withdraw 10.96.0.2/32 of 24", "withdraw 10.96.0.1/32 of 24", deletion,
 		}},
 		{"the same, with a mapping of another client", func(m *model, want *Want) {
 			m.static[mustKey("10.96.0.2:53/UDP")] = "cni"
-			want.Interfaces[7], want.Shared = true, map[netip.Addr]bool{other.Addr: true}
+			want.Interfaces[7], want.Shared = true, sharing(other.Addr)
 		}, []string{"interface_add_del_feature", "interface_add_del_feature", "withdraw 10.96.0.1/32 of 24", deletion}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -301,4 +301,9 @@ func TestReplacedRowsAreNotReleased(t *testing.T) {
 	if len(ops) != 2 || ops[0].Verb != DelRow || ops[0].Release {
 		t.Errorf("operations %+v", ops)
 	}
+}
+
+// sharing are the shared addresses of a Want.
+func sharing(addr netip.Addr) func() map[netip.Addr]bool {
+	return func() map[netip.Addr]bool { return map[netip.Addr]bool{addr: true} }
 }

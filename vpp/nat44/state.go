@@ -62,8 +62,9 @@ type Want struct {
 	// Interfaces by sw_if_index: true = inside and outside, false = no role. Others are left alone, except those with the inside role
 	// alone, which get both roles because they can crash VPP.
 	Interfaces map[uint32]bool
-	// Shared are addresses of rows that others may use besides: all but cluster IPs. NAT44 must not keep them to itself.
-	Shared map[netip.Addr]bool
+	// Shared returns the addresses of rows that others may use besides: all but cluster IPs. NAT44 must not keep them to itself. It walks over all rows
+	// and is called only where NAT44 may have received an address; nil = there are none.
+	Shared func() map[netip.Addr]bool
 	// Outputs by sw_if_index: true = output interface of NAT, which excludes the roles of Interfaces; false = an output interface that the
 	// agent added and has to delete. Others are left alone.
 	Outputs map[uint32]bool

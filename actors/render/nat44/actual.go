@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
@@ -60,7 +62,7 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 	if before != nil && maps.Equal(before.Foreign, m.state.Foreign) {
 		a.have = m.state
 	} else {
-		found.Changed = a.claims.Change(a.claims.Keys(), func() { a.have = m.state })
+		found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
 	}
 	if m.withLists {
@@ -93,8 +95,11 @@ func (a *adapter) differing(passed bool) (keys []object) {
 			keys = append(keys, o)
 		}
 	}
-	for k := range a.claims.All() {
-		if _, held := a.have.Rows[k.Key]; !held {
+	for k := range a.claims.Keys() {
+		if _, held := a.have.Rows[k.Key]; held { // nearly all
+			continue
+		}
+		if _, wanted := a.claims.Desired(k); wanted {
 			keys = append(keys, k)
 		}
 	}
@@ -235,7 +240,8 @@ func (a *adapter) Summary() string {
 
 // Diff satisfies render.Adapter.
 func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
-	want := a.settingsWanted()
+	want, shared := a.settingsWanted(), a.shared()
+	want.Shared = func() map[netip.Addr]bool { return shared } // the claims are the actor's
 	want.Rows = map[frontend.Key]nat44.Row{}
 	for k, r := range a.claims.All() {
 		want.Rows[k.Key] = r

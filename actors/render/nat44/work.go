@@ -25,7 +25,7 @@ func (a *adapter) RolesRefused() string { return a.refused }
 // settingsWanted are the settings and roles VPP should have. Before the barrier nothing is taken away.
 func (a *adapter) settingsWanted() *nat44.Want {
 	want := &nat44.Want{Globals: a.planned.Globals(), Interfaces: map[uint32]bool{}}
-	want.Retired, want.Shared = a.hairpins, a.shared()
+	want.Retired, want.Shared = a.hairpins, a.shared
 	for _, i := range a.set.GetInterfaces() {
 		if needed(i) {
 			want.Interfaces[i.GetSwIfIndex()] = true
@@ -40,7 +40,7 @@ func (a *adapter) settingsWanted() *nat44.Want {
 // shared are the addresses that only frontends of services other than cluster IPs have.
 func (a *adapter) shared() map[netip.Addr]bool {
 	shared := map[netip.Addr]bool{}
-	for _, k := range a.claims.Keys() {
+	for k := range a.claims.Keys() {
 		first, _ := a.claims.First(k)
 		others := first.Value.Rank != frontend.OfClusterIP && first.Value.Rank != frontend.OfExternalConfiguration
 		before, seen := shared[k.Addr]

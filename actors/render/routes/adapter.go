@@ -76,7 +76,7 @@ func (a *adapter) asked(p netip.Prefix, claims []render.Claim[routes.Claim]) (ro
 
 // external are the external addresses that services want a route for.
 func (a *adapter) external() (found []netip.Prefix) {
-	for _, p := range a.claims.Keys() {
+	for p := range a.claims.Keys() {
 		if route, wanted := a.asked(p, a.claims.At(p)); wanted && route.External {
 			found = append(found, p)
 		}
@@ -114,7 +114,7 @@ func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
 	if ground.Equal(a.ground) {
 		return nil
 	}
-	return a.claims.Change(a.claims.Keys(), func() { a.ground = ground })
+	return a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })
 }
 
 // Settle satisfies render.Adapter.

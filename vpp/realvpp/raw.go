@@ -1,4 +1,4 @@
-package contract
+package realvpp
 
 import (
 	"encoding/binary"
@@ -16,8 +16,8 @@ type Raw struct {
 	replies chan []byte
 }
 
-// event waits for an event of the given type and decodes it into the message; other frames are skipped.
-func (r *Raw) event(t testing.TB, event api.Message) {
+// Event waits for an event of the given type and decodes it into the message; other frames are skipped.
+func (r *Raw) Event(t testing.TB, event api.Message) {
 	t.Helper()
 	id, err := r.client.GetMsgID(event.GetMessageName(), event.GetCrcString())
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *Raw) event(t testing.TB, event api.Message) {
 	}
 }
 
-// newRaw connects; the connection ends with the test.
-func newRaw(t testing.TB, socket string) *Raw {
+// NewRaw connects; the connection ends with the test.
+func NewRaw(t testing.TB, socket string) *Raw {
 	t.Helper()
 	r := &Raw{client: socketclient.NewVppClient(socket), replies: make(chan []byte, 100)}
 	r.client.SetMsgCallback(func(_ uint16, data []byte) { r.replies <- append([]byte(nil), data...) })
@@ -51,8 +51,8 @@ func newRaw(t testing.TB, socket string) *Raw {
 	return r
 }
 
-// send writes a message and does not wait for the answer.
-func (r *Raw) send(t testing.TB, msg api.Message) {
+// Send writes a message and does not wait for the answer.
+func (r *Raw) Send(t testing.TB, msg api.Message) {
 	t.Helper()
 	id, err := r.client.GetMsgID(msg.GetMessageName(), msg.GetCrcString())
 	if err != nil {
@@ -67,15 +67,29 @@ func (r *Raw) send(t testing.TB, msg api.Message) {
 	}
 }
 
-// retval writes a message and returns the return value of the answer: every reply begins with id, context and retval.
-func (r *Raw) retval(t testing.TB, msg api.Message) int32 {
+// Retval writes a message and returns the return value of the answer: every reply begins with id, context and retval.
+func (r *Raw) Retval(t testing.TB, msg api.Message) int32 {
 	t.Helper()
-	r.send(t, msg)
+	return int32(binary.BigEndian.Uint32(r.reply(t, msg)[6:]))
+}
+
+// Ask writes a message and decodes the answer.
+func (r *Raw) Ask(t testing.TB, msg, answer api.Message) {
+	t.Helper()
+	if err := codec.DefaultCodec.DecodeMsg(r.reply(t, msg), answer); err != nil {
+		t.Fatalf("answer to %s: %v", msg.GetMessageName(), err)
+	}
+}
+
+// reply writes a message and returns the frame of the answer.
+func (r *Raw) reply(t testing.TB, msg api.Message) []byte {
+	t.Helper()
+	r.Send(t, msg)
 	select {
 	case data := <-r.replies:
-		return int32(binary.BigEndian.Uint32(data[6:]))
+		return data
 	case <-time.After(10 * time.Second):
 		t.Fatalf("%s was not answered", msg.GetMessageName())
-		return 0
+		return nil
 	}
 }

@@ -1,0 +1,144 @@
+package actors_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// plane is the VPP of a story, of which packets are asked.
+type plane interface {
+	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
+	addInterface(name string) (string, error)
+	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
+	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
+	// dial opens a TCP connection.
+	dial(in string, from, to netip.AddrPort) (connection, error)
+}
+
+// connection is an open one.
+type connection interface {
+	// leads returns the endpoint that it leads to.
+	leads() netip.AddrPort
+	// Exchange sends a packet and its answer.
+	Exchange() error
+}
+
+// simulated is the plane of the simulator.
+type simulated struct{ vpp *simulator.VPP }
+
+func (p simulated) addInterface(name string) (string, error) {
+	_, err := p.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true})
+	return name, err
+}
+
+func (p simulated) send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string) {
+	v := p.vpp.Send(simulator.Packet{In: in, Src: from, Dst: to, Proto: simulator.ProtoTCP})
+	if v.Action != simulator.Delivered {
+		fate = v.Action.String()
+	}
+	return v, fate
+}
+
+func (p simulated) dial(in string, from, to netip.AddrPort) (connection, error) {
+	c, err := p.vpp.Dial(simulator.Packet{In: in, Src: from, Dst: to, Proto: simulator.ProtoTCP})
+	return dialled{c}, err
+}
+
+// dialled is a connection through the simulator.
+type dialled struct{ *simulator.Connection }
+
+func (c dialled) leads() netip.AddrPort { return c.Opened().Dst }
+
+// tangible is the plane of a real VPP: interfaces of its packet generator under the names of the stories.
+type tangible struct {
+	testing.TB
+	generator *realvpp.Generator
+	ports     map[string]uint32
+	id        uint64
+}
+
+// TCP flags, as on the wire.
+const (
+	flagSYN = 0x02
+	flagACK = 0x10
+)
+
+// furnish gives a real VPP the interfaces, addresses and routes of probe.Topology.
+func furnish(t testing.TB, vpp *realvpp.Process) *tangible {
+	p := &tangible{TB: t, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}}
+	uplink, _ := p.addInterface("uplink0")
+	p.generator.Command(t, fmt.Sprintf("set interface ip address %s 192.168.16.1/24", uplink))
+	p.generator.Command(t, "ip route add 0.0.0.0/0 via 192.168.16.254 "+uplink)
+	for i := 2; i <= 5; i++ {
+		pod, _ := p.addInterface(fmt.Sprintf("pod%d", i))
+		p.generator.Command(t, fmt.Sprintf("set interface unnumbered %s use %s", pod, uplink))
+		p.generator.Command(t, fmt.Sprintf("ip route add 10.1.1.%d/32 via 10.1.1.%d %s", i, i, pod))
+	}
+	return p
+}
+
+func (p *tangible) addInterface(name string) (string, error) {
+	inside := fmt.Sprintf("pg%d", len(p.ports))
+	p.ports[name] = p.generator.Port(p)
+	p.generator.Command(p, "set interface state "+inside+" up")
+	return inside, nil
+}
+
+// exchange sends one packet.
+func (p *tangible) exchange(port uint32, from, to netip.AddrPort, flags uint8) (left realvpp.Packet, delivered bool) {
+	p.id++
+	out := p.generator.Exchange(p, []realvpp.Packet{{Port: port, ID: p.id, Src: from, Dst: to, Proto: frontend.TCP, Flags: flags}})
+	left, delivered = out[p.id]
+	return left, delivered
+}
+
+// vanished is the fate of a packet that VPP has not sent on: dropped, answered with an ICMP error, or VPP's own, which cannot be told apart from outside.
+const vanished = "vanished"
+
+func (p *tangible) send(in string, from, to netip.AddrPort) (simulator.Verdict, string) {
+	left, delivered := p.exchange(p.ports[in], from, to, flagSYN)
+	if !delivered {
+		return simulator.Verdict{}, vanished
+	}
+	return simulator.Verdict{Src: left.Src, Dst: left.Dst}, ""
+}
+
+func (p *tangible) dial(in string, from, to netip.AddrPort) (connection, error) {
+	c := &path{plane: p, port: p.ports[in], from: from, to: to}
+	return c, errors.Join(c.pass(flagSYN), c.Exchange())
+}
+
+// path is a connection through a real VPP.
+type path struct {
+	plane    *tangible
+	port     uint32
+	from, to netip.AddrPort
+	peer     netip.AddrPort
+}
+
+func (c *path) leads() netip.AddrPort { return c.peer }
+
+func (c *path) Exchange() error { return c.pass(flagACK) }
+
+// pass sends a packet and its answer; both must get to the ends of the connection.
+func (c *path) pass(flags uint8) error {
+	there, delivered := c.plane.exchange(c.port, c.from, c.to, flags)
+	switch {
+	case !delivered:
+		return errors.New("the request did not leave VPP")
+	case c.peer.IsValid() && there.Dst != c.peer:
+		return fmt.Errorf("the request got to %s, but the connection is with %s", there.Dst, c.peer)
+	}
+	c.peer = there.Dst
+	back, delivered := c.plane.exchange(there.Port, there.Dst, there.Src, flags|flagACK)
+	if !delivered || back.Src != c.to || back.Dst != c.from || back.Port != c.port {
+		return fmt.Errorf("the answer left VPP: %t, %s > %s; the client expects %s > %s", delivered, back.Src, back.Dst, c.to, c.from)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package greedy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/bootstrap"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
+)
+
+// asAgent is the variable of the environment that makes the test binary the program.
+const asAgent = "TROUPE_TEST_PROGRAM"
+
+// patience is how long the benchmark waits for anything.
+const patience = 2 * time.Minute
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asAgent) != "" {
+		os.Exit(bootstrap.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// BenchmarkGreedyTenant reports the longest time that the other tenant's change takes from the file until a packet gets to the new endpoint, the share of
+// /livez that was not 200, and the most memory that the agent has taken.
+func BenchmarkGreedyTenant(b *testing.B) {
+	binary, plugins, why := realvpp.Find()
+	if why != "" {
+		b.Skip(why)
+	}
+	const off = "{frontendsPerService: 0, frontendsPerNamespace: 0, backendsPerService: 0, backendsPerNamespace: 0}"
+	for _, tt := range []struct {
+		name, limits               string
+		services, ports, addresses int
+	}{
+		{"one service of 250000 rows, limited", "{}", 1, 500, 499},
+		{"a namespace at its limits", "{}", 16, 64, 63},
+		{"one service of 250000 rows, limits off", off, 1, 500, 499},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			for b.Loop() {
+				n := start(b, realvpp.Start(b, binary, plugins), tt.limits)
+				n.write("greedy.yaml", greedy(tt.services, tt.ports, tt.addresses))
+				n.watch()
+				n.stop()
+			}
+		})
+	}
+}
+
+// node is a VPP with an agent.
+type node struct {
+	*testing.B
+	dir     string
+	plane   *realvpp.Generator
+	pod     uint32
+	packets uint64
+	agent   *exec.Cmd
+	out     bytes.Buffer
+	client  http.Client
+}
+
+// start runs an agent that serves the other tenant.
+func start(b *testing.B, vpp *realvpp.Process, limits string) *node {
+	n := &node{B: b, dir: b.TempDir(), plane: realvpp.NewGenerator(b, vpp)}
+	n.plane.Port(b) // pg0, the uplink
+	n.pod = n.plane.Port(b)
+	for _, command := range []string{
+		"set interface state pg0 up", "set interface ip address pg0 192.168.16.1/24", "ip route add 0.0.0.0/0 via 192.168.16.254 pg0",
+		"set interface state pg1 up", "set interface unnumbered pg1 use pg0", "ip route add 10.1.1.2/32 via 10.1.1.2 pg1",
+	} {
+		n.plane.Command(b, command)
+	}
+	if err := os.Mkdir(filepath.Join(n.dir, "objects"), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	n.write("node.yaml", nodeObject)
+	n.change("10.1.1.100")
+	config := filepath.Join(n.dir, "config.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, configuration, limits), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	control := filepath.Join(n.dir, "control")
+	n.client = http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", control)
+	}}}
+	n.agent = exec.Command(os.Args[0], "agent", "--config", config, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(n.dir, "objects"),
+		"--vpp-api-socket", vpp.Socket(), "--vpp-stats-socket", vpp.StatsSocket(), "--etcd", "none", "--data-dir", filepath.Join(n.dir, "data"),
+		"--control-socket", control, "--http-address", "", "--healthz-bind-address", "", "--log-format", "text", "--log-level", "warn")
+	n.agent.Env = append(os.Environ(), asAgent+"=1", "GOMEMLIMIT=540MiB") // as in a container of 600 MiB
+	n.agent.Stdout, n.agent.Stderr = &n.out, &n.out
+	n.agent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := n.agent.Start(); err != nil {
+		b.Fatal(err)
+	}
+	n.await("ready", func() bool { return n.ask("/readyz") == http.StatusOK })
+	return n
+}
+
+// stop ends the agent, and reports its memory.
+func (n *node) stop() {
+	_ = n.agent.Process.Signal(syscall.SIGTERM)
+	if err := n.agent.Wait(); err != nil {
+		n.Errorf("the agent ended: %v\n%s", err, n.out.String())
+	}
+	n.ReportMetric(float64(n.agent.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1024, "MB")
+}
+
+// watch changes the other tenant's endpoint again and again until VPP has all that it should have.
+func (n *node) watch() {
+	began := time.Now()
+	var longest time.Duration
+	asked, bad, settled, rows := 0, 0, 0, 0
+	for turn := 0; settled < 3; turn++ {
+		endpoint := fmt.Sprint("10.1.1.", 101+turn%100)
+		n.change(endpoint)
+		changed := time.Now()
+		n.await("change of the other tenant", func() bool {
+			asked++
+			if n.ask("/livez") != http.StatusOK {
+				bad++
+			}
+			return n.leadsTo(endpoint)
+		})
+		longest = max(longest, time.Since(changed))
+		settled++
+		if rows = n.rows(); rows == 0 {
+			settled = 0
+		}
+		if time.Since(began) > patience {
+			n.Fatalf("not settled within %s\n%s", patience, n.out.String())
+		}
+	}
+	n.ReportMetric(float64(rows), "rows")
+	n.ReportMetric(longest.Seconds(), "s/change")
+	n.ReportMetric(time.Since(began).Seconds(), "s/all")
+	n.ReportMetric(100*float64(bad)/float64(asked), "%unlive")
+	if bad > 0 {
+		n.Errorf("%d of %d times /livez was not 200", bad, asked)
+	}
+}
+
+// leadsTo reports whether a new connection of the pod to the other tenant's service gets to an endpoint.
+func (n *node) leadsTo(endpoint string) bool {
+	n.packets++
+	from := netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), uint16(20_000+n.packets%40_000))
+	out := n.plane.Exchange(n.B, []realvpp.Packet{{
+		Port: n.pod, ID: n.packets, Src: from, Dst: netip.MustParseAddrPort("10.96.0.10:80"), Proto: frontend.TCP, Flags: 2,
+	}})
+	return out[n.packets].Dst.Addr() == netip.MustParseAddr(endpoint)
+}
+
+func (n *node) ask(path string) int {
+	answer, err := n.client.Get("http://agent" + path)
+	if err != nil {
+		return 0
+	}
+	_ = answer.Body.Close()
+	return answer.StatusCode
+}
+
+// rows returns how many rows VPP has for all services; 0 = something is not as it should be yet.
+func (n *node) rows() (rows int) {
+	var page struct {
+		Items []api.Service `json:"items"`
+	}
+	answer, err := n.client.Get("http://agent/api/v1/services")
+	if err != nil {
+		return 0
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil {
+		n.Fatal(err)
+	}
+	greedy := false
+	for _, s := range page.Items {
+		greedy = greedy || strings.HasPrefix(s.Key, "evil/")
+		rows += s.Rows
+		if s.State == api.ServicePending {
+			return 0
+		}
+	}
+	if !greedy || n.ask("/readyz") != http.StatusOK {
+		return 0
+	}
+	return rows
+}
+
+func (n *node) await(what string, holds func() bool) {
+	n.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			_ = n.agent.Process.Kill()
+			_ = n.agent.Wait()
+			n.Fatalf("%s: not within %s\n%s", what, patience, n.out.String())
+		}
+	}
+}
+
+// write puts a manifest into the agent's directory.
+func (n *node) write(name, text string) {
+	path := filepath.Join(n.dir, name)
+	err := os.WriteFile(path, []byte(text), 0o600)
+	if err == nil {
+		err = os.Rename(path, filepath.Join(n.dir, "objects", name))
+	}
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
+// change gives the other tenant's service an endpoint.
+func (n *node) change(endpoint string) { n.write("web.yaml", fmt.Sprintf(web, endpoint)) }
+
+// greedy are services with so many frontends each, ports times external addresses.
+func greedy(services, ports, addresses int) string {
+	var text strings.Builder
+	first := netip.MustParseAddr("203.0.0.1")
+	for i := range services {
+		var numbers, named []string
+		for p := range ports {
+			numbers = append(numbers, fmt.Sprintf("{name: p%d, port: %d, protocol: TCP}", p, 1+p))
+			named = append(named, fmt.Sprintf("{name: p%d, port: 8080, protocol: TCP}", p))
+		}
+		var externals []string
+		for range addresses {
+			externals, first = append(externals, first.String()), first.Next()
+		}
+		fmt.Fprintf(&text, greed, i, strings.Join(externals, ", "), strings.Join(numbers, ", "), strings.Join(named, ", "))
+	}
+	return text.String()
+}

@@ -1,0 +1,37 @@
+package bootstrap
+
+import (
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one then.
+const unlimited = 1 << 50
+
+// followContainer has the garbage collector work harder when the process comes near to the memory limit of its container, instead of letting the kernel
+// kill it. A tenth is left for what the collector does not know. GOMEMLIMIT, where it is set, has the last word.
+func followContainer(log *slog.Logger) {
+	limit := containerLimit("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes") // cgroup v2, v1
+	if limit == 0 || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetMemoryLimit(limit / 10 * 9)
+	log.Info("garbage collector follows the memory limit of the container", "bytes", limit)
+}
+
+// containerLimit returns the limit in the first file that has one, in bytes; 0 = none has.
+func containerLimit(files ...string) int64 {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && limit > 0 && limit < unlimited { // "max" is no number
+			return limit
+		}
+	}
+	return 0
+}
