@@ -3,18 +3,15 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
-	"github.com/troupe-vpp/troupe/bootstrap/demo"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -93,38 +90,3 @@ func newLog(to io.Writer, format, level string) *slog.Logger {
 	}
 	return slog.New(slog.NewJSONHandler(to, options))
 }
-
-const demoLong = `Demo runs the whole agent in one process: an embedded etcd, a simulated VPP behind a real binary-API socket, and the cluster of a small
-shop. It programs every service, sends probe packets, kills actors, prints the results, and then serves its state until Ctrl-C.`
-
-// newDemoCommand returns `troupe demo`.
-func newDemoCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "demo", Short: "Run an agent with a simulated VPP in one process and verify it", Long: demoLong, Args: cobra.NoArgs}
-	out := addFormat(cmd)
-	options := demo.Options{Started: started, Out: io.out}
-	f := cmd.Flags()
-	f.StringVar(&options.NodeName, "node-name", "shop-a", "node to play")
-	f.StringVar(&options.Cluster, "cluster", "", "directory with the YAML files of a cluster (default: the built-in shop)")
-	f.StringVar(&options.HTTPAddress, "http-address", "127.0.0.1:9990", "where the agent serves its state; a free port if it is taken")
-	f.BoolVar(&options.Exit, "exit", false, "stop when the proof is done; exit code 0 only if everything held")
-	level := f.String("log-level", "error", "least severity of the agent's log: debug, info, warn or error")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *out == "yaml" {
-			return usagef("invalid argument \"yaml\" for -o: expected one of table, json")
-		}
-		if !validLevel(*level) {
-			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
-		}
-		options.JSON = *out == "json"
-		options.Log = newLog(io.errs, "text", *level)
-		quiet(options.Log)
-		if err := demo.Run(cmd.Context(), options); err != nil {
-			return fmt.Errorf("demo: %w", err)
-		}
-		return nil
-	}
-	return cmd
-}
-
-// started is the start time of this process.
-var started = time.Now()

@@ -42,15 +42,13 @@ func newRoot(io streams) *root {
 func commands(io streams) []*cobra.Command {
 	all := []*cobra.Command{
 		newAgentCommand(io),
-		newDemoCommand(io),
 		newPlanCommand(io),
 		newConfigCommand(io),
-		newSimulatorCommand(io),
 		newChaosCommand(io),
 		newExternalCommand(io),
 		newVersionCommand(io),
 	}
-	return append(all, newLookCommands(io)...)
+	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)
 }
 
 // group returns a command that has subcommands only.

@@ -26,7 +26,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
-	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 // ErrFatal says that the actors failed more often than the root tolerates; the process should end and be started again.
@@ -46,7 +45,6 @@ type Agent struct {
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
-	simulated *simulator.VPP          // nil with a real VPP
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services

@@ -29,9 +29,9 @@ func TestHealingIsShown(t *testing.T) {
 			}
 		}
 	}
-	mend := a.simulated.Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1, Times: 2})
+	mend := a.Simulator().Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1, Times: 2})
 	defer mend()
-	if retval, err := a.simulated.ForeignRemove(netip.MustParseAddrPort(vip), 6); err != nil || retval != 0 {
+	if retval, err := a.Simulator().ForeignRemove(netip.MustParseAddrPort(vip), 6); err != nil || retval != 0 {
 		t.Fatal(retval, err)
 	}
 	if err := b.StartResync(t.Context(), api.ResyncRequest{Reason: "test"}); err != nil {

@@ -1,3 +1,5 @@
+//go:build !agent
+
 package agent
 
 import (
@@ -24,7 +26,12 @@ func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error)
 }
 
 // Simulator is the simulated VPP, nil with a real one.
-func (a *Agent) Simulator() *simulator.VPP { return a.simulated }
+func (a *Agent) Simulator() *simulator.VPP {
+	if a.cni == nil {
+		return nil
+	}
+	return a.cni.server
+}
 
 // Usage counts the requests to VPP, in an agent with chaos. RowReads does not include drift checks and the reads of Diff.
 func (a *Agent) Usage() link.Usage { return a.stage.Usage() }

@@ -2,6 +2,8 @@
 //
 // # Start
 //
+// Built with the tag agent, for the image, it has neither an embedded etcd nor a simulated VPP, and Start refuses to be configured for them.
+//
 // Steps that can fail for good come first: the HTTP listeners, the configuration, the directory of an embedded etcd. A second agent on a node,
 // started by mistake, ends there and has changed nothing. Then follow the embedded etcd (in the background) and the simulated VPP, if they are
 // configured, then the actors, then the handlers of the HTTP servers. No step waits for a dependency that is down: the actors report it and

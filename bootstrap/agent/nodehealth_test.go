@@ -181,7 +181,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 				settled(t, a)
 				refuseRows(t, a)
 				vip, _, _ := strings.Cut(must(a.Backend().Service(t.Context(), "shop/web"))(t).InVPP[0].VIP, "/")
-				if retval, err := a.simulated.ForeignRemove(netip.MustParseAddrPort(vip), 6); err != nil || retval != 0 {
+				if retval, err := a.Simulator().ForeignRemove(netip.MustParseAddrPort(vip), 6); err != nil || retval != 0 {
 					t.Fatal(retval, err)
 				}
 				if err := a.Backend().StartResync(t.Context(), api.ResyncRequest{Reason: "test"}); err != nil {
@@ -195,7 +195,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 			reach: func(t *testing.T, a *Agent) {
 				ready(t, a)
 				refuseRows(t, a)
-				a.simulated.Crash()
+				a.Simulator().Crash()
 				reason(t, a, "nat44", "rows refused by VPP")
 			},
 			soon: true, after: false, healthz: 503,
@@ -240,7 +240,7 @@ func TestWhatMakesANodeUnhealthy(t *testing.T) {
 // refuseRows has VPP refuse every new row.
 func refuseRows(t *testing.T, a *Agent) {
 	t.Helper()
-	t.Cleanup(a.simulated.Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1, Times: 1 << 30}))
+	t.Cleanup(a.Simulator().Inject(simulator.Fault{Message: "nat44_add_del_lb_static_mapping", Retval: -1, Times: 1 << 30}))
 }
 
 // addService adds a service to the files of the source.

@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -15,12 +13,6 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/messages"
-)
-
-// Errors of an embedded etcd that ended while the agent ran.
-var (
-	errEtcdEnded   = errors.New("the embedded etcd ended")
-	errUnexplained = errors.New("without an error")
 )
 
 // connect returns a client of etcd; it waits for an embedded etcd that is starting.
@@ -76,51 +68,6 @@ func (a *Agent) externalEtcd() (connect, error) {
 	}
 	a.onClose("etcd client", closeWith(client))
 	return func(context.Context) (*clientv3.Client, error) { return client, nil }, nil
-}
-
-// embeddedEtcd starts an etcd inside this process. It locks the directory at once, so that a second agent, started by mistake, stops before it
-// changes anything. etcd starts in the background: a slow disk delays node sync only.
-func (a *Agent) embeddedEtcd() (connect, error) {
-	etcd, err := cluster.OpenEmbedded(cluster.EmbeddedConfig{
-		Dir: a.cfg.EtcdDataDir(), NoSync: a.cfg.VPP.Mode == config.VPPSimulated, Logger: a.log.With("part", "etcd"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := etcd.Start(ctx); err != nil {
-			if ctx.Err() == nil {
-				a.fail(err)
-			}
-			return
-		}
-		close(ready)
-		select {
-		case <-ctx.Done():
-		case err := <-etcd.Err():
-			a.fail(fmt.Errorf("%w: %w", errEtcdEnded, cmp.Or(err, errUnexplained)))
-		}
-	}()
-	a.onClose("embedded etcd", func(deadline context.Context) error {
-		cancel()
-		select {
-		case <-done:
-			return etcd.Close()
-		case <-deadline.Done():
-			return deadline.Err()
-		}
-	})
-	return func(ctx context.Context) (*clientv3.Client, error) {
-		select {
-		case <-ready:
-			return etcd.Client(), nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}, nil
 }
 
 // Run satisfies desired.NodeSync. A restarted actor calls it again.

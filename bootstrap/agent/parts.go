@@ -1,11 +1,7 @@
 package agent
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	sessionsactor "github.com/troupe-vpp/troupe/actors/sessions"
@@ -15,7 +11,6 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
-	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
 // kubeSource makes the configured source, with the client of the API server if it uses one.
@@ -43,16 +38,7 @@ func (a *Agent) vppSocket() (apiSocket, statsSocket string, err error) {
 	if a.cfg.VPP.Mode != config.VPPSimulated {
 		return a.cfg.VPP.APISocket, a.cfg.VPP.StatsSocket, nil
 	}
-	dir, err := os.MkdirTemp("", "troupe-vpp-")
-	if err != nil {
-		return "", "", err
-	}
-	a.onClose("socket directory", func(context.Context) error { return os.RemoveAll(dir) })
-	a.cni = newSimulatedCNI()
-	a.simulated = simulator.New(simulator.Options{Logger: a.log.With("part", "simulator"), AutoRestart: true, OnBoot: a.cni.boot})
-	a.onClose("simulated VPP", closeWith(a.simulated))
-	apiSocket, statsSocket = filepath.Join(dir, "api.sock"), filepath.Join(dir, "stats.sock")
-	return apiSocket, statsSocket, errors.Join(a.simulated.Listen(apiSocket), a.simulated.ListenStats(statsSocket))
+	return a.simulateVPP()
 }
 
 // listening makes the reader of the ports on which the node listens; nil = they are not asked for, or VPP is not that of this machine.

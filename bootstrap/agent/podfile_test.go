@@ -65,7 +65,7 @@ func TestAttachPodOfARunningAgent(t *testing.T) {
 	a := run(t, cfg)
 	ready(t, a)
 	b := a.Backend()
-	if _, err := a.simulated.AddInterfaceSpec(simulator.InterfaceSpec{Name: "memif0", Up: true}); err != nil {
+	if _, err := a.Simulator().AddInterfaceSpec(simulator.InterfaceSpec{Name: "memif0", Up: true}); err != nil {
 		t.Fatal(err)
 	}
 	result := must(b.AttachPod(t.Context(), "shop/new", "memif0"))(t)

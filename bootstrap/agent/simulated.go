@@ -1,8 +1,14 @@
+//go:build !agent
+
 package agent
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -22,6 +28,8 @@ const (
 // simulatedCNI is the CNI of the simulated VPP: it connects the pods of the node, the node itself and the network outside. It follows the source
 // of the agent, and connects everything again after a restart of VPP.
 type simulatedCNI struct {
+	server *simulator.VPP // set before the start of the actors
+
 	mu   sync.Mutex
 	vpp  *simulator.VPP
 	node *messages.NodeInput
@@ -30,6 +38,20 @@ type simulatedCNI struct {
 
 // newSimulatedCNI returns a CNI without a VPP; boot hands it over, because VPP starts later and may restart.
 func newSimulatedCNI() *simulatedCNI { return &simulatedCNI{pods: map[string]bool{}} }
+
+// simulateVPP starts a simulated VPP with its CNI and returns its sockets.
+func (a *Agent) simulateVPP() (apiSocket, statsSocket string, err error) {
+	dir, err := os.MkdirTemp("", "troupe-vpp-")
+	if err != nil {
+		return "", "", err
+	}
+	a.onClose("socket directory", func(context.Context) error { return os.RemoveAll(dir) })
+	a.cni = newSimulatedCNI()
+	a.cni.server = simulator.New(simulator.Options{Logger: a.log.With("part", "simulator"), AutoRestart: true, OnBoot: a.cni.boot})
+	a.onClose("simulated VPP", closeWith(a.cni.server))
+	apiSocket, statsSocket = filepath.Join(dir, "api.sock"), filepath.Join(dir, "stats.sock")
+	return apiSocket, statsSocket, errors.Join(a.cni.server.Listen(apiSocket), a.cni.server.ListenStats(statsSocket))
+}
 
 // boot connects everything to a VPP that has just started empty.
 func (s *simulatedCNI) boot(vpp *simulator.VPP) {
