@@ -71,7 +71,7 @@ func ControlPlane(ctx context.Context, say func(format string, args ...any)) (st
 // Agent builds the agent of this working tree into dir and returns its path. Go's own cache makes that quick where nothing has changed.
 func Agent(ctx context.Context, dir string) (string, error) {
 	file := filepath.Join(dir, "troupe")
-	return file, compile(ctx, root(), file, ".")
+	return file, run(ctx, root(), "-o", file, ".") // the flags of every other build of the agent, so that its packages are in Go's cache
 }
 
 // Root returns the directory of the root module.
@@ -88,11 +88,19 @@ func compile(ctx context.Context, module, output, path string) error {
 	const variable = " -X k8s.io/component-base/version."
 	flags := "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=1" + variable + "gitMinor=36" +
 		variable + "gitTreeState=clean" + variable + "buildDate=1970-01-01T00:00:00Z"
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=false", "-ldflags", flags, "-o", output, path)
+	return run(ctx, module, "-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false", "-ldflags", flags, "-o", output, path)
+}
+
+// run runs go build in a module; the last argument is the package.
+func run(ctx context.Context, module string, arguments ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-mod=readonly"}, arguments...)...)
 	cmd.Dir = module
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	if module != root() {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", path, err, out)
+		return fmt.Errorf("build %s: %w\n%s", arguments[len(arguments)-1], err, out)
 	}
 	return nil
 }
