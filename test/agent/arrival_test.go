@@ -1,0 +1,80 @@
+package agent_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/test/controlplane"
+)
+
+const (
+	arrivals = 5000
+	writers  = 8
+)
+
+// TestArrival creates 5,000 services with one endpoint slice each, as fast as the API server takes them: all of them come to be in sync.
+func TestArrival(t *testing.T) {
+	n := stage(t)
+	n.Namespace("many")
+	n.Namespace("few")
+	_, atRest := n.counted()
+	begun := time.Now()
+	jobs := make(chan int)
+	var wait sync.WaitGroup
+	for range writers {
+		wait.Go(func() {
+			for i := range jobs {
+				if err := n.arrive(i); err != nil {
+					t.Errorf("create service %d: %v", i, err)
+				}
+			}
+		})
+	}
+	for i := range arrivals {
+		jobs <- i
+	}
+	close(jobs)
+	wait.Wait()
+	t.Logf("%d services written after %s", arrivals, time.Since(begun).Round(time.Second))
+	n.rows(atRest + arrivals)
+	n.ready()
+	controlplane.Eventually(t, "services in sync", func() string {
+		var services struct{ Total int }
+		if problem := n.get("/api/v1/services?namespace=many&state=in-sync", &services); problem != "" {
+			return problem
+		}
+		if services.Total != arrivals {
+			return fmt.Sprintf("%d of %d", services.Total, arrivals)
+		}
+		return ""
+	})
+	t.Logf("all in sync after %s", time.Since(begun).Round(time.Second))
+}
+
+// arrive creates a service without a selector and its slice.
+func (n *node) arrive(i int) error {
+	name := fmt.Sprintf("s%d", i)
+	_, err := n.Admin.CoreV1().Services("many").Create(n.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	port, ready, empty := int32(8080), true, ""
+	_, err = n.Admin.DiscoveryV1().EndpointSlices("many").Create(n.Context(), &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: &empty, Port: &port}},
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{fmt.Sprintf("10.1.%d.%d", 2+i/250, 1+i%250)}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		}},
+	}, metav1.CreateOptions{})
+	return err
+}

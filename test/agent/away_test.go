@@ -1,0 +1,123 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/troupe-vpp/troupe/test/controlplane"
+)
+
+// rows waits until VPP has so many rows.
+func (n *node) rows(want int) {
+	n.Helper()
+	controlplane.Eventually(n, "number of rows", func() string {
+		if _, have := n.counted(); have != want {
+			return fmt.Sprintf("have %d, want %d", have, want)
+		}
+		return ""
+	})
+}
+
+// served makes the service shop/web with one pod and returns its row.
+func (n *node) served() string {
+	n.Helper()
+	n.Namespace("shop")
+	r := row(n.service("shop", "web"), 80, "10.1.1.3:8080")
+	n.pod("shop", "web", "a", thisNode, "10.1.1.3")
+	n.want("shop/web", r)
+	return r
+}
+
+// noticed waits until the agent says that it does not watch the API server.
+func (n *node) noticed(reason string) {
+	n.Helper()
+	controlplane.Eventually(n, "outage noticed", func() string {
+		if strings.Contains(n.agent.Output(), reason) {
+			return ""
+		}
+		return fmt.Sprintf("the agent does not say %q: %s", reason, n.get("/readyz?verbose", nil))
+	})
+}
+
+// TestAway stops the API server: VPP gets nothing to do, neither meanwhile nor by its return; what is new afterwards is served.
+func TestAway(t *testing.T) {
+	n := stage(t)
+	r := n.served()
+	n.ready()
+	mutating, rows := n.counted()
+	n.StopAPI()
+	n.noticed("connection refused")
+	n.want("shop/web", r)
+	n.StartAPI()
+	n.ready()
+	if after, now := n.counted(); after != mutating || now != rows {
+		t.Errorf("VPP was changed %d times and has %d rows, before the outage %d and %d", after, now, mutating, rows)
+	}
+	ip := n.service("shop", "db")
+	n.pod("shop", "db", "b", thisNode, "10.1.1.4")
+	n.want("shop/db", row(ip, 80, "10.1.1.4:8080"))
+	n.want("shop/web", r)
+}
+
+// TestCompacted lets the agent miss changes that etcd no longer has: its watches get 410 Gone, and it lists again.
+func TestCompacted(t *testing.T) {
+	n := stage(t)
+	n.served()
+	old, err := n.Admin.CoreV1().Services("shop").List(n.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.agent.Signal(syscall.SIGSTOP)
+	n.StopAPI()
+	n.StartAPI()
+	n.drop("shop", "web")
+	ip := n.service("shop", "db")
+	n.pod("shop", "db", "b", thisNode, "10.1.1.4")
+	now, err := n.Admin.CoreV1().Services("shop").List(n.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Compact(now.ResourceVersion)
+	n.StopAPI()
+	n.StartAPI()
+	if !n.gone(old.ResourceVersion) {
+		t.Errorf("a watch from resource version %s does not get 410 Gone", old.ResourceVersion)
+	}
+	n.agent.Signal(syscall.SIGCONT)
+	n.want("shop/web")
+	n.want("shop/db", row(ip, 80, "10.1.1.4:8080"))
+}
+
+// gone reports whether a watch from the resource version gets 410 Gone.
+func (n *node) gone(version string) bool {
+	n.Helper()
+	w, err := n.Admin.CoreV1().Services("").Watch(n.Context(), metav1.ListOptions{ResourceVersion: version})
+	if err != nil {
+		return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	}
+	defer w.Stop()
+	event := <-w.ResultChan()
+	return event.Type == watch.Error && apierrors.IsResourceExpired(apierrors.FromObject(event.Object))
+}
+
+// TestToken revokes the agent's token and gives it another one: the rows stay meanwhile, and the agent takes the new one without a restart.
+func TestToken(t *testing.T) {
+	n := stage(t)
+	r := n.served()
+	n.Revoke(namespace, "first")
+	n.StopAPI() // ends the watches, which outlive their token
+	n.StartAPI()
+	n.noticed("Unauthorized")
+	ip := n.service("shop", "db")
+	n.pod("shop", "db", "b", thisNode, "10.1.1.4")
+	n.want("shop/web", r)
+	n.write(n.token, n.Token(namespace, account, "second"))
+	n.want("shop/db", row(ip, 80, "10.1.1.4:8080"))
+	n.want("shop/web", r)
+}

@@ -1,0 +1,123 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// ServiceCIDR is the range of the cluster IPs.
+const ServiceCIDR = "10.96.0.0/12"
+
+// admin is the token of the test, of a loopback server that lives as long as the test.
+const admin = "admin-of-the-test"
+
+// Plane is a control plane.
+type Plane struct {
+	// Admin is a client with all rights and without a limit of requests.
+	Admin kubernetes.Interface
+
+	t       testing.TB
+	bin     string // directory of the binaries
+	dir     string
+	etcd    string // address of its clients
+	address string // of the API server
+	api     *Process
+}
+
+// Start starts a control plane with the binaries in bin and waits until it is ready.
+func Start(t testing.TB, bin string) *Plane {
+	t.Helper()
+	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t)}
+	if err := writeKeys(p.dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.file("tokens.csv"), []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")},
+	})
+	if err != nil {
+		t.Fatalf("make client of the test: %v", err)
+	}
+	p.Admin = client
+	peer := "http://" + freeAddress(t)
+	clients := "http://" + p.etcd
+	Spawn(t, p.dir, filepath.Join(bin, "etcd"), "--data-dir", p.file("etcd"), "--name", "default", "--unsafe-no-fsync", "--log-level", "warn",
+		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+		"--initial-cluster", "default="+peer)
+	p.StartAPI()
+	controllers := p.Kubeconfig("controllers", "token: "+admin)
+	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers)
+	return p
+}
+
+// StartAPI starts the API server, with the data that etcd has, and waits until it is ready.
+func (p *Plane) StartAPI() {
+	p.t.Helper()
+	_, port, err := net.SplitHostPort(p.address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), "--etcd-servers=http://"+p.etcd, "--etcd-compaction-interval=0",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--endpoint-reconciler-type=none",
+		"--tls-cert-file="+p.file("api.crt"), "--tls-private-key-file="+p.file("api.key"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+p.file("api.key"),
+		"--service-account-signing-key-file="+p.file("api.key"), "--service-cluster-ip-range="+ServiceCIDR,
+		"--authorization-mode=RBAC", "--token-auth-file="+p.file("tokens.csv"), "--profiling=false",
+		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+	Eventually(p.t, "API server ready", func() string {
+		if p.api.Ended() {
+			p.t.Fatalf("kube-apiserver has ended:\n%s", p.api.Tail())
+		}
+		_, err := p.Admin.CoreV1().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// StopAPI kills the API server; etcd and the controllers stay.
+func (p *Plane) StopAPI() { p.api.Kill() }
+
+// Kubeconfig writes a kubeconfig whose user has the credentials (one line of YAML) and returns its path.
+func (p *Plane) Kubeconfig(name, credentials string) string {
+	p.t.Helper()
+	file := p.file(name + ".kubeconfig")
+	content := fmt.Sprintf(`apiVersion: v1
+kind: Config
+clusters: [{name: test, cluster: {server: "https://%s", certificate-authority: %s}}]
+users: [{name: test, user: {%s}}]
+contexts: [{name: test, context: {cluster: test, user: test}}]
+current-context: test
+`, p.address, p.file("api.crt"), credentials)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		p.t.Fatalf("write kubeconfig: %v", err)
+	}
+	return file
+}
+
+// Compact makes etcd forget everything before the revision.
+func (p *Plane) Compact(revision string) {
+	p.t.Helper()
+	answer, err := http.Post("http://"+p.etcd+"/v3/kv/compaction", "application/json", body(`{"revision":"`+revision+`","physical":true}`))
+	if err != nil {
+		p.t.Fatalf("compact etcd: %v", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		p.t.Fatalf("compact etcd at revision %s: %s", revision, answer.Status)
+	}
+}
+
+// file is the path of a file of the control plane.
+func (p *Plane) file(name string) string { return filepath.Join(p.dir, name) }

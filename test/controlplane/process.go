@@ -1,0 +1,115 @@
+package controlplane
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Patience is how long a wait may take on a loaded machine before the test fails.
+const Patience = 90 * time.Second
+
+// Process is a process of a test, with its output in a file.
+type Process struct {
+	name string
+	log  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+// Spawn starts a process with its output in dir. It is killed when the test ends; its last output is shown where the test has failed.
+func Spawn(t testing.TB, dir, file string, arguments ...string) *Process {
+	t.Helper()
+	name := filepath.Base(file)
+	p := &Process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatalf("open log of %s: %v", name, err)
+	}
+	p.cmd = exec.Command(file, arguments...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err = p.cmd.Start()
+	_ = out.Close()
+	if err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.Signal(syscall.SIGCONT)
+		p.Kill()
+		if t.Failed() {
+			t.Logf("%s said at the end:\n%s", name, p.Tail())
+		}
+	})
+	return p
+}
+
+// Signal sends a signal; a process that has ended does not get it.
+func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// Kill kills the process and waits for its end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}
+
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Output is everything that the process has written.
+func (p *Process) Output() string {
+	out, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+// Tail is the end of the output.
+func (p *Process) Tail() string {
+	out := p.Output()
+	return out[max(0, len(out)-3000):]
+}
+
+// Eventually polls until check returns "", and fails with what it returned last.
+func Eventually(t testing.TB, what string, check func() string) {
+	t.Helper()
+	deadline := time.Now().Add(Patience)
+	for {
+		said := check()
+		if said == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s: %s", what, Patience, said)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// freeAddress returns an address of loopback whose port was free a moment ago.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(fmt.Errorf("find free port: %w", err))
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
