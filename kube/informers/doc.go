@@ -6,6 +6,7 @@
 //	informer goroutines            worker (goroutine of Run)
 //	  reflector -> cache
 //	  handler   -> queue.add(key)  -> cache -> normalize -> Store -> Commit -> Sink
+//	  request   -> gate -> API server
 //	  watch     -> health.set      -> Sink.Health
 //
 // Handlers only note the key of what changed; the worker reads the cache, so many changes of one object cost one look, and a deletion
@@ -17,6 +18,8 @@
 // Nothing is delivered before all four kinds have been listed and their handlers have seen the list; then one Snapshot. When a watch
 // expires (410 Gone) or breaks, client-go lists again and calls the handlers for what differs, deletions included; in the meantime the
 // cache and everything delivered stay, and Sink.Health says which kind is not being watched, and why.
+//
+// While the API server does not answer, the gate has one request repeated and the others wait, so that no reflector backs off.
 //
 // # Filtering
 //

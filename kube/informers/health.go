@@ -71,11 +71,18 @@ func (h *health) note(resource, reason string) bool {
 	return true
 }
 
-// verdict joins the reasons. The lock must be held.
+// verdict joins the reasons. What keeps the agent from all resources is said once, so that it stays the same while they lose their watches and get
+// them again. The lock must be held.
 func (h *health) verdict() verdict {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(h.reasons)) {
-		texts = append(texts, name+": "+h.reasons[name])
+		text := h.reasons[name]
+		if !strings.HasPrefix(text, silent) {
+			text = name + ": " + text
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
 	}
 	return verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; ")}
 }

@@ -313,7 +313,7 @@ func TestWatchBreaks(t *testing.T) {
 		w.Stop()
 		time.Sleep(time.Minute)
 		view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
-		if view.Healthy() || !strings.Contains(view.Healths[len(view.Healths)-1].Reason, "services: no route to host") {
+		if view.Healthy() || !strings.Contains(view.Healths[len(view.Healths)-1].Reason, "the API server does not answer: no route to host") {
 			t.Errorf("while the watch is refused: %+v", view.Healths)
 		}
 		r.source.Refresh()

@@ -74,16 +74,18 @@ func lister[L runtime.Object](
 	}
 }
 
-// informer returns an informer of the resource whose troubles are noted in health.
-func (r *resource) informer(client kubernetes.Interface, h *health) (cache.SharedIndexInformer, error) {
+// informer returns an informer of the resource whose requests pass the gate and whose troubles are noted in health.
+func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (cache.SharedIndexInformer, error) {
+	away := func(reason string) { h.set(r.plural, reason) }
 	lw := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			r.selectors(&options)
-			return r.list(ctx, options) // an error comes back through the watch error handler
+			err = g.pass(ctx, away, func() (err error) { list, err = r.list(ctx, options); return err })
+			return list, err // an error comes back through the watch error handler
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
 			r.selectors(&options)
-			w, err := r.watch(ctx, options)
+			err = g.pass(ctx, away, func() (err error) { w, err = r.watch(ctx, options); return err })
 			r.note(ctx, h, err)
 			if err != nil {
 				return nil, err

@@ -30,7 +30,7 @@ func TestArrival(t *testing.T) {
 	for range writers {
 		wait.Go(func() {
 			for i := range jobs {
-				if err := n.arrive(i); err != nil {
+				if _, err := n.arrive("many", i); err != nil {
 					t.Errorf("create service %d: %v", i, err)
 				}
 			}
@@ -57,24 +57,24 @@ func TestArrival(t *testing.T) {
 	t.Logf("all in sync after %s", time.Since(begun).Round(time.Second))
 }
 
-// arrive creates a service without a selector and its slice.
-func (n *node) arrive(i int) error {
+// arrive creates a service without a selector and its slice, and returns its row. No controller is needed for that.
+func (n *node) arrive(namespace string, i int) (string, error) {
 	name := fmt.Sprintf("s%d", i)
-	_, err := n.Admin.CoreV1().Services("many").Create(n.Context(), &corev1.Service{
+	made, err := n.Admin.CoreV1().Services(namespace).Create(n.Context(), &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return err
+		return "", err
 	}
-	port, ready, empty := int32(8080), true, ""
-	_, err = n.Admin.DiscoveryV1().EndpointSlices("many").Create(n.Context(), &discoveryv1.EndpointSlice{
+	port, ready, empty, address := int32(8080), true, "", fmt.Sprintf("10.1.%d.%d", 2+i/250, 1+i%250)
+	_, err = n.Admin.DiscoveryV1().EndpointSlices(namespace).Create(n.Context(), &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: &empty, Port: &port}},
 		Endpoints: []discoveryv1.Endpoint{{
-			Addresses: []string{fmt.Sprintf("10.1.%d.%d", 2+i/250, 1+i%250)}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+			Addresses: []string{address}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
 		}},
 	}, metav1.CreateOptions{})
-	return err
+	return row(made.Spec.ClusterIP, 80, address+":8080"), err
 }

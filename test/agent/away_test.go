@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,4 +121,22 @@ func TestToken(t *testing.T) {
 	n.write(n.token, n.Token(namespace, account, "second"))
 	n.want("shop/db", row(ip, 80, "10.1.1.4:8080"))
 	n.want("shop/web", r)
+}
+
+// TestBackAtOnce measures how soon a new service is in VPP after the API server has been away for longer than the usual back-off.
+func TestBackAtOnce(t *testing.T) {
+	n := stage(t)
+	n.served()
+	for i, away := range []time.Duration{20 * time.Second, 40 * time.Second} {
+		n.StopAPI()
+		time.Sleep(away)
+		n.StartAPI()
+		back := time.Now()
+		r, err := n.arrive("shop", i) // the controllers have a back-off of their own
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.want(fmt.Sprintf("shop/s%d", i), r)
+		t.Logf("away for %s: in VPP %s after the API server answers", away, time.Since(back).Round(10*time.Millisecond))
+	}
 }

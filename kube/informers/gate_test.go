@@ -1,0 +1,125 @@
+package informers
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// outage makes an API server go away: watches end, and requests fail.
+type outage struct {
+	err      error // of requests while it is away
+	away     atomic.Bool
+	requests atomic.Int64 // while it is away
+	expired  atomic.Int64 // watches that get 410 Gone when it is back
+	watches  []*watch.FakeWatcher
+}
+
+// prepare gives each resource a first watch that the outage can end.
+func (o *outage) prepare(r *running) {
+	r.client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return o.fails(), nil, o.err
+	})
+	for range r.source.watched {
+		o.watches = append(o.watches, watch.NewFakeWithOptions(watch.FakeOptions{}))
+	}
+	var opened atomic.Int64
+	r.client.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
+		switch i := opened.Add(1); {
+		case int(i) <= len(o.watches):
+			return true, o.watches[i-1], nil
+		case o.fails():
+			return true, nil, o.err
+		case o.expired.Add(-1) >= 0:
+			return true, nil, apierrors.NewResourceExpired("too old resource version")
+		default:
+			return false, nil, nil
+		}
+	})
+}
+
+// fails counts a request while the server is away.
+func (o *outage) fails() bool {
+	if o.away.Load() {
+		o.requests.Add(1)
+	}
+	return o.away.Load()
+}
+
+// TestBackAtOnce: however long the API server was away, the agent is current again within 5 seconds of virtual time; while it is away one request is made
+// every 1 to 3 seconds, whatever the number of resources; and the outage is one verdict when it begins and one when it ends.
+func TestBackAtOnce(t *testing.T) {
+	request := func(err error) error { return &url.Error{Op: "Get", URL: "https://10.0.0.1/api/v1/services?limit=500", Err: err} }
+	for name, tc := range map[string]struct {
+		err     error
+		expired int64
+		within  time.Duration
+	}{
+		"connection refused":       {request(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), 0, 3 * time.Second},
+		"EOF":                      {request(io.EOF), 0, 3 * time.Second},
+		"503 of a proxy":           {apierrors.NewServiceUnavailable("no backend"), 0, 3 * time.Second},
+		"then 410 Gone everywhere": {request(io.ErrUnexpectedEOF), 4, 5 * time.Second},
+	} {
+		for _, length := range []time.Duration{5 * time.Second, time.Minute, time.Hour} {
+			t.Run(name+", "+length.String(), func(t *testing.T) {
+				o := &outage{err: tc.err}
+				run(t, []runtime.Object{service("web", "10.96.0.1")}, o.prepare, func(r *running) {
+					r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
+					o.away.Store(true)
+					for _, w := range o.watches {
+						w.Stop()
+					}
+					time.Sleep(length)
+					view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
+					if n := len(view.Healths); n != 2 || !strings.HasPrefix(view.Healths[1].Reason, silent) || strings.Contains(view.Healths[1].Reason, "://") {
+						t.Errorf("while it is away: %+v", view.Healths)
+					}
+					seconds := int64(length / time.Second)
+					if n := o.requests.Load(); n < seconds/3 || n > seconds+4 {
+						t.Errorf("%d requests in %s", n, length)
+					}
+					o.away.Store(false)
+					o.expired.Store(tc.expired)
+					time.Sleep(tc.within)
+					if view := r.settle(); !view.Healthy() || tc.expired == 0 && len(view.Healths) != 3 {
+						t.Errorf("%s after it is back: %+v", tc.within, view.Healths)
+					}
+					_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), service("new", "10.96.0.2"), metav1.CreateOptions{})
+					r.ok(err)
+					r.want(`a/new=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`)
+				})
+			})
+		}
+	}
+}
+
+func TestUnanswered(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{apierrors.NewResourceExpired("old"), ""},
+		{apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no role")), ""},
+		{apierrors.NewUnauthorized("token"), ""},
+		{apierrors.NewInternalError(errors.New("starting")), "the API server does not answer: Internal error occurred: starting"},
+		{&url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: io.EOF}, "the API server does not answer: EOF"},
+	} {
+		if got := unanswered(tc.err); got != tc.want {
+			t.Errorf("%v: %q, want %q", tc.err, got, tc.want)
+		}
+	}
+}
