@@ -56,7 +56,7 @@ func build(ctx context.Context, s settings) (string, error) {
 
 // compile builds the agent without what only development needs.
 func compile(ctx context.Context, source, goos, arch, output string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", output, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=auto", "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", output, ".")
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch, "GOFLAGS=")
 	if out, err := cmd.CombinedOutput(); err != nil {

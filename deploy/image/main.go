@@ -1,4 +1,3 @@
-// Command image builds the container image of the agent from this repository: go run ./deploy/image -o troupe.tar.
 package main
 
 import (
