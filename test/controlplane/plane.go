@@ -42,9 +42,7 @@ func Start(t testing.TB, bin string) *Plane {
 	if err := os.WriteFile(p.file("tokens.csv"), []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(&rest.Config{
-		Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")},
-	})
+	client, err := kubernetes.NewForConfig(p.AdminConfig())
 	if err != nil {
 		t.Fatalf("make client of the test: %v", err)
 	}
@@ -58,6 +56,11 @@ func Start(t testing.TB, bin string) *Plane {
 	controllers := p.Kubeconfig("controllers", "token: "+admin)
 	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers)
 	return p
+}
+
+// AdminConfig returns the configuration of a client with all rights and without a limit of requests.
+func (p *Plane) AdminConfig() *rest.Config {
+	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
 }
 
 // StartAPI starts the API server, with the data that etcd has, and waits until it is ready.
