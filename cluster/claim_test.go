@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-var testLayout = layout{prefix: DefaultPrefix}
+var testLayout = etcdLayout{prefix: DefaultPrefix}
 
 // claimCase is a keyspace, an observer and what becomes of its claim. Every case is decided, carried out and decided again until nothing is
 // left to write.

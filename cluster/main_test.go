@@ -94,16 +94,16 @@ func testConfig(name string) Config {
 }
 
 // startAgent runs a Syncer until it is stopped or the test ends.
-func startAgent(t testing.TB, client *clientv3.Client, cfg Config) *agent {
+func startAgent(t testing.TB, p place, cfg Config) *agent {
 	t.Helper()
-	return runAgent(t, client, cfg, false)
+	return runAgent(t, p.store(t), cfg, false)
 }
 
 // runAgent is startAgent for many agents, which had better forget what they said.
-func runAgent(t testing.TB, client *clientv3.Client, cfg Config, forgets bool) *agent {
+func runAgent(t testing.TB, store Store, cfg Config, forgets bool) *agent {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Syncer: New(client, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
+	a := &agent{Syncer: New(store, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx, a.take) }()
 	a.stop = sync.OnceFunc(func() {
