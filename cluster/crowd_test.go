@@ -31,6 +31,9 @@ func testCrowdJoinsAtOnce(t *testing.T, p place) {
 	for _, a := range agents {
 		ids[a.waitHeld(t)] = a.name
 	}
+	if l, ok := p.(*leasePlace); ok {
+		t.Logf("%d lists, %d creations, %d changes, %d deletions", l.server.Requests("list"), l.server.Requests("create"), l.server.Requests("patch"), l.server.Requests("delete"))
+	}
 	t.Logf("%d nodes joined in %s", count, time.Since(start).Round(time.Millisecond))
 
 	want := make([]uint32, count)

@@ -188,14 +188,14 @@ func (l *loop) takeOutcome(m wrote) {
 	}
 }
 
-// turn draws a delay after a conflict, so that the nodes without an ID that Kubernetes lists spread over a time that is long enough for all of
-// them. It is limited, because nodes that never start would prolong it.
+// turn is the delay after a conflict that lets the nodes without an ID, which know each other from Kubernetes, go one after the other by name. It
+// starts again at maxTurn, because nodes that never start would prolong it.
 func (l *loop) turn() time.Duration {
 	if l.in.self.held != 0 || l.in.keys == nil {
 		return 0
 	}
-	turns, waiting := l.syncer.traits, time.Duration(l.in.view.newcomers(l.in.keys))
-	return time.Duration(l.syncer.cfg.Rand.Int64N(int64(min(waiting*turns.turn, turns.maxTurn)) + 1))
+	t := l.syncer.traits
+	return time.Duration(l.in.view.ahead(l.in.keys, l.in.self.name)) * t.turn % t.maxTurn
 }
 
 func (l *loop) holdBack(d time.Duration) { l.notBefore = time.Now().Add(d) }

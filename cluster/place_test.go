@@ -16,7 +16,7 @@ import (
 
 // place is a node store of any kind, seen from outside: a test changes it behind the back of the Syncers.
 type place interface {
-	// store makes the store of one Syncer, with a client of its own.
+	// store makes the store of one Syncer.
 	store(t testing.TB) Store
 	layout() layout
 	// keys returns everything stored, by key.
@@ -49,6 +49,9 @@ type etcdPlace struct {
 	dir    string
 	etcd   *Embedded
 	client *clientv3.Client
+	// clients are shared by the Syncers, in turns.
+	clients []*clientv3.Client
+	made    int
 }
 
 func newEtcdPlace(t testing.TB) *etcdPlace {
@@ -60,7 +63,12 @@ func newEtcdPlace(t testing.TB) *etcdPlace {
 }
 
 func (p *etcdPlace) store(t testing.TB) Store {
-	return NewEtcdStore(newTestClient(t, p.etcd.Endpoints()), "")
+	t.Helper()
+	if len(p.clients) < 10 {
+		p.clients = append(p.clients, newTestClient(t, p.etcd.Endpoints()))
+	}
+	p.made++
+	return NewEtcdStore(p.clients[p.made%len(p.clients)], "")
 }
 
 func (p *etcdPlace) layout() layout                      { return testLayout }

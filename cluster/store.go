@@ -36,7 +36,7 @@ type traits struct {
 	layout layout
 	// relist is the default of Config.RelistInterval.
 	relist time.Duration
-	// turn and maxTurn spread the nodes of a crowd after a conflict: turn for each node that waits, maxTurn at most.
+	// turn and maxTurn spread the nodes of a crowd after a conflict: turn for each node that goes before this one, below maxTurn.
 	turn, maxTurn time.Duration
 }
 

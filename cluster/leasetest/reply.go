@@ -29,6 +29,15 @@ func fail(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(typed(&status))
 }
 
+// line is one line of a watch.
+func line(kind string, object any) []byte {
+	text, err := json.Marshal(map[string]any{"type": kind, "object": typed(object)})
+	if err != nil {
+		panic(err)
+	}
+	return append(text, '\n')
+}
+
 // typed returns a copy of an object with its kind, which clients need to decode it.
 func typed(object any) any {
 	switch o := object.(type) {

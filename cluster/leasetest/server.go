@@ -1,10 +1,10 @@
 package leasetest
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,9 +26,9 @@ const bookmarkInterval = 100 * time.Millisecond
 
 // event is one entry of the history.
 type event struct {
-	kind     string // ADDED, MODIFIED, DELETED
 	revision int64
 	lease    *coordinationv1.Lease // as it was before a deletion
+	line     []byte                // of a watch
 }
 
 // Server is the API server. Its methods are safe for concurrent use.
@@ -189,34 +189,33 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	flusher, _ := w.(http.Flusher)
 	flusher.Flush()
-	encoder := json.NewEncoder(w)
 	ticker := time.NewTicker(bookmarkInterval)
 	defer ticker.Stop()
-	send := func(kind string, object any) bool {
-		err := encoder.Encode(map[string]any{"type": kind, "object": object})
-		flusher.Flush()
+	send := func(line []byte) bool {
+		_, err := w.Write(line)
 		return err == nil
 	}
 	for {
 		events, now, gone, changed := s.since(from)
 		if gone {
 			status := apierrors.NewResourceExpired("too old resource version: " + version(from)).Status()
-			send("ERROR", typed(&status))
+			send(line("ERROR", &status))
 			return
 		}
 		for _, e := range events {
-			if has(e.lease, label) && !send(e.kind, typed(e.lease)) {
+			if has(e.lease, label) && !send(e.line) {
 				return
 			}
 			from = e.revision
 		}
+		flusher.Flush()
 		select {
 		case <-r.Context().Done():
 			return
 		case <-changed:
 		case <-ticker.C:
 			mark := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version(now)}}
-			if query.Get("allowWatchBookmarks") != "" && !send("BOOKMARK", typed(mark)) {
+			if query.Get("allowWatchBookmarks") != "" && !send(line("BOOKMARK", mark)) {
 				return
 			}
 		}
@@ -227,10 +226,6 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 func (s *Server) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.history {
-		if e.revision > from {
-			events = append(events, e)
-		}
-	}
-	return events, s.revision, from < s.compacted, s.changed
+	first := sort.Search(len(s.history), func(i int) bool { return s.history[i].revision > from })
+	return s.history[first:], s.revision, from < s.compacted, s.changed
 }

@@ -168,7 +168,7 @@ func (s *Server) store(lease *coordinationv1.Lease) *coordinationv1.Lease {
 		lease.UID = types.UID("uid-" + lease.ResourceVersion)
 	}
 	s.leases[lease.Name] = lease
-	s.append(event{verb, s.revision, lease})
+	s.append(event{s.revision, lease, line(verb, lease)})
 	return lease
 }
 
@@ -178,7 +178,7 @@ func (s *Server) remove(name string) {
 	last := s.leases[name].DeepCopy()
 	last.ResourceVersion = version(s.revision)
 	delete(s.leases, name)
-	s.append(event{"DELETED", s.revision, last})
+	s.append(event{s.revision, last, line("DELETED", last)})
 }
 
 func (s *Server) append(e event) {
