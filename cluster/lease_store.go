@@ -33,7 +33,7 @@ func NewLeaseStore(client coordination.LeasesGetter, namespace string) Store {
 // traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so it is rare. After the first
 // conflict a crowd of any size makes about 25 claims per second, of which each node gets two events of its watch.
 func (s *leaseStore) traits() traits {
-	return traits{name: "API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
+	return traits{name: "the API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
 }
 
 // list satisfies Store.
