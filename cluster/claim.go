@@ -166,7 +166,8 @@ func (in input) adopt(id uint32, uid string) claim {
 		return pending(id, "%v", err)
 	}
 	if self.held == id && idEntry.known {
-		held.op = op // the ID is undisputed, the record is only out of date
+		// The ID is undisputed, the record is only out of date. Until it is written, the ID is held under the UID that it has.
+		held.op, held.uid = op, or(stored, held.uid)
 		return held
 	}
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("adopting ID %d", id), op: op}

@@ -70,32 +70,53 @@ func (s *leaseStore) watch(ctx context.Context, after int64, out func([]change))
 		return s.ended(after, err)
 	}
 	defer w.Stop()
-	out(nil)
-	for event := range w.ResultChan() {
-		if event.Type == watch.Error {
-			return s.ended(after, apierrors.FromObject(event.Object))
-		}
-		lease, ok := event.Object.(*coordinationv1.Lease)
+	events := w.ResultChan()
+	select {
+	case event, ok := <-events:
+		// A connection that ends before the answer makes a watch that is closed, and no error.
 		if !ok {
-			return 0, fmt.Errorf("%w: event with a %T", errGap, event.Object)
+			return s.ended(after, errWatchEnded)
 		}
-		mod, err := revisionOf(lease.ResourceVersion)
-		if err != nil {
-			return 0, err
+		if after, err = s.pass(after, event, out); err != nil {
+			return after, err
 		}
-		// The API server has been restored from a backup.
-		if mod < after {
-			return 0, fmt.Errorf("%w: resource version %d after %d", errGap, mod, after)
-		}
-		after = mod
-		if event.Type != watch.Bookmark {
-			out(s.keys.changes(lease, mod, event.Type == watch.Deleted))
+	default:
+		out(nil)
+	}
+	for event := range events {
+		if after, err = s.pass(after, event, out); err != nil {
+			return after, err
 		}
 	}
 	if time.Since(begun) < shortest && ctx.Err() == nil {
-		return after, errWatchEnded
+		return s.ended(after, errWatchEnded)
 	}
 	return after, nil
+}
+
+// pass passes on one event and returns what watch returns.
+func (s *leaseStore) pass(after int64, event watch.Event, out func([]change)) (int64, error) {
+	if event.Type == watch.Error {
+		return s.ended(after, apierrors.FromObject(event.Object))
+	}
+	lease, ok := event.Object.(*coordinationv1.Lease)
+	if !ok {
+		return 0, fmt.Errorf("%w: event with a %T", errGap, event.Object)
+	}
+	mod, err := revisionOf(lease.ResourceVersion)
+	if err != nil {
+		return 0, err
+	}
+	// The API server has been restored from a backup.
+	if mod < after {
+		return 0, fmt.Errorf("%w: resource version %d after %d", errGap, mod, after)
+	}
+	if event.Type == watch.Bookmark {
+		out(nil)
+	} else {
+		out(s.keys.changes(lease, mod, event.Type == watch.Deleted))
+	}
+	return mod, nil
 }
 
 // ended returns from where to continue after a watch was refused or broken off.

@@ -157,6 +157,7 @@ func (a *agent) waitFor(t testing.TB, what string, condition func(*messages.Clus
 		}
 		select {
 		case <-a.more:
+		case <-time.After(20 * time.Millisecond): // the condition may look at the store, too
 		case <-deadline.C:
 			t.Fatalf("%s: not seen in time: %s; last state: %v", a.name, what, a.state())
 		}

@@ -1,6 +1,7 @@
 package leasetest
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,9 @@ import (
 
 // Namespace is the only one that exists.
 const Namespace = "troupe-system"
+
+// ErrHangUp is the error of Before that closes the connection without an answer.
+var ErrHangUp = errors.New("hang up")
 
 // bookmarkInterval is the time between two bookmarks of a watch; a real API server takes about a minute.
 const bookmarkInterval = 100 * time.Millisecond
@@ -83,6 +87,9 @@ func (s *Server) Stop() {
 	s.serving = nil
 }
 
+// Break breaks all connections, of watches too.
+func (s *Server) Break() { s.serving.CloseClientConnections() }
+
 // Client makes a client with connections of its own.
 func (s *Server) Client() kubernetes.Interface {
 	s.t.Helper()
@@ -130,7 +137,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	before := s.before
 	s.mu.Unlock()
 	if before != nil {
-		if err := before(verb); err != nil {
+		if err := before(verb); errors.Is(err, ErrHangUp) {
+			panic(http.ErrAbortHandler)
+		} else if err != nil {
 			fail(w, err)
 			return
 		}
