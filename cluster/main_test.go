@@ -99,13 +99,20 @@ func startAgent(t testing.TB, p place, cfg Config) *agent {
 	return runAgent(t, p.store(t), cfg, false)
 }
 
-// runAgent is startAgent for many agents, which had better forget what they said.
-func runAgent(t testing.TB, store Store, cfg Config, forgets bool) *agent {
+// runAgent is startAgent for many agents, which had better forget what they said; others may hear it.
+func runAgent(t testing.TB, store Store, cfg Config, forgets bool, hear ...func(*messages.ClusterState)) *agent {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &agent{Syncer: New(store, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
 	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, a.take) }()
+	go func() {
+		ended <- a.Run(ctx, func(s *messages.ClusterState) {
+			for _, f := range hear {
+				f(s)
+			}
+			a.take(s)
+		})
+	}()
 	a.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
