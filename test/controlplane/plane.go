@@ -124,3 +124,9 @@ func (p *Plane) Compact(revision string) {
 
 // file is the path of a file of the control plane.
 func (p *Plane) file(name string) string { return filepath.Join(p.dir, name) }
+
+// APIAddress is "host:port" of the API server, which speaks TLS.
+func (p *Plane) APIAddress() string { return p.address }
+
+// EtcdAddress is "host:port" of the clients of etcd, without TLS.
+func (p *Plane) EtcdAddress() string { return p.etcd }
