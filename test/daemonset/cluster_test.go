@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -48,6 +49,7 @@ func stage(t *testing.T) *cluster {
 	buildImage(t, archive)
 	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin)}
 	c.nodes = node.Start(t, c.Plane, archive)
+	t.Cleanup(c.logs)
 	for _, n := range c.nodes {
 		n.Ctr("images", "tag", image, nextImage)
 		n.Do("mkdir", "-p", "/run/vpp")
@@ -173,12 +175,25 @@ func (c *cluster) said() (all string) {
 	return all
 }
 
+// logs shows the end of the agents' logs of a test that has failed.
+func (c *cluster) logs() {
+	if !c.Failed() {
+		return
+	}
+	for _, n := range c.nodes {
+		out, _ := n.Try("sh", "-c", "tail -n 12 /var/log/pods/*/agent/*.log")
+		c.Logf("%s: logs of the agent:\n%s", n.Name, out)
+	}
+}
+
 // buildImage builds the image of the agent.
 func buildImage(t *testing.T, archive string) {
 	t.Helper()
-	program, err := build.Agent(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	program := filepath.Join(t.TempDir(), "troupe")
+	cmd := exec.Command("go", "build", "-tags", "agent,grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	cmd.Dir, cmd.Env = build.Root(), append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	content, err := os.ReadFile(program)
 	if err == nil {
