@@ -16,7 +16,18 @@ func TestDaemonSet(t *testing.T) {
 		name string
 		play func(*cluster)
 	}{
-		{"start", start},
+		{"Start", start},
+		{"Pods", realPods},
+		{"RollingUpdate", rollingUpdate},
+		{"BrokenImage", brokenImage},
+		{"Killed", killed},
+		{"Stopped", stopped},
+		{"KubeletAndContainerd", restartedAround},
+		{"APIServerAway", away},
+		{"RBAC", withoutRights},
+		{"Unwritable", unwritable},
+		{"SocketRights", socketRights},
+		{"ClusterIP", clusterIP},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			own := *c
@@ -25,13 +36,5 @@ func TestDaemonSet(t *testing.T) {
 			story.play(&own)
 			own.rolledOut()
 		})
-	}
-}
-
-func start(c *cluster) {
-	for _, pod := range c.rolledOut() {
-		if n := pod.Status.ContainerStatuses[0].RestartCount; n != 0 {
-			c.Errorf("%s has been restarted %d times", pod.Name, n)
-		}
 	}
 }

@@ -81,6 +81,13 @@ func (n *Node) within(f func()) error {
 	return err
 }
 
+// Dial connects to a TCP address from the network of the node.
+func (n *Node) Dial(address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	return n.dial(ctx, "tcp", address)
+}
+
 // Client sends requests from the network of the node, each on a connection of its own.
 func (n *Node) Client() *http.Client {
 	return &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true, DialContext: n.dial}}
