@@ -54,6 +54,8 @@ type Agent struct {
 	outside   *outside.Sources
 	stage     *stage // nil without --enable-chaos
 	refusals  *refusals
+
+	hostRoutes hostRoutes
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
@@ -154,6 +156,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
+	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
+		return err
+	}
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
 	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
 	return err
