@@ -131,6 +131,16 @@ func Agent(ctx context.Context, dir string) (string, error) {
 	return file, run(ctx, root(), "-o", file, ".") // the flags of every other build of the agent, so that its packages are in Go's cache
 }
 
+// Image builds the image of the agent under a name, for this platform, into an OCI archive, as the README does.
+func Image(ctx context.Context, archive, name string) error {
+	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)
+	cmd.Dir = root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build image %s: %w\n%s", name, err, out)
+	}
+	return nil
+}
+
 // Static builds a package of the module test, as a program that needs no library, into the file.
 func Static(ctx context.Context, file, path string) error {
 	return run(ctx, filepath.Join(root(), "test"), "-ldflags", "-s -w", "-o", file, path)

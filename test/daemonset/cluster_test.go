@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -46,7 +44,9 @@ func stage(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	archive := filepath.Join(t.TempDir(), "troupe.tar")
-	buildImage(t, archive)
+	if err := build.Image(t.Context(), archive, image); err != nil {
+		t.Fatal(err)
+	}
 	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin)}
 	c.nodes = node.Start(t, c.Plane, archive)
 	t.Cleanup(c.logs)
@@ -183,23 +183,5 @@ func (c *cluster) logs() {
 	for _, n := range c.nodes {
 		out, _ := n.Try("sh", "-c", "tail -n 12 /var/log/pods/*/agent/*.log")
 		c.Logf("%s: logs of the agent:\n%s", n.Name, out)
-	}
-}
-
-// buildImage builds the image of the agent.
-func buildImage(t *testing.T, archive string) {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "troupe")
-	cmd := exec.Command("go", "build", "-tags", "agent,grpcnotrace", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
-	cmd.Dir, cmd.Env = build.Root(), append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	content, err := os.ReadFile(program)
-	if err == nil {
-		err = node.WriteImage(archive, image, "/troupe", content)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -2,10 +2,13 @@ package daemonset_test
 
 import (
 	"context"
-	"os/exec"
+	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
 // state is the directory of the agent on the node, of which the next agent would serve.
@@ -41,13 +44,22 @@ func unwritable(c *cluster) {
 	if pod := c.rolledOut()[0]; pod.Status.ContainerStatuses[0].RestartCount != 0 {
 		c.Errorf("%s has been restarted", pod.Name)
 	}
-	out, err := n.Try("sh", "-c", "grep -h 'read-only file system' /var/log/pods/*/agent/*.log")
-	if _, silent := err.(*exec.ExitError); silent {
-		c.Errorf("the log does not say that nothing is saved: %s", out)
-	}
+	c.logged(0, "read-only file system")
 	c.rows("shop/web", both, c.mustRows("shop/web")...)
 	n.Do("umount", state)
 	c.replace(0)
+}
+
+// logged waits until the log of the agent of a node has the words.
+func (c *cluster) logged(on int, words string) {
+	c.Helper()
+	controlplane.Eventually(c, "log of the agent of "+c.nodes[on].Name, func() string {
+		out, err := c.nodes[on].Try("sh", "-c", "cat /var/log/pods/*/agent/*.log")
+		if err != nil || !strings.Contains(out, words) {
+			return fmt.Sprintf("%q is not in it: %s", words, out)
+		}
+		return ""
+	})
 }
 
 // mustRows are the rows of a service on the second node, at least one.
@@ -74,7 +86,8 @@ func socketRights(c *cluster) {
 	n.Do("chmod", "0775", "/run/vpp/api.sock")
 }
 
-// clusterIP: the address of the API server that Kubernetes gives to pods is a ClusterIP, which nothing serves before the agent does.
+// clusterIP: the address of the API server that Kubernetes gives to pods is a ClusterIP, which nothing serves before the agent does. The agent ends, and
+// says why; an update to such a template stops at the first node.
 func clusterIP(c *cluster) {
 	before := c.rolledOut()
 	var host, port string
@@ -94,7 +107,7 @@ func clusterIP(c *cluster) {
 		set(agentOf(d), "KUBERNETES_SERVICE_PORT", "443")
 	})
 	changed := c.replaced(before)
-	c.unready(changed, "10.96.0.1")
+	c.logged(changed, "the address of the API server is a cluster IP (KUBERNETES_SERVICE_HOST=10.96.0.1)")
 	other := 1 - changed
 	if pod, problem := c.pod(other); problem != "" || pod.UID != before[other].UID {
 		c.Errorf("the agent of the other node was touched: %s", problem)
