@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apply applies the manifests of a kustomization in their order, as kubectl apply -k does with one that has nothing but resources.
+// apply applies the resources of a kustomization in their order.
 func (c *cluster) apply(dir string) {
 	c.Helper()
 	var kustomization struct {

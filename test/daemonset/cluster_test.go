@@ -3,7 +3,7 @@ package daemonset_test
 import (
 	"context"
 	"fmt"
-	"net"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
@@ -55,9 +56,10 @@ func stage(t *testing.T) *cluster {
 		n.Do("mkdir", "-p", "/run/vpp")
 		c.vpp = append(c.vpp, simulated(t, n, program))
 	}
-	c.applyFile("testdata/daemonset.yaml")
-	c.applyFile(filepath.Join(build.Root(), "deploy", "kubernetes", "base", "rbac.yaml"))
-	c.change(func(d *appsv1.DaemonSet) { c.patch(d) })
+	base := filepath.Join(build.Root(), "deploy", "kubernetes", "base")
+	c.apply(base)
+	c.configure(filepath.Join(base, "agent.yaml"), "troupe-agent", "https://"+c.Address())
+	c.change(func(d *appsv1.DaemonSet) { agentOf(d).Image = image })
 	c.rolledOut()
 	return c
 }
@@ -70,30 +72,30 @@ func simulated(t *testing.T, n *node.Node, program string) *node.Process {
 	return n.Spawn(program, "simulator", "--api-socket", "/run/vpp/api.sock", "--stats-socket", "/run/vpp/stats.sock", "--topology", "/run/vpp-topology.yaml")
 }
 
-// patch changes of the manifest only image and address of the API server.
-func (c *cluster) patch(d *appsv1.DaemonSet) {
-	host, port, err := net.SplitHostPort(c.Address())
-	if err != nil {
-		c.Fatal(err)
-	}
-	agent := agentOf(d)
-	agent.Image = image
-	set(agent, "KUBERNETES_SERVICE_HOST", host)
-	set(agent, "KUBERNETES_SERVICE_PORT", port)
-}
-
 // agentOf is the container of the agent.
 func agentOf(d *appsv1.DaemonSet) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
 
-// set sets a variable of the container's environment.
-func set(container *corev1.Container, name, value string) {
-	for i := range container.Env {
-		if container.Env[i].Name == name {
-			container.Env[i].Value = value
-			return
-		}
+// configure creates a ConfigMap with the configuration of the manifests, in which the address of the API server and the networks of the cluster are
+// filled in.
+func (c *cluster) configure(file, name, apiServer string) {
+	c.Helper()
+	content, err := os.ReadFile(file)
+	if err == nil {
+		var all map[string]any
+		err = yaml.Unmarshal(content, &all)
+		all["kubernetes"].(map[string]any)["apiServer"] = apiServer
+		networks := all["services"].(map[string]any)
+		networks["clusterCIDRs"], networks["serviceCIDRs"] = []string{"10.1.0.0/16"}, []string{controlplane.ServiceCIDR}
+		content, _ = yaml.Marshal(all)
 	}
-	container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+	if err == nil {
+		_, err = c.Admin.CoreV1().ConfigMaps(namespace).Create(context.Background(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"agent.yaml": string(content)},
+		}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		c.Fatalf("make configuration of %s: %v", file, err)
+	}
 }
 
 // change updates the DaemonSet.

@@ -3,11 +3,13 @@ package daemonset_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
@@ -90,31 +92,20 @@ func socketRights(c *cluster) {
 // says why; an update to such a template stops at the first node.
 func clusterIP(c *cluster) {
 	before := c.rolledOut()
-	var host, port string
-	for _, variable := range before[0].Spec.Containers[0].Env {
-		switch variable.Name {
-		case "KUBERNETES_SERVICE_HOST":
-			host = variable.Value
-		case "KUBERNETES_SERVICE_PORT":
-			port = variable.Value
-		}
-	}
 	for _, n := range c.nodes {
 		n.Do("sh", "-c", "rm -rf "+state+"/*")
 	}
-	c.change(func(d *appsv1.DaemonSet) {
-		set(agentOf(d), "KUBERNETES_SERVICE_HOST", "10.96.0.1")
-		set(agentOf(d), "KUBERNETES_SERVICE_PORT", "443")
-	})
+	c.configure(filepath.Join(build.Root(), "deploy", "kubernetes", "base", "agent.yaml"), "pod-environment", "")
+	config := func(name string) {
+		c.change(func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Volumes[0].ConfigMap.Name = name })
+	}
+	config("pod-environment")
 	changed := c.replaced(before)
 	c.logged(changed, "the address of the API server is a cluster IP (KUBERNETES_SERVICE_HOST=10.96.0.1)")
 	other := 1 - changed
 	if pod, problem := c.pod(other); problem != "" || pod.UID != before[other].UID {
 		c.Errorf("the agent of the other node was touched: %s", problem)
 	}
-	c.change(func(d *appsv1.DaemonSet) {
-		set(agentOf(d), "KUBERNETES_SERVICE_HOST", host)
-		set(agentOf(d), "KUBERNETES_SERVICE_PORT", port)
-	})
+	config("troupe-agent")
 	c.same(other, before[other], c.rolledOut()[other], 0)
 }
