@@ -45,6 +45,7 @@ type Agent struct {
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
+	scraped   *healthcheck.NodeServer // nil = metrics are served by http only
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services
@@ -73,7 +74,7 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
-	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {
+	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}

@@ -56,7 +56,7 @@ func (a *Agent) Reserved() (frontend.Ports, error) {
 		}
 		ports[p] = true
 	}
-	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress} {
+	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress, a.API.MetricsBindAddress} {
 		if at, err := netip.ParseAddrPort(server); err == nil {
 			ports[frontend.Port{Number: at.Port(), Proto: frontend.TCP}] = true
 		}

@@ -240,6 +240,9 @@ type API struct {
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
 	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
+	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the metrics have numbers of kinds of actors and of
+	// services, no names. While the address is in use, the agent logs it and retries. Empty: none, httpAddress has them too.
+	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
