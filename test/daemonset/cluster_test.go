@@ -31,6 +31,8 @@ type cluster struct {
 	*controlplane.Plane
 	nodes []*node.Node
 	vpp   []*node.Process // by node; simulated
+
+	program string // path of the agent, which is the simulator too
 }
 
 // stage starts the cluster and waits until the agent is ready on both nodes.
@@ -48,7 +50,7 @@ func stage(t *testing.T) *cluster {
 	if err := build.Image(t.Context(), archive, image); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin)}
+	c := &cluster{T: t, Plane: controlplane.StartForNodes(t, bin), program: program}
 	c.nodes = node.Start(t, c.Plane, archive)
 	t.Cleanup(c.logs)
 	for _, n := range c.nodes {

@@ -28,6 +28,7 @@ func TestDaemonSet(t *testing.T) {
 		{"Unwritable", unwritable},
 		{"SocketRights", socketRights},
 		{"ClusterIP", clusterIP},
+		{"Packets", packets},
 	} {
 		t.Run(story.name, func(t *testing.T) {
 			own := *c

@@ -44,7 +44,7 @@ func prepare(dir string) error {
 		return fmt.Errorf("mount /proc: %w", err)
 	}
 	values := filepath.Join(dir, "sysctl")
-	for _, place := range []string{"/run", "/var/lib", "/var/log", values} {
+	for _, place := range []string{"/run", "/var/lib", "/var/log", "/dev/shm", values} {
 		if err := os.MkdirAll(place, 0o755); err != nil {
 			return err
 		}
