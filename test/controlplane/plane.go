@@ -58,7 +58,7 @@ func start(t testing.TB, bin, without string) *Plane {
 	if err := os.WriteFile(p.file("tokens.csv"), []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(p.Config())
+	client, err := kubernetes.NewForConfig(p.AdminConfig())
 	if err != nil {
 		t.Fatalf("make client of the test: %v", err)
 	}
@@ -72,6 +72,11 @@ func start(t testing.TB, bin, without string) *Plane {
 	controllers := p.Kubeconfig("controllers", Credentials)
 	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers, "--root-ca-file", p.file("api.crt"))
 	return p
+}
+
+// AdminConfig returns the configuration of a client with all rights and without a limit of requests.
+func (p *Plane) AdminConfig() *rest.Config {
+	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
 }
 
 // StartAPI starts the API server, with the data that etcd has, and waits until it is ready.
@@ -98,11 +103,6 @@ func (p *Plane) StartAPI() {
 		}
 		return ""
 	})
-}
-
-// Config is that of clients with all rights and without a limit of requests.
-func (p *Plane) Config() *rest.Config {
-	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
 }
 
 // Address is that of the API server, on loopback.
@@ -143,3 +143,9 @@ func (p *Plane) Compact(revision string) {
 
 // file is the path of a file of the control plane.
 func (p *Plane) file(name string) string { return filepath.Join(p.dir, name) }
+
+// APIAddress is "host:port" of the API server, which speaks TLS.
+func (p *Plane) APIAddress() string { return p.address }
+
+// EtcdAddress is "host:port" of the clients of etcd, without TLS.
+func (p *Plane) EtcdAddress() string { return p.etcd }

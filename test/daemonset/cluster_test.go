@@ -3,7 +3,6 @@ package daemonset_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
@@ -58,10 +56,7 @@ func stage(t *testing.T) *cluster {
 		n.Do("mkdir", "-p", "/run/vpp")
 		c.vpp = append(c.vpp, simulated(t, n, program))
 	}
-	base := filepath.Join(build.Root(), "deploy", "kubernetes", "base")
-	c.apply(base)
-	c.configure(filepath.Join(base, "agent.yaml"), "troupe-agent", "https://"+c.Address())
-	c.change(func(d *appsv1.DaemonSet) { agentOf(d).Image = image })
+	c.apply("base", "https://"+c.Address())
 	c.rolledOut()
 	return c
 }
@@ -76,29 +71,6 @@ func simulated(t *testing.T, n *node.Node, program string) *node.Process {
 
 // agentOf is the container of the agent.
 func agentOf(d *appsv1.DaemonSet) *corev1.Container { return &d.Spec.Template.Spec.Containers[0] }
-
-// configure creates a ConfigMap with the configuration of the manifests, in which the address of the API server and the networks of the cluster are
-// filled in.
-func (c *cluster) configure(file, name, apiServer string) {
-	c.Helper()
-	content, err := os.ReadFile(file)
-	if err == nil {
-		var all map[string]any
-		err = yaml.Unmarshal(content, &all)
-		all["kubernetes"].(map[string]any)["apiServer"] = apiServer
-		networks := all["services"].(map[string]any)
-		networks["clusterCIDRs"], networks["serviceCIDRs"] = []string{"10.1.0.0/16"}, []string{controlplane.ServiceCIDR}
-		content, _ = yaml.Marshal(all)
-	}
-	if err == nil {
-		_, err = c.Admin.CoreV1().ConfigMaps(namespace).Create(context.Background(), &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"agent.yaml": string(content)},
-		}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		c.Fatalf("make configuration of %s: %v", file, err)
-	}
-}
 
 // change updates the DaemonSet.
 func (c *cluster) change(with func(*appsv1.DaemonSet)) {

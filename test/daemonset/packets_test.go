@@ -1,19 +1,12 @@
 package daemonset_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
-	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
 	"github.com/troupe-vpp/troupe/test/node"
 )
@@ -61,9 +54,7 @@ func packets(c *cluster) {
 	n.Do("ip", "route", "add", masquerade, "via", "172.30.0.1")
 	vpp := realVPP(n, binary)
 
-	var before corev1.Container
-	c.change(func(d *appsv1.DaemonSet) { before = *agentOf(d).DeepCopy() })
-	c.patch(filepath.Join(build.Root(), "deploy", "kubernetes", "overlays", "host-route", "kustomization.yaml"))
+	c.apply("overlays/host-route", "https://"+c.Address())
 	c.change(func(d *appsv1.DaemonSet) {
 		agentOf(d).Args = append(agentOf(d).Args, "--masquerade-all", "--nat-loopback-ip="+masquerade, "--cleanup-on-exit")
 	})
@@ -78,7 +69,7 @@ func packets(c *cluster) {
 	vpp = realVPP(n, binary)
 	c.answered(vip+":80", "here", "there")
 
-	c.change(func(d *appsv1.DaemonSet) { *agentOf(d) = before })
+	c.apply("base", "https://"+c.Address())
 	c.rolledOut()
 	c.routed("")
 	vpp.Kill()
@@ -96,29 +87,6 @@ func realVPP(n *node.Node, binary string) *node.Process {
 	n.Write("/run/vpp.conf", fmt.Sprintf(vppConfig, plugins))
 	n.Write("/run/vpp-setup", vppSetup)
 	return n.Spawn(binary, "-c", "/run/vpp.conf")
-}
-
-// patch applies the patches of an overlay to the DaemonSet.
-func (c *cluster) patch(kustomization string) {
-	c.Helper()
-	var overlay struct {
-		Patches []struct {
-			Patch string `json:"patch"`
-		} `json:"patches"`
-	}
-	content, err := os.ReadFile(kustomization)
-	if err == nil {
-		err = yaml.Unmarshal(content, &overlay)
-	}
-	for i := 0; err == nil && i < len(overlay.Patches); i++ {
-		var operations []byte
-		if operations, err = yaml.YAMLToJSON([]byte(overlay.Patches[i].Patch)); err == nil {
-			_, err = c.Admin.AppsV1().DaemonSets(namespace).Patch(context.Background(), daemonSet, types.JSONPatchType, operations, metav1.PatchOptions{})
-		}
-	}
-	if err != nil {
-		c.Fatalf("patch with %s: %v", kustomization, err)
-	}
 }
 
 // routed waits until the agent of the first node has exactly this route in the kernel.

@@ -3,13 +3,10 @@ package daemonset_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
@@ -95,17 +92,13 @@ func clusterIP(c *cluster) {
 	for _, n := range c.nodes {
 		n.Do("sh", "-c", "rm -rf "+state+"/*")
 	}
-	c.configure(filepath.Join(build.Root(), "deploy", "kubernetes", "base", "agent.yaml"), "pod-environment", "")
-	config := func(name string) {
-		c.change(func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Volumes[0].ConfigMap.Name = name })
-	}
-	config("pod-environment")
+	c.apply("base", "") // the address is that of the pod's environment then
 	changed := c.replaced(before)
 	c.logged(changed, "the address of the API server is a cluster IP (KUBERNETES_SERVICE_HOST=10.96.0.1)")
 	other := 1 - changed
 	if pod, problem := c.pod(other); problem != "" || pod.UID != before[other].UID {
 		c.Errorf("the agent of the other node was touched: %s", problem)
 	}
-	config("troupe-agent")
+	c.apply("base", "https://"+c.Address())
 	c.same(other, before[other], c.rolledOut()[other], 0)
 }
