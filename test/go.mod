@@ -6,6 +6,7 @@ go 1.26.7
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/prometheus v0.316.0
+	golang.org/x/sys v0.49.0
 	helm.sh/helm/v3 v3.21.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -81,7 +82,6 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
-	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
