@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -61,7 +60,16 @@ func removeCgroups(prefix string) (left string) {
 	return left
 }
 
-// groupName is the name of the cgroup of a node, in paths as kubelet wants them.
-func groupName(node string) string {
-	return groupPrefix + strings.ReplaceAll(fmt.Sprintf("%d-%s", os.Getpid(), node), "/", "-")
+// removeAbandoned removes the cgroups of tests that were killed.
+func removeAbandoned() {
+	roots, _ := filepath.Glob(filepath.Join(hierarchies, "memory", groupPrefix+"*"))
+	for _, root := range roots {
+		var pid int
+		if _, err := fmt.Sscanf(filepath.Base(root), groupPrefix+"%d-", &pid); err == nil && syscall.Kill(pid, 0) == syscall.ESRCH {
+			removeCgroups(filepath.Base(root))
+		}
+	}
 }
+
+// groupName is the name of the cgroup of a node of this test.
+func groupName(node string) string { return fmt.Sprintf("%s%d-%s", groupPrefix, os.Getpid(), node) }

@@ -54,7 +54,7 @@ func Missing() string {
 // Start starts two nodes with the images of the archives, and waits until both are Ready. They end with the test.
 func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 	t.Helper()
-	removeCgroups(groupPrefix) // of tests that were killed
+	removeAbandoned()
 	kubeletDir, containerdDir, err := build.Node(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
