@@ -900,7 +900,9 @@ type Health struct {
 	// Of a renderer: Unix nanoseconds since when the object waits that has waited the longest for an answer of VPP about what is wanted; 0 = none does.
 	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// It is not ok because of single objects only: those that VPP refused, those that wait, services that have not rendered. All else is served.
-	Partial       bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
+	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
+	// Of the watch: Unix nanoseconds at which what it has delivered was current, while the source does not see changes; 0 = it sees them.
+	AsOf          int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1003,6 +1005,13 @@ func (x *Health) GetPartial() bool {
 		return x.Partial
 	}
 	return false
+}
+
+func (x *Health) GetAsOf() int64 {
+	if x != nil {
+		return x.AsOf
+	}
+	return 0
 }
 
 // healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
@@ -1664,7 +1673,7 @@ const file_control_proto_rawDesc = "" +
 	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
 	"\fpod_networks\x18\t \x03(\tR\vpodNetworksJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x99\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xae\x02\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1679,7 +1688,8 @@ const file_control_proto_rawDesc = "" +
 	"refusedSet\x12\x18\n" +
 	"\awaiting\x18\t \x01(\x03R\awaiting\x12\x18\n" +
 	"\apartial\x18\n" +
-	" \x01(\bR\apartial\"!\n" +
+	" \x01(\bR\apartial\x12\x13\n" +
+	"\x05as_of\x18\v \x01(\x03R\x04asOf\"!\n" +
 	"\aRestart\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +

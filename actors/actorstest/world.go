@@ -146,7 +146,11 @@ func (w *World) Start() {
 	if w.Chain != nil {
 		source = w.Chain(source)
 	}
-	feed := relay.New(source, nil)
+	now := time.Now
+	if w.Sim != nil {
+		now = w.Sim.Now
+	}
+	feed := relay.New(source, nil, now)
 	w.Deps = &actors.Deps{
 		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
 	}

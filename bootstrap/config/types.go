@@ -58,6 +58,9 @@ type Kubernetes struct {
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
 	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the kubeconfig or of the pod's environment. Empty: theirs.
 	APIServer string `json:"apiServer" flag:"kube-api-server" check:"url"`
+	// Age of the state served above which the node is not ready (/readyz) while the API server, or the directory, cannot be read; until then
+	// /readyz?verbose shows the age. 0: no limit.
+	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.

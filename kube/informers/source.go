@@ -204,5 +204,5 @@ func (s *Source) report(v verdict) {
 	} else {
 		s.log.Warn("not watching the API server", "err", v.reason)
 	}
-	s.sink.Health(v.ok, v.reason)
+	s.sink.Health(kube.Health{OK: v.ok, Reason: v.reason})
 }
