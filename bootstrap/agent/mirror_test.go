@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -191,9 +192,10 @@ func TestStartFromTheMirror(t *testing.T) {
 		m := *m
 		m.T = t
 		m.vpp.Restart()
-		a := m.agent(func(cfg *config.Agent) { cfg.Kubernetes.Source, cfg.Kubernetes.StalenessLimit = "files:/nonexistent", 0 })
+		a := m.agent(func(cfg *config.Agent) {
+			cfg.Kubernetes.Source, cfg.Kubernetes.StalenessLimit = "files:/nonexistent", 0
+		})
 		m.fromMirror(a)
-		ready(t, a)
 		quiescentVPP(t, a, m.vpp)
 		if diff := cmp.Diff(rows, m.vpp.Rows()); diff != "" {
 			t.Errorf("rows (-before +now)\n%s", diff)
