@@ -45,6 +45,7 @@ type Source struct {
 	indexes  map[string]cache.Indexer // by kind
 	synced   []<-chan struct{}        // of the kinds that have not been listed yet
 	reported *verdict                 // last one passed to the sink
+	outage   outageLog
 }
 
 var _ kube.Source = (*Source)(nil)
@@ -134,6 +135,8 @@ func (s *Source) work(ctx context.Context) {
 	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
 	defer pause.Stop()
 	waiting, due := true, false
+	s.outage.begin(s.log)
+	defer s.outage.timer.Stop()
 	for {
 		var listed <-chan struct{}
 		if len(s.synced) > 0 {
@@ -158,6 +161,8 @@ func (s *Source) work(ctx context.Context) {
 			s.reportHealth()
 		case <-pause.C:
 			waiting = false
+		case <-s.outage.timer.C:
+			s.outage.lasts(*s.reported)
 		}
 		if due && !waiting && len(s.synced) == 0 {
 			due, waiting = false, true
@@ -193,16 +198,12 @@ func (s *Source) reportHealth() {
 	}
 }
 
-// report passes a verdict to the sink and the log, unless it is the last one again.
+// report passes a verdict to the log and the sink, unless it is the last one again.
 func (s *Source) report(v verdict) {
 	if s.reported != nil && *s.reported == v {
 		return
 	}
 	s.reported = &v
-	if v.ok {
-		s.log.Info("watching the API server")
-	} else {
-		s.log.Warn("not watching the API server", "err", v.reason)
-	}
+	s.outage.reported(v)
 	s.sink.Health(kube.Health{OK: v.ok, Reason: v.reason})
 }

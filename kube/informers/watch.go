@@ -76,7 +76,7 @@ func lister[L runtime.Object](
 
 // informer returns an informer of the resource whose requests pass the gate and whose troubles are noted in health.
 func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (cache.SharedIndexInformer, error) {
-	away := func(reason string) { h.set(r.plural, reason) }
+	away := func(why trouble) { h.set(r.plural, why) }
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			r.selectors(&options)
@@ -91,7 +91,7 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 				return nil, err
 			}
 			// Only a watch that was opened counts as healthy: a list alone sees no changes.
-			h.set(r.plural, "")
+			h.set(r.plural, trouble{})
 			return observe(w, func(event watch.Event) { r.note(ctx, h, apierrors.FromObject(event.Object)) }), nil
 		},
 	}
@@ -110,12 +110,8 @@ func (r *resource) selectors(options *metav1.ListOptions) {
 
 // note records why the resource is not watched. The end of a stream is none: servers close watches every few minutes.
 func (r *resource) note(ctx context.Context, h *health, err error) {
-	switch {
-	case err == nil, ctx.Err() != nil, errors.Is(err, io.EOF):
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		h.set(r.plural, "the watch expired (410 Gone), listing again: "+err.Error())
-	default:
-		h.set(r.plural, err.Error())
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		h.set(r.plural, diagnose(err))
 	}
 }
 
