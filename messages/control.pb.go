@@ -744,7 +744,9 @@ type Begin struct {
 	// It is part of a roll call: the renderer repeats its acknowledgements.
 	RollCall bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
 	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in one of them.
-	PodNetworks   []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
+	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
+	// Networks of the cluster IPs as the cluster has them, "ip/len", ordered.
+	ServiceCidrs  []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +833,13 @@ func (x *Begin) GetRollCall() bool {
 func (x *Begin) GetPodNetworks() []string {
 	if x != nil {
 		return x.PodNetworks
+	}
+	return nil
+}
+
+func (x *Begin) GetServiceCidrs() []string {
+	if x != nil {
+		return x.ServiceCidrs
 	}
 	return nil
 }
@@ -1660,7 +1669,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x95\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xba\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1671,7 +1680,9 @@ const file_control_proto_rawDesc = "" +
 	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\x12 \n" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
 	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
-	"\fpod_networks\x18\t \x03(\tR\vpodNetworksJ\x04\b\x01\x10\x02\"$\n" +
+	"\fpod_networks\x18\t \x03(\tR\vpodNetworks\x12#\n" +
+	"\rservice_cidrs\x18\n" +
+	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xae\x02\n" +
 	"\x06Health\x12\x12\n" +

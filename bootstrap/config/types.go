@@ -72,7 +72,8 @@ type Services struct {
 	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
 	// traffic, and externalTrafficPolicy Local applies to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
-	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them.
+	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them. Empty: those of the
+	// cluster's ServiceCIDR objects, where the API server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
 	// networks, or "all" alone; an empty list means all.

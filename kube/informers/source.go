@@ -22,6 +22,8 @@ const sourceName = "kubernetes"
 type Config struct {
 	// NodeName is the name of this node: metadata.name of its Node. Required.
 	NodeName string
+	// ServiceCIDRs has the ServiceCIDR objects of the cluster watched.
+	ServiceCIDRs bool
 	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
 	// is not delayed. Default 10 ms.
 	Interval time.Duration
@@ -60,6 +62,9 @@ func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
 	for _, r := range watched {
 		plurals = append(plurals, r.plural)
 	}
+	if config.ServiceCIDRs {
+		watched = append(watched, serviceCIDRs(client, log))
+	}
 	return &Source{
 		client: client, config: config, log: log, watched: watched,
 		store: kube.NewStore(config.NodeName), queue: q, gate: &gate{}, health: newHealth(q.signal, plurals),
@@ -97,7 +102,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
 		}
 		s.indexes[r.kind] = informer.GetIndexer()
-		s.synced = append(s.synced, handler.HasSyncedChecker().Done())
+		s.synced = append(s.synced, r.optional.settled(ctx, &running, handler.HasSyncedChecker().Done()))
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	s.work(ctx)

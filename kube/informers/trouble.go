@@ -30,7 +30,9 @@ type trouble struct {
 }
 
 // general reports whether the trouble is about all resources.
-func (t trouble) general() bool { return t.cause != forbidden && t.cause != other && t.cause != expired }
+func (t trouble) general() bool {
+	return t.cause != forbidden && t.cause != other && t.cause != expired
+}
 
 // diagnose says what an error of a request means.
 func diagnose(err error) trouble {
