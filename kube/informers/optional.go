@@ -9,15 +9,22 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// missingRest is how long an optional resource is not asked for again that the API server does not have or does not let the agent see.
-const missingRest = 10 * time.Minute
+// An optional resource that the API server does not have, or does not let the agent see, is asked for again after a rest that doubles from leastRest to
+// mostRest. It is logged when the rest is longer than loggedRest: an API server that starts refuses much for a moment.
+const (
+	leastRest  = time.Second
+	loggedRest = 10 * time.Second
+	mostRest   = 10 * time.Minute
+)
 
 // optional is a resource without which the agent works: of an API server that is too old for it (404), or without the right to see it (403).
 type optional struct {
 	log     *slog.Logger
 	missing chan struct{} // closed at the first such answer
 	once    sync.Once
-	until   time.Time // no request before; only the goroutine of the reflector
+	// Only the goroutine of the reflector: no request before until, and how long the last rest was; 0 = there was an answer.
+	until time.Time
+	rest  time.Duration
 }
 
 // newOptional returns a resource that has not been asked for.
@@ -38,12 +45,16 @@ func (o *optional) ask(ctx context.Context, request func() error) error {
 		return ctx.Err()
 	}
 	err := request()
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		o.until = time.Now().Add(missingRest)
-		o.once.Do(func() {
-			o.log.Info("resource not used", "err", err)
-			close(o.missing)
-		})
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		o.rest = 0
+		return err
+	}
+	before := o.rest
+	o.rest = min(max(2*before, leastRest), mostRest)
+	o.until = time.Now().Add(o.rest)
+	o.once.Do(func() { close(o.missing) })
+	if before <= loggedRest && o.rest > loggedRest {
+		o.log.Info("resource not used", "err", err)
 	}
 	return err
 }

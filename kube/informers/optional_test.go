@@ -70,14 +70,14 @@ func TestWithoutServiceCIDRs(t *testing.T) {
 					t.Errorf("without them: %+v", view.Healths)
 				}
 				time.Sleep(2 * time.Hour)
-				if n := asked.Load(); n < 10 || n > 13 {
+				if n := asked.Load(); n < 15 || n > 22 {
 					t.Errorf("asked %d times in two hours", n)
 				}
 				if lines := r.log.String(); strings.Count(lines, "\n") != 2 || strings.Count(lines, "resource not used") != 1 || len(r.mirror.View().Healths) != 1 {
 					t.Errorf("health %+v, the log has\n%s", r.mirror.View().Healths, lines)
 				}
 				there.Store(true)
-				time.Sleep(2 * missingRest)
+				time.Sleep(2 * mostRest)
 				if view := r.settle(); !slices.Equal(view.Node.GetServiceCidrs(), []string{"10.96.0.0/12"}) {
 					t.Errorf("networks %q", view.Node.GetServiceCidrs())
 				}
