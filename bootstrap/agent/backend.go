@@ -64,6 +64,7 @@ func (b backend) Readiness() api.Readiness {
 			out.Parts[i].Reason += fmt.Sprintf(" (what is served is %s old)", time.Since(p.AsOf).Round(time.Second))
 		}
 	}
+	out.Parts = append(out.Parts, b.hostRoutes.parts()...)
 	return out
 }
 
