@@ -46,6 +46,7 @@ type node struct {
 	*testing.T
 	*controlplane.Plane
 	vpp, agent *controlplane.Process
+	start      func() // the agent; only in a town
 	client     http.Client
 	token      string // path of the token
 }

@@ -77,7 +77,8 @@ func (w *town) join(i int) *node {
 	}
 	n.vpp = controlplane.Spawn(w.T, file("vpp"), troupe, "simulator", "--api-socket", file("api.sock"), "--stats-socket", file("stats.sock"),
 		"--topology", file("topology.yaml"))
-	n.agent = controlplane.Spawn(w.T, dir, troupe, arguments...)
+	n.start = func() { n.agent = controlplane.Spawn(w.T, dir, troupe, arguments...) }
+	n.start()
 	n.client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", file("control.sock"))
 	}}

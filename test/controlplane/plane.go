@@ -58,6 +58,9 @@ func start(t testing.TB, bin, without string) *Plane {
 	if err := os.WriteFile(p.file("tokens.csv"), []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(p.file("audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	client, err := kubernetes.NewForConfig(p.AdminConfig())
 	if err != nil {
 		t.Fatalf("make client of the test: %v", err)
@@ -79,20 +82,23 @@ func (p *Plane) AdminConfig() *rest.Config {
 	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
 }
 
-// StartAPI starts the API server, with the data that etcd has, and waits until it is ready.
-func (p *Plane) StartAPI() {
+// StartAPI starts the API server, with the data that etcd has and perhaps more flags, and waits until it is ready.
+func (p *Plane) StartAPI(more ...string) {
 	p.t.Helper()
 	_, port, err := net.SplitHostPort(p.address)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), "--etcd-servers=http://"+p.etcd, "--etcd-compaction-interval=0",
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--endpoint-reconciler-type=none",
-		"--tls-cert-file="+p.file("api.crt"), "--tls-private-key-file="+p.file("api.key"),
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+p.file("api.key"),
-		"--service-account-signing-key-file="+p.file("api.key"), "--service-cluster-ip-range="+ServiceCIDR,
-		"--authorization-mode=Node,RBAC", "--token-auth-file="+p.file("tokens.csv"), "--profiling=false",
-		"--disable-admission-plugins="+p.without)
+	flags := []string{
+		"--etcd-servers=http://" + p.etcd, "--etcd-compaction-interval=0",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + port, "--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + p.file("api.crt"), "--tls-private-key-file=" + p.file("api.key"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + p.file("api.key"),
+		"--service-account-signing-key-file=" + p.file("api.key"), "--service-cluster-ip-range=" + ServiceCIDR,
+		"--authorization-mode=Node,RBAC", "--token-auth-file=" + p.file("tokens.csv"), "--profiling=false",
+		"--disable-admission-plugins=" + p.without, "--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("audit.log"),
+	}
+	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), append(flags, more...)...)
 	Eventually(p.t, "API server ready", func() string {
 		if p.api.Ended() {
 			p.t.Fatalf("kube-apiserver has ended:\n%s", p.api.Tail())

@@ -88,6 +88,7 @@ func socketRights(c *cluster) {
 // clusterIP: the address of the API server that Kubernetes gives to pods is a ClusterIP, which nothing serves before the agent does. The agent ends, and
 // says why; an update to such a template stops at the first node.
 func clusterIP(c *cluster) {
+	c.apply("base", "https://"+c.Address())
 	before := c.rolledOut()
 	for _, n := range c.nodes {
 		n.Do("sh", "-c", "rm -rf "+state+"/*")
