@@ -15,8 +15,7 @@ type watch struct {
 	config   *Config
 	leave    func() // ends the listening
 	node     *messages.NodeInput
-	complete bool // the source has delivered
-	earlier  bool // so has the mirror
+	complete bool
 	source   kube.Health
 }
 
@@ -45,7 +44,7 @@ func (w *watch) Stop(*runtime.Context) {
 func (w *watch) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Snapshot:
-		w.complete, w.earlier = w.complete || m.GetComplete(), w.earlier || !m.GetComplete()
+		w.complete = w.complete || m.GetComplete()
 		w.report(c)
 		if m.GetNode() != nil { // the registry has it in the Snapshot
 			w.nodeChanged(c, &messages.NodeChanged{Input: m.GetNode()})
@@ -84,9 +83,10 @@ func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 	}
 }
 
-// report reports the health: there must be a list, and a source that does not see what happens must not have been away for too long.
+// report reports the health: the first list must be complete, and a source that does not see what happens must not have been away for too long. A
+// mirror is no list, however young: an update that cuts off the API server must stop at its first node.
 func (w *watch) report(c *runtime.Context) {
-	ok, reason := w.complete || w.earlier && !w.source.OK, w.source.Reason
+	ok, reason := w.complete, w.source.Reason
 	if w.AsOf = 0; !w.source.OK {
 		w.AsOf = w.source.AsOf.UnixNano()
 		if limit := w.config.Staleness; ok && limit >= 0 && c.Now().Sub(w.source.AsOf) > limit {

@@ -26,6 +26,8 @@ var promised = []string{
 	`troupe_http_refused_total{listener="http",why="traces"}`, `troupe_http_refused_total{listener="http",why="connections"}`,
 	`troupe_http_refused_total{listener="control",why="traces"}`, `troupe_http_refused_total{listener="healthz",why="connections"}`,
 	`troupe_http_refused_total{listener="health-check-node-port",why="connections"}`,
+	`troupe_http_refused_total{listener="metrics",why="connections"}`, `troupe_drift_total{renderer="nat44"}`,
+	`troupe_healing_total{part="nat44",rung="key"}`, `troupe_healing_total{part="nat44",rung="exit"}`,
 	`troupe_mirror_serving`, `troupe_mirror_saved_timestamp_seconds`, `troupe_mirror_saves_total`, `troupe_mirror_refused_total{why="failed"}`,
 	`troupe_mirror_refused_total{why="empty"}`, `troupe_mirror_refused_total{why="foreign"}`,
 	`troupe_nat_sessions{protocol="tcp"}`, `troupe_nat_sessions{protocol="udp"}`, `troupe_nat_sessions{protocol="icmp"}`,
