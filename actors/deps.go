@@ -37,6 +37,8 @@ type Timing struct {
 	DriftCheck time.Duration
 	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 45 s.
 	DriftCheckLeast time.Duration
+	// Staleness is how old the state may be while the source does not see changes, before the node is not ready; negative = however old. Default 60 s.
+	Staleness time.Duration
 	// RollCall is the interval at which the registry has every actor repeat what it last told the others. Default 30 s.
 	RollCall time.Duration
 	// Patience is how long a part may be wrong before the next step of the escalation, and how long the healer then waits for its effect.
@@ -58,6 +60,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.RediscoverSoon, time.Second)
 	set(&t.DriftCheck, time.Minute)
 	set(&t.DriftCheckLeast, 45*time.Second)
+	set(&t.Staleness, time.Minute)
 	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)
@@ -80,7 +83,7 @@ type Deps struct {
 	Listening func(now time.Time) []string
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
-	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs.
+	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs, or else those of the cluster.
 	Routes routes.Config
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the limit of NAT44 counts as well.
 	Sessions sessions.Config

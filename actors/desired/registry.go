@@ -260,7 +260,7 @@ func (r *registry) report(c *runtime.Context) {
 	case !r.known():
 		ok, reason = false, "no complete snapshot yet"
 	case r.node.GetSelf() == nil && r.context == nil:
-		ok, reason = false, missing
+		ok, reason = false, missing+": --node-name must be the name of the Node object of this node"
 	case r.node.GetSelf() == nil:
 		reason = missing + " any more"
 	case !r.complete:
@@ -307,9 +307,10 @@ func sameInput(a, b *messages.ServiceInput) bool {
 
 // nodeChanged takes what Kubernetes says of the nodes.
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
+	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
 	r.node = in
 	r.report(c)
-	moved, before := r.lookAround(), r.context
+	moved = r.lookAround() || moved
 	if !r.updateContext(c) && moved && before != nil {
 		r.announceAnew(c)
 	}

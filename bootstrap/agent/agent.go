@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -45,6 +46,7 @@ type Agent struct {
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
+	scraped   *healthcheck.NodeServer // nil = metrics are served by http only
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services
@@ -74,7 +76,7 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
-	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {
+	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
@@ -133,7 +135,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
-	feed := relay.New(a.mirrored(source), sourceObserver{a})
+	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
 	options := runtime.Options{
 		Logger: a.log, OnFault: a.onFault,
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
@@ -145,7 +147,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
 			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),
-			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
+			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
 		},
 	}
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -11,6 +12,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
+
+// Staleness returns the limit of staleness for actors.Timing, where negative is no limit.
+func (k Kubernetes) Staleness() time.Duration {
+	if k.StalenessLimit == 0 {
+		return -1
+	}
+	return k.StalenessLimit.Duration()
+}
 
 // Serving returns the settings of service handling. It fails only where Validate does.
 func (s Services) Serving() (service.Config, error) {
@@ -56,7 +65,7 @@ func (a *Agent) Reserved() (frontend.Ports, error) {
 		}
 		ports[p] = true
 	}
-	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress} {
+	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress, a.API.MetricsBindAddress} {
 		if at, err := netip.ParseAddrPort(server); err == nil {
 			ports[frontend.Port{Number: at.Port(), Proto: frontend.TCP}] = true
 		}

@@ -62,6 +62,9 @@ type Kubernetes struct {
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
 	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the kubeconfig or of the pod's environment. Empty: theirs.
 	APIServer string `json:"apiServer" flag:"kube-api-server" check:"url"`
+	// Age of the state served above which the node is not ready (/readyz) while the API server, or the directory, cannot be read; until then
+	// /readyz?verbose shows the age. 0: no limit.
+	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.
@@ -73,7 +76,8 @@ type Services struct {
 	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
 	// traffic, and externalTrafficPolicy Local applies to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
-	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them.
+	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them. Empty: those of the
+	// cluster's ServiceCIDR objects, where the API server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
 	// networks, or "all" alone; an empty list means all.
@@ -252,6 +256,9 @@ type API struct {
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
 	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
+	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the metrics have numbers of kinds of actors and of
+	// services, no names. While the address is in use, the agent logs it and retries. Empty: none, httpAddress has them too.
+	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.

@@ -71,11 +71,16 @@ func image(goos, arch, version string, agent []byte) oci.Image {
 		OS: goos, Architecture: arch, Entrypoint: []string{"/troupe"}, User: "65532:65532",
 		Labels: map[string]string{"org.opencontainers.image.title": "troupe", "org.opencontainers.image.version": version},
 		Files: []oci.File{
-			{Path: "etc/", Mode: 0o755}, {Path: "etc/troupe/", Mode: 0o755},
-			{Path: "run/", Mode: 0o755}, {Path: "run/troupe/", Mode: 0o755}, {Path: "run/vpp/", Mode: 0o755},
+			{Path: "etc/", Mode: 0o755},
+			{Path: "etc/troupe/", Mode: 0o755},
+			{Path: "run/", Mode: 0o755},
+			{Path: "run/troupe/", Mode: 0o755},
+			{Path: "run/vpp/", Mode: 0o755},
 			{Path: "tmp/", Mode: 0o1777},
 			{Path: "troupe", Mode: 0o755, Content: agent},
-			{Path: "var/", Mode: 0o755}, {Path: "var/lib/", Mode: 0o755}, {Path: "var/lib/troupe/", Mode: 0o755},
+			{Path: "var/", Mode: 0o755},
+			{Path: "var/lib/", Mode: 0o755},
+			{Path: "var/lib/troupe/", Mode: 0o755},
 		},
 	}
 }

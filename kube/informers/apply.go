@@ -1,10 +1,12 @@
 package informers
 
 import (
+	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -31,6 +33,9 @@ func (s *Source) apply() {
 		case normalize.KindPod:
 			pod, _ := object.(*corev1.Pod)
 			s.applyPod(i.key, pod)
+		case normalize.KindServiceCIDR:
+			cidr, _ := object.(*networkingv1.ServiceCIDR)
+			s.applyServiceCIDR(i.key, cidr)
 		}
 	}
 }
@@ -80,6 +85,21 @@ func (s *Source) applyPod(key string, in *corev1.Pod) {
 		return
 	}
 	s.store.SetPod(out, problems)
+}
+
+// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to its end; nil is a deletion.
+func (s *Source) applyServiceCIDR(key string, in *networkingv1.ServiceCIDR) {
+	if in == nil {
+		s.store.DeleteServiceCIDR(key)
+		return
+	}
+	var networks []string
+	for _, text := range in.Spec.CIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no other
+			networks = append(networks, p.Masked().String())
+		}
+	}
+	s.store.SetServiceCIDR(key, networks)
 }
 
 // sameVersion says whether two objects are the same version of one; servers that give no versions say nothing.

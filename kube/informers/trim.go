@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -137,6 +138,11 @@ func trimNode(in *corev1.Node) *corev1.Node {
 		out.Spec.Taints = append(out.Spec.Taints, corev1.Taint{Key: taint.Key})
 	}
 	return out
+}
+
+// trimServiceCIDR leaves out conditions.
+func trimServiceCIDR(in *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
+	return &networkingv1.ServiceCIDR{ObjectMeta: meta(&in.ObjectMeta, nil, nil), Spec: in.Spec}
 }
 
 // trimPod leaves out containers, volumes and conditions.

@@ -35,11 +35,18 @@ const topology = `interfaces:
 - {name: uplink0, addresses: [192.168.16.1/24], gateway: 192.168.16.254}
 `
 
+// configuration is what has no flag.
+const configuration = `apiVersion: troupe.dev/v1alpha1
+kind: AgentConfiguration
+kubernetes: {stalenessLimit: 15s}
+`
+
 // node is a node with its agent and its VPP.
 type node struct {
 	*testing.T
 	*controlplane.Plane
 	vpp, agent *controlplane.Process
+	start      func() // the agent; only in a town
 	client     http.Client
 	token      string // path of the token
 }
@@ -60,6 +67,7 @@ func stage(t *testing.T) *node {
 	n.Grant(namespace, filepath.Join(build.Root(), "deploy", "kubernetes", "base", "rbac.yaml"))
 	n.write(n.token, n.Token(namespace, account, "first"))
 	n.write(filepath.Join(dir, "topology.yaml"), topology)
+	n.write(filepath.Join(dir, "config.yaml"), configuration)
 	n.register(thisNode, nodeIP, "10.1.1.0/24")
 	n.register("n2", "192.168.16.2", "10.1.2.0/24")
 
@@ -70,7 +78,7 @@ func stage(t *testing.T) *node {
 	}
 	n.vpp = controlplane.Spawn(t, vppDir, troupe, "simulator", "--api-socket", api, "--stats-socket", stats, "--topology", filepath.Join(dir, "topology.yaml"))
 	n.agent = controlplane.Spawn(t, dir, troupe, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
-		"--vpp-api-socket", api, "--vpp-stats-socket", stats, "--etcd", "none", "--service-cidr", controlplane.ServiceCIDR,
+		"--vpp-api-socket", api, "--vpp-stats-socket", stats, "--etcd", "none", "--config", filepath.Join(dir, "config.yaml"),
 		"--cluster-cidr", "10.1.0.0/16", "--data-dir", filepath.Join(dir, "data"), "--control-socket", control,
 		"--http-address", "127.0.0.1:0", "--healthz-bind-address", "", "--log-format", "text")
 	n.client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -61,7 +61,7 @@ func (w *town) join(i int) *node {
 	n.register(name, address(i), fmt.Sprintf("10.1.%d.0/24", i))
 	arguments := []string{
 		"agent", "--config", file("agent.yaml"), "--node-name", name, "--kubeconfig", n.Kubeconfig(name, "tokenFile: "+n.token),
-		"--vpp-api-socket", file("api.sock"), "--vpp-stats-socket", file("stats.sock"), "--service-cidr", controlplane.ServiceCIDR,
+		"--vpp-api-socket", file("api.sock"), "--vpp-stats-socket", file("stats.sock"),
 		"--cluster-cidr", "10.1.0.0/16", "--data-dir", file("data"), "--control-socket", file("control.sock"),
 		"--http-address", "", "--healthz-bind-address", "", "--log-format", "text",
 	}
@@ -77,7 +77,8 @@ func (w *town) join(i int) *node {
 	}
 	n.vpp = controlplane.Spawn(w.T, file("vpp"), troupe, "simulator", "--api-socket", file("api.sock"), "--stats-socket", file("stats.sock"),
 		"--topology", file("topology.yaml"))
-	n.agent = controlplane.Spawn(w.T, dir, troupe, arguments...)
+	n.start = func() { n.agent = controlplane.Spawn(w.T, dir, troupe, arguments...) }
+	n.start()
 	n.client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", file("control.sock"))
 	}}
