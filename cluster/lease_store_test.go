@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,33 +104,6 @@ func TestLeasesAtRest(t *testing.T) {
 	s := a.waitFor(t, "a peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
 	if after := counts(); after != before || s.GetReason() != "" {
 		t.Errorf("at rest: %s, before: %s; reason %q", after, before, s.GetReason())
-	}
-}
-
-// TestTwoAgentsOfOneNode interleaves the first claims of two agents under one name: one of them gets an ID, the other leaves nothing behind.
-func TestTwoAgentsOfOneNode(t *testing.T) {
-	m := newLeaseModel()
-	k := m.keyspace(nil)
-	claims := func() *operation {
-		op, err := k.takeFree(k.free(4), "n1", "u1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return op
-	}
-	var inner bool
-	m.between = func() error {
-		m.between = func() error { return nil }
-		inner = m.apply(claims())
-		return nil
-	}
-	outer := m.apply(claims())
-	if outer == inner || !inner {
-		t.Errorf("first agent %t, second agent, which was faster, %t", outer, inner)
-	}
-	now := m.keyspace(nil)
-	if got := now.owners["n1"]; !slices.Equal(got, []uint32{2}) || now.names["n1"].value.GetId() != 2 {
-		t.Errorf("IDs %v, name record %v; want ID 2 alone", got, now.names["n1"].value)
 	}
 }
 
