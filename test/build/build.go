@@ -74,6 +74,12 @@ func Agent(ctx context.Context, dir string) (string, error) {
 	return file, run(ctx, root(), "-o", file, ".") // the flags of every other build of the agent, so that its packages are in Go's cache
 }
 
+// Image builds the agent as it is in the image: the agent and nothing else.
+func Image(ctx context.Context, dir string) (string, error) {
+	file := filepath.Join(dir, "troupe-image")
+	return file, run(ctx, root(), "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", file, ".")
+}
+
 // Root returns the directory of the root module.
 func Root() string { return root() }
 
