@@ -65,7 +65,7 @@ func (n *node) populate(namespace string, count int) {
 	wait.Wait()
 }
 
-// grown creates a service of five endpoints on two nodes.
+// grown creates a service of five endpoints; 230 nodes have them all.
 func (n *node) grown(namespace string, i int) error {
 	name := fmt.Sprintf("s%d", i)
 	_, err := n.Admin.CoreV1().Services(namespace).Create(n.Context(), &corev1.Service{
@@ -84,7 +84,7 @@ func (n *node) grown(namespace string, i int) error {
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: &portName, Port: &port}},
 	}
 	for e := range 5 {
-		on := []string{thisNode, "n2"}[e%2]
+		on := fmt.Sprintf("n%d", 1+(i*5+e)%230) // 109 of them on this node
 		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{fmt.Sprintf("10.1.%d.%d", 1+(i*5+e)/250, 1+(i*5+e)%250)}, NodeName: &on,
 			Conditions: discoveryv1.EndpointConditions{Ready: &yes, Serving: &yes, Terminating: &no},
