@@ -11,6 +11,17 @@ import (
 // unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one then.
 const unlimited = 1 << 50
 
+// growth is by how many percent the heap may exceed what is alive before it is collected. The default of Go, 100, costs an agent of 5,000 services
+// twice the memory and saves 0.3 s of processor time at its start; at rest there is little garbage.
+const growth = 25
+
+// collectEarly bounds the garbage. GOGC, where it is set, has the last word.
+func collectEarly() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(growth)
+	}
+}
+
 // followContainer has the garbage collector work harder when the process comes near to the memory limit of its container, instead of letting the kernel
 // kill it. A tenth is left for what the collector does not know. GOMEMLIMIT, where it is set, has the last word.
 func followContainer(log *slog.Logger) {

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 )
 
@@ -16,6 +17,21 @@ func TestContainerLimit(t *testing.T) {
 		}
 		if got := containerLimit(file+".missing", file); got != want {
 			t.Errorf("%q is %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestGarbageIsBounded(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for _, test := range []struct {
+		variable string
+		want     int
+	}{{"300", 100}, {"", growth}} {
+		t.Setenv("GOGC", test.variable)
+		collectEarly()
+		if got := debug.SetGCPercent(100); got != test.want {
+			t.Errorf("with GOGC=%q the heap grows by %d %%, want %d %%", test.variable, got, test.want)
 		}
 	}
 }
