@@ -45,6 +45,7 @@ type Agent struct {
 	updated   lastSync
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
+	scraped   *healthcheck.NodeServer // nil = metrics are served by http only
 	cni       *simulatedCNI           // nil with a real VPP
 	http      *httpServers
 	counted   counted // what the last scrape knew of the services
@@ -54,6 +55,8 @@ type Agent struct {
 	outside   *outside.Sources
 	stage     *stage // nil without --enable-chaos
 	refusals  *refusals
+
+	hostRoutes hostRoutes
 }
 
 // Start brings up an agent. It returns as soon as everything is under way: it waits neither for VPP nor for Kubernetes nor for etcd. On an
@@ -71,7 +74,7 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
-	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth} {
+	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}
@@ -154,6 +157,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
 	a.startChaos()
+	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
+		return err
+	}
 	a.own("Kubernetes source", a.runSource(feed)) // its observer sends to the system: not earlier
 	_, err = a.system.SpawnRoot(address.RootName, actors.Tree(deps))
 	return err

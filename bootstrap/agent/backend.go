@@ -61,6 +61,7 @@ func (b backend) Readiness() api.Readiness {
 	for i, p := range report.Parts {
 		out.Parts[i] = api.Part{Name: p.Name, OK: p.OK, Reason: p.Reason, Epoch: p.Epoch}
 	}
+	out.Parts = append(out.Parts, b.hostRoutes.parts()...)
 	return out
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -103,6 +104,21 @@ func (a *Agent) serveHealth() error {
 		OnProblem: func(err error) { a.events.Record(events.NodeHealth(a.cfg.NodeName, address, err)) },
 	})
 	a.own("node health server", a.nodePort.Run)
+	return nil
+}
+
+// serveMetrics starts the server of metrics for the network. While its address is in use, the server reports it and retries.
+func (a *Agent) serveMetrics() error {
+	address := a.cfg.API.MetricsBindAddress
+	if address == "" {
+		return nil
+	}
+	only := http.NewServeMux()
+	only.Handle("GET /metrics", a.Metrics())
+	a.scraped = healthcheck.NewNodeServer(healthcheck.NodeServerConfig{
+		Address: address, Handler: only, Log: a.log.With("part", "metrics"), OnLimit: a.refusals.tooManyConnections(listenerMetrics),
+	})
+	a.own("metrics server", a.scraped.Run)
 	return nil
 }
 

@@ -45,6 +45,26 @@ func (a asked) eligible() string {
 	}
 }
 
+// TestMetricsForTheNetwork: the address for scrapes has the metrics and nothing else.
+func TestMetricsForTheNetwork(t *testing.T) {
+	cfg := everything(t)
+	cfg.API.MetricsBindAddress = "127.0.0.1:0"
+	a := run(t, cfg)
+	eventually(t, "it listens", func() bool { return a.scraped.Address() != "" })
+	for path, want := range map[string]int{"/metrics": http.StatusOK, "/": http.StatusNotFound, "/api/v1/services": http.StatusNotFound, "/livez": http.StatusNotFound} {
+		answer, err := http.Get("http://" + a.scraped.Address() + path) //nolint:noctx // a test
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != want || want == http.StatusOK != strings.Contains(string(body), "\ntroupe_ready{") {
+			t.Errorf("%s: %d %v, want %d:\n%s", path, answer.StatusCode, err, want, body)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
 // askHealth asks for the health of a node as a load balancer does.
 func askHealth(t *testing.T, url string) asked {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 const (
 	listenerHealthz    = "healthz"
 	listenerHealthPort = "health-check-node-port"
+	listenerMetrics    = "metrics"
 )
 
 // refusalInterval is the shortest time between two log lines about refusals of one kind: clients decide how many there are.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -33,6 +34,18 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
+// Keeper returns the settings of the host routes for the service CIDRs; ok is false when there are none. It fails only where Validate does.
+func (h HostRoute) Keeper(serviceCIDRs []netip.Prefix) (cfg hostroute.Config, ok bool, err error) {
+	if h.Interface == "" {
+		return hostroute.Config{}, false, nil
+	}
+	gateway, err := netip.ParseAddr(h.Gateway)
+	if err != nil {
+		return hostroute.Config{}, false, fmt.Errorf("hostRoute.gateway: %w", err)
+	}
+	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap(), Networks: serviceCIDRs}, true, nil
+}
+
 // Reserved returns the ports of nodes that no service may claim: the configured ones, and those of the agent's servers. It fails only where Validate does.
 func (a *Agent) Reserved() (frontend.Ports, error) {
 	ports := frontend.Ports{}
@@ -43,7 +56,7 @@ func (a *Agent) Reserved() (frontend.Ports, error) {
 		}
 		ports[p] = true
 	}
-	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress} {
+	for _, server := range []string{a.API.HTTPAddress, a.API.HealthzBindAddress, a.API.MetricsBindAddress} {
 		if at, err := netip.ParseAddrPort(server); err == nil {
 			ports[frontend.Port{Number: at.Port(), Proto: frontend.TCP}] = true
 		}

@@ -19,8 +19,8 @@ type Agent struct {
 	// Renderer of services in VPP: nat44 (IPv4 only), cnat (both families) or dual (nat44 for IPv4, cnat for IPv6). This version has nat44
 	// only and refuses the others.
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
-	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from VPP when the agent stops. By default VPP keeps
-	// forwarding, and the next start finds everything in place.
+	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from VPP when the agent stops, and its routes from the
+	// host. By default VPP keeps forwarding, and the next start finds everything in place.
 	CleanupOnExit bool `json:"cleanupOnExit" flag:"cleanup-on-exit"`
 	// Directory for state that outlives the process: the local mirror with the node ID (mirror/), external configuration (external/), interfaces
 	// assigned to pods (pods.json), and the data of an embedded etcd. Empty: the agent keeps none of it; an embedded etcd uses etcd.dataDir.
@@ -37,6 +37,8 @@ type Agent struct {
 	External External `json:"external"`
 	// Source NAT for traffic of pods that leaves the cluster: see docs/external.md.
 	SNAT SNAT `json:"snat"`
+	// Routes of the host, which lead the packets of its processes to VPP.
+	HostRoute HostRoute `json:"hostRoute"`
 	// The store in which the nodes share node IDs and VPP addresses.
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: the desired state that the agent starts with while neither the API server nor etcd answers. It needs dataDir.
@@ -167,6 +169,15 @@ type SNAT struct {
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
+// HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for each of services.serviceCIDRs. It needs the capability
+// NET_ADMIN. The agent leaves a route of another owner for the same network alone, and has none beside it.
+type HostRoute struct {
+	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no routes.
+	Interface string `json:"interface" flag:"host-route-interface"`
+	// Address of VPP at the other end. Service CIDRs of the other address family get no route.
+	Gateway string `json:"gateway" flag:"host-route-gateway" check:"ip"`
+}
+
 // Etcd configures the store of node IDs and VPP addresses.
 type Etcd struct {
 	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for evaluation; "none" gives
@@ -229,6 +240,9 @@ type API struct {
 	// Address of the health checks of this node for load balancers and the kubelet, with the paths and answers of kube-proxy: /healthz and
 	// /livez. While the address is in use, the agent logs it and retries. Empty: none.
 	HealthzBindAddress string `json:"healthzBindAddress" flag:"healthz-bind-address" check:"hostport"`
+	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the metrics have numbers of kinds of actors and of
+	// services, no names. While the address is in use, the agent logs it and retries. Empty: none, httpAddress has them too.
+	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.

@@ -149,6 +149,10 @@ func (v *validator) text(path, check, got string) {
 		} else if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
 			v.fail(path, "%s cannot be used as the source of a packet", got)
 		}
+	case "ip":
+		if a, err := netip.ParseAddr(got); err != nil || a.Zone() != "" {
+			v.fail(path, "%q is not an IP address", got)
+		}
 	case "port":
 		if _, err := frontend.ParsePort(got); err != nil {
 			v.fail(path, "%q is not a port with its protocol, for example 4789/UDP", got)
@@ -213,6 +217,12 @@ func (v *validator) together(a *Agent) {
 		v.fail("renderer", "%q is not available in this version: only %s is", a.Renderer, RendererNAT44)
 	}
 	v.snat(a)
+	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {
+		v.fail("hostRoute.gateway", "interface and gateway need each other")
+	}
+	if a.HostRoute.Interface != "" && len(a.Services.ServiceCIDRs) == 0 {
+		v.fail("hostRoute.interface", "needs services.serviceCIDRs")
+	}
 	if a.VPP.Mode == VPPSocket && a.VPP.APISocket == "" {
 		v.fail("vpp.apiSocket", `is required with mode "socket"`)
 	}

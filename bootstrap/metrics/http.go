@@ -17,6 +17,7 @@ func newRefused() *prometheus.CounterVec {
 		{"control", "traces"},
 		{"healthz", "connections"},
 		{"health-check-node-port", "connections"},
+		{"metrics", "connections"},
 	} {
 		refused.WithLabelValues(one...)
 	}

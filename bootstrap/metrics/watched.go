@@ -18,6 +18,8 @@ type Sources struct {
 	Parts func() map[string]bool
 	// Services returns the number of services by state.
 	Services func() map[string]int
+	// HostRoutes returns the number of service CIDRs by the state of their route in the host.
+	HostRoutes func() map[string]int
 }
 
 // ActorNumbers are the numbers of one actor, or the sums of several of one kind and state.
@@ -50,6 +52,7 @@ var (
 	descBusy      = describe("troupe_actor_busy_seconds_total", "Time that actors spent handling messages.", "kind")
 	descReady     = describe("troupe_ready", "1 if the part of the agent is ready.", "part")
 	descServices  = describe("troupe_services", "Services by state.", "state")
+	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = one of the agent, foreign = one of another owner, failed = none.", "state")
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -80,6 +83,11 @@ func (w *watched) Collect(to chan<- prometheus.Metric) {
 	if s.Services != nil {
 		for state, n := range s.Services() {
 			to <- prometheus.MustNewConstMetric(descServices, prometheus.GaugeValue, float64(n), state)
+		}
+	}
+	if s.HostRoutes != nil {
+		for state, n := range s.HostRoutes() {
+			to <- prometheus.MustNewConstMetric(descRoutes, prometheus.GaugeValue, float64(n), state)
 		}
 	}
 }

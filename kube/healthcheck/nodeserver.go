@@ -57,7 +57,7 @@ func (c NodeServerConfig) withDefaults() NodeServerConfig {
 	return c
 }
 
-// NodeServer serves the health of the node (kube-proxy: port 10256). It retries an address that is taken, for example by a kube-proxy that
+// NodeServer serves what kube-proxy serves at addresses of its own, the health of the node (port 10256) or metrics (10249). It retries an address that is taken, for example by a kube-proxy that
 // still runs, until it is free, and replaces a listener that breaks.
 type NodeServer struct {
 	cfg     NodeServerConfig
@@ -117,7 +117,7 @@ func (s *NodeServer) serve(ctx context.Context, listener net.Listener) error {
 	defer s.listens(nil)
 	broken := make(chan error, 1)
 	go func() { broken <- server.Serve(bounded) }()
-	s.cfg.Log.Info("node health listens", "address", listener.Addr())
+	s.cfg.Log.Info("listening", "address", listener.Addr())
 	var err error
 	select {
 	case <-ctx.Done():
@@ -152,7 +152,7 @@ func (s *NodeServer) report(err error) {
 	}
 	s.reported = text
 	if err != nil {
-		s.cfg.Log.Warn("cannot listen on the healthz address, retrying; does a kube-proxy still run here?",
+		s.cfg.Log.Warn("cannot listen, retrying; does a kube-proxy still run here?",
 			"address", s.cfg.Address, "err", err)
 	}
 	s.cfg.OnProblem(err)

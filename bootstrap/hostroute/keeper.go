@@ -1,0 +1,187 @@
+package hostroute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Interval is the longest time between two comparisons, and that between two attempts.
+const Interval = 30 * time.Second
+
+// settle is the time in which further changes that the kernel reports belong to the same comparison.
+const settle = 200 * time.Millisecond
+
+// Kernel is the routing table of the host, of one address family.
+type Kernel interface {
+	// Link returns the index of an interface; one that is down is an error.
+	Link(name string) (int, error)
+	// Routes returns the unicast routes of the main table.
+	Routes() ([]Route, error)
+	// Add adds a route; an equal one, or one with the same destination and metric, is an error.
+	Add(Route) error
+	// Remove removes a route; one that is not there is no error.
+	Remove(Route) error
+	// Watch calls changed after a change of a route, with its old or new form, and after others that may matter, of interfaces for example, with
+	// the zero value, until ctx ends. An error says that it does not see them any more.
+	Watch(ctx context.Context, changed func(Route)) error
+}
+
+// Config says which routes there should be.
+type Config struct {
+	// Interface is the name of the host's interface towards VPP.
+	Interface string
+	// Gateway is the address of VPP at the other end. Networks of the other address family are not routed.
+	Gateway netip.Addr
+	// Networks are the service CIDRs.
+	Networks []netip.Prefix
+}
+
+// Status is the result of the last comparison.
+type Status struct {
+	// Kept, Foreign and Failed are numbers of networks: with a route of the agent, with one of another owner, and without.
+	Kept, Foreign, Failed int
+	// Problem says why networks are not routed by the agent; "" = all are.
+	Problem string
+}
+
+// Keeper keeps the routes.
+type Keeper struct {
+	cfg    Config
+	kernel Kernel
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	status Status
+}
+
+// New returns a keeper that has not looked yet.
+func New(cfg Config, kernel Kernel, log *slog.Logger) *Keeper {
+	cfg.Networks = slices.DeleteFunc(slices.Clone(cfg.Networks), func(n netip.Prefix) bool { return n.Addr().Is4() != cfg.Gateway.Is4() })
+	for i, n := range cfg.Networks {
+		cfg.Networks[i] = n.Masked()
+	}
+	return &Keeper{cfg: cfg, kernel: kernel, log: log, status: Status{Failed: len(cfg.Networks), Problem: "not compared yet"}}
+}
+
+// Run compares until ctx ends. It never returns an error: what fails is in Status, and tried again.
+func (k *Keeper) Run(ctx context.Context) error {
+	changed := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.watch(ctx, func(r Route) {
+			if r.Prefix.IsValid() && r.Protocol != Protocol && !slices.Contains(k.cfg.Networks, r.Prefix) {
+				return // the host may have very many routes
+			}
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+	}()
+	defer func() { <-done }()
+	tick := time.NewTicker(Interval)
+	defer tick.Stop()
+	for {
+		k.compare()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-changed:
+			pause(ctx, settle)
+		}
+	}
+}
+
+// watch listens to the kernel, again and again.
+func (k *Keeper) watch(ctx context.Context, changed func(Route)) {
+	for ctx.Err() == nil {
+		if err := k.kernel.Watch(ctx, changed); err != nil && ctx.Err() == nil {
+			k.log.Warn("changes of routes are not seen at once", "error", err, "every", Interval)
+		}
+		pause(ctx, Interval)
+	}
+}
+
+// Status returns the result of the last comparison.
+func (k *Keeper) Status() Status {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.status
+}
+
+// Remove removes the routes of the agent.
+func (k *Keeper) Remove(context.Context) error {
+	have, err := k.kernel.Routes()
+	if err != nil {
+		return err
+	}
+	for _, r := range Plan(nil, k.cfg.Gateway, 0, have).Remove {
+		err = errors.Join(err, k.kernel.Remove(r))
+	}
+	return err
+}
+
+// compare brings the kernel to what it should have and logs what is new.
+func (k *Keeper) compare() {
+	status := k.reconcile()
+	k.mu.Lock()
+	before := k.status
+	k.status = status
+	k.mu.Unlock()
+	switch {
+	case status == before:
+	case status.Problem != "":
+		k.log.Warn("host routes of the service CIDR are not complete", "kept", status.Kept, "why", status.Problem)
+	default:
+		k.log.Info("host routes of the service CIDR are complete", "interface", k.cfg.Interface, "gateway", k.cfg.Gateway.String())
+	}
+}
+
+func (k *Keeper) reconcile() Status {
+	none := func(err error) Status { return Status{Failed: len(k.cfg.Networks), Problem: err.Error()} }
+	link, err := k.kernel.Link(k.cfg.Interface)
+	if err != nil {
+		return none(err)
+	}
+	have, err := k.kernel.Routes()
+	if err != nil {
+		return none(err)
+	}
+	changes := Plan(k.cfg.Networks, k.cfg.Gateway, link, have)
+	var problems []string
+	for _, r := range changes.Remove {
+		if err := k.kernel.Remove(r); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
+	status := Status{Foreign: len(changes.Foreign)}
+	for _, r := range changes.Foreign {
+		problems = append(problems, fmt.Sprintf("%s has a route of another owner (protocol %d)", r.Prefix, r.Protocol))
+	}
+	for _, r := range changes.Add {
+		if err := k.kernel.Add(r); err != nil {
+			status.Failed++
+			problems = append(problems, err.Error())
+		}
+	}
+	status.Kept = len(k.cfg.Networks) - status.Foreign - status.Failed
+	status.Problem = strings.Join(problems, "; ")
+	return status
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,171 @@
+package hostroute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// table is a kernel's table that refuses what the kernel refuses.
+type table struct {
+	mu      sync.Mutex
+	down    bool // the interface is not there
+	full    error
+	routes  []Route
+	writes  int
+	changed func(Route)
+}
+
+func (f *table) Link(name string) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.down {
+		return 0, fmt.Errorf("interface %s of the host: no such device", name)
+	}
+	return 7, nil
+}
+
+func (f *table) Routes() ([]Route, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.routes), nil
+}
+
+func (f *table) Add(r Route) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writes++
+	if f.full != nil {
+		return f.full
+	}
+	if slices.ContainsFunc(f.routes, func(o Route) bool { return o.Prefix == r.Prefix && o.Metric == r.Metric }) {
+		return errors.New("file exists")
+	}
+	f.routes = append(f.routes, r)
+	return nil
+}
+
+func (f *table) Remove(r Route) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writes++
+	f.routes = slices.DeleteFunc(f.routes, func(o Route) bool { return o == r })
+	return nil
+}
+
+func (f *table) Watch(ctx context.Context, changed func(Route)) error {
+	f.mu.Lock()
+	f.changed = changed
+	f.mu.Unlock()
+	<-ctx.Done()
+	return nil
+}
+
+// set changes the table as another program does; the kernel reports one changed route, the zero value for interfaces.
+func (f *table) set(reported Route, change func()) {
+	f.mu.Lock()
+	change()
+	tell := f.changed
+	f.mu.Unlock()
+	tell(reported)
+}
+
+// keeping runs a keeper of two networks, one of them IPv6, until the test ends.
+func keeping(t *testing.T, kernel *table) (k *Keeper, log *bytes.Buffer) {
+	log = &bytes.Buffer{}
+	k = New(Config{Interface: "vpp0", Gateway: vppEnd, Networks: []netip.Prefix{netip.MustParsePrefix("10.96.0.1/12"), netip.MustParsePrefix("fd00::/108")}},
+		kernel, slog.New(slog.NewTextHandler(log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := k.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+	return k, log
+}
+
+func TestKeeper(t *testing.T) {
+	foreign := Route{Prefix: services, Link: 3, Protocol: 186}
+	settled := func() { time.Sleep(settle); synctest.Wait() }
+	check := func(t *testing.T, k *Keeper, want Status, f *table, routes ...Route) {
+		t.Helper()
+		if got := k.Status(); got != want {
+			t.Errorf("status %+v, want %+v", got, want)
+		}
+		if have, _ := f.Routes(); !slices.Equal(have, routes) {
+			t.Errorf("routes %v, want %v", have, routes)
+		}
+	}
+	for name, story := range map[string]func(t *testing.T, f *table){
+		"removed by another program": func(t *testing.T, f *table) {
+			k, log := keeping(t, f)
+			check(t, k, Status{Kept: 1}, f, own(services))
+			f.set(own(services), func() { f.routes = nil })
+			settled()
+			check(t, k, Status{Kept: 1}, f, own(services))
+			if f.writes != 2 || strings.Count(log.String(), "\n") != 1 {
+				t.Errorf("%d writes, log %q: want 2 writes and one line", f.writes, log)
+			}
+		},
+		"a route of another owner comes and goes": func(t *testing.T, f *table) {
+			k, log := keeping(t, f)
+			f.set(foreign, func() { f.routes = append(f.routes, foreign) })
+			settled()
+			check(t, k, Status{Foreign: 1, Problem: "10.96.0.0/12 has a route of another owner (protocol 186)"}, f, foreign)
+			f.set(foreign, func() { f.routes = nil })
+			settled()
+			check(t, k, Status{Kept: 1}, f, own(services))
+			if lines := strings.Count(log.String(), "\n"); lines != 3 {
+				t.Errorf("%d lines, want one for each change:\n%s", lines, log)
+			}
+		},
+		"no interface, then it comes": func(t *testing.T, f *table) {
+			f.down = true
+			k, _ := keeping(t, f)
+			check(t, k, Status{Failed: 1, Problem: "interface vpp0 of the host: no such device"}, f)
+			f.set(Route{}, func() { f.down = false })
+			settled()
+			check(t, k, Status{Kept: 1}, f, own(services))
+		},
+		"refused, tried again without a report": func(t *testing.T, f *table) {
+			f.full = errors.New("operation not permitted")
+			k, _ := keeping(t, f)
+			check(t, k, Status{Failed: 1, Problem: "operation not permitted"}, f)
+			f.mu.Lock()
+			f.full = nil
+			f.mu.Unlock()
+			time.Sleep(Interval)
+			synctest.Wait()
+			check(t, k, Status{Kept: 1}, f, own(services))
+		},
+		"routes of others do not matter": func(t *testing.T, f *table) {
+			k, _ := keeping(t, f)
+			f.set(Route{Prefix: more, Protocol: 186}, func() { f.routes = nil }) // what is reported does not concern the agent
+			settled()
+			check(t, k, Status{Kept: 1}, f)
+		},
+		"removed at the end": func(t *testing.T, f *table) {
+			k, _ := keeping(t, f)
+			f.set(Route{}, func() { f.routes = append(f.routes, Route{Prefix: more, Protocol: 186}) })
+			if err := k.Remove(t.Context()); err != nil {
+				t.Error(err)
+			}
+			check(t, k, Status{Kept: 1}, f, Route{Prefix: more, Protocol: 186})
+		},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { story(t, &table{}) }) })
+	}
+}

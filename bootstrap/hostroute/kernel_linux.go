@@ -1,0 +1,198 @@
+package hostroute
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+)
+
+// Host returns the kernel's table for the family of an address, in the network namespace of the process.
+func Host(family netip.Addr) Kernel {
+	if family.Is4() {
+		return host{syscall.AF_INET, syscall.RTNLGRP_IPV4_ROUTE}
+	}
+	return host{syscall.AF_INET6, syscall.RTNLGRP_IPV6_ROUTE}
+}
+
+// host speaks rtnetlink. Each call has a socket of its own.
+type host struct {
+	family int
+	group  int // of changes of routes
+}
+
+// Link satisfies Kernel.
+func (h host) Link(name string) (int, error) {
+	link, err := net.InterfaceByName(name)
+	if err != nil {
+		return 0, fmt.Errorf("interface %s of the host: %w", name, err)
+	}
+	if link.Flags&net.FlagUp == 0 {
+		return 0, fmt.Errorf("interface %s of the host is down", name)
+	}
+	return link.Index, nil
+}
+
+// Routes satisfies Kernel.
+func (h host) Routes() ([]Route, error) {
+	answer, err := syscall.NetlinkRIB(syscall.RTM_GETROUTE, h.family)
+	if err != nil {
+		return nil, fmt.Errorf("read the routes of the host: %w", err)
+	}
+	all, err := syscall.ParseNetlinkMessage(answer)
+	if err != nil {
+		return nil, fmt.Errorf("read the routes of the host: %w", err)
+	}
+	var routes []Route
+	for i := range all {
+		if r, ok := decode(&all[i]); ok {
+			routes = append(routes, r)
+		}
+	}
+	return routes, nil
+}
+
+// decode reads a route; ok is false for other messages, other tables and other kinds of routes, and r is then the zero value.
+func decode(m *syscall.NetlinkMessage) (r Route, ok bool) {
+	if (m.Header.Type != syscall.RTM_NEWROUTE && m.Header.Type != syscall.RTM_DELROUTE) || len(m.Data) < syscall.SizeofRtMsg {
+		return Route{}, false
+	}
+	head := syscall.RtMsg{Family: m.Data[0], Dst_len: m.Data[1], Table: m.Data[4], Protocol: m.Data[5], Type: m.Data[7]}
+	if head.Table != syscall.RT_TABLE_MAIN || head.Type != syscall.RTN_UNICAST {
+		return r, false
+	}
+	attributes, err := syscall.ParseNetlinkRouteAttr(m)
+	if err != nil {
+		return r, false
+	}
+	dst := netip.IPv4Unspecified()
+	if head.Family == syscall.AF_INET6 {
+		dst = netip.IPv6Unspecified()
+	}
+	r.Protocol = head.Protocol
+	for _, a := range attributes {
+		switch a.Attr.Type {
+		case syscall.RTA_DST:
+			dst, _ = netip.AddrFromSlice(a.Value)
+		case syscall.RTA_GATEWAY:
+			r.Gateway, _ = netip.AddrFromSlice(a.Value)
+		case syscall.RTA_OIF:
+			r.Link = int(binary.NativeEndian.Uint32(a.Value))
+		case syscall.RTA_PRIORITY:
+			r.Metric = binary.NativeEndian.Uint32(a.Value)
+		}
+	}
+	r.Prefix = netip.PrefixFrom(dst, int(head.Dst_len))
+	return r, true
+}
+
+// Add satisfies Kernel.
+func (h host) Add(r Route) error {
+	if err := h.change(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE|syscall.NLM_F_EXCL, r); err != nil {
+		return fmt.Errorf("add the host route %s via %s: %w", r.Prefix, r.Gateway, err)
+	}
+	return nil
+}
+
+// Remove satisfies Kernel.
+func (h host) Remove(r Route) error {
+	if err := h.change(syscall.RTM_DELROUTE, 0, r); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("remove the host route %s: %w", r.Prefix, err)
+	}
+	return nil
+}
+
+// change sends one request and waits for its acknowledgement.
+func (h host) change(kind, flags uint16, r Route) error {
+	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.NETLINK_ROUTE)
+	if err != nil {
+		return os.NewSyscallError("socket", err)
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	kernel := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
+	if err := syscall.Sendto(fd, encode(h.family, kind, flags, r), 0, kernel); err != nil {
+		return os.NewSyscallError("sendto", err)
+	}
+	buffer := make([]byte, 4096)
+	n, _, err := syscall.Recvfrom(fd, buffer, 0)
+	if err != nil {
+		return os.NewSyscallError("recvfrom", err)
+	}
+	if n < syscall.SizeofNlMsghdr+4 || binary.NativeEndian.Uint16(buffer[4:]) != syscall.NLMSG_ERROR {
+		return errors.New("netlink: not an acknowledgement")
+	}
+	if code := int32(binary.NativeEndian.Uint32(buffer[syscall.SizeofNlMsghdr:])); code != 0 {
+		return syscall.Errno(-code)
+	}
+	return nil
+}
+
+// encode makes a request about a route of the main table.
+func encode(family int, kind, flags uint16, r Route) []byte {
+	body := []byte{byte(family), byte(r.Prefix.Bits()), 0, 0, syscall.RT_TABLE_MAIN, r.Protocol, syscall.RT_SCOPE_UNIVERSE, syscall.RTN_UNICAST, 0, 0, 0, 0}
+	attribute := func(kind uint16, value []byte) { // every value is a multiple of four octets long
+		body = binary.NativeEndian.AppendUint16(body, uint16(4+len(value)))
+		body = append(binary.NativeEndian.AppendUint16(body, kind), value...)
+	}
+	attribute(syscall.RTA_DST, r.Prefix.Addr().AsSlice())
+	attribute(syscall.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(r.Link)))
+	if r.Gateway.IsValid() {
+		attribute(syscall.RTA_GATEWAY, r.Gateway.AsSlice())
+	}
+	if r.Metric != 0 {
+		attribute(syscall.RTA_PRIORITY, binary.NativeEndian.AppendUint32(nil, r.Metric))
+	}
+	head := binary.NativeEndian.AppendUint32(nil, uint32(syscall.SizeofNlMsghdr+len(body)))
+	head = binary.NativeEndian.AppendUint16(head, kind)
+	head = binary.NativeEndian.AppendUint16(head, flags|syscall.NLM_F_REQUEST|syscall.NLM_F_ACK)
+	head = binary.NativeEndian.AppendUint32(head, 1) // sequence
+	head = binary.NativeEndian.AppendUint32(head, 0) // the kernel gives the socket its address
+	return append(head, body...)
+}
+
+// Watch satisfies Kernel.
+func (h host) Watch(ctx context.Context, changed func(Route)) error {
+	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, syscall.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("watch the routes of the host: %w", os.NewSyscallError("socket", err))
+	}
+	groups := uint32(1<<(syscall.RTNLGRP_LINK-1) | 1<<(h.group-1))
+	if err := syscall.Bind(fd, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK, Groups: groups}); err != nil {
+		_ = syscall.Close(fd)
+		return fmt.Errorf("watch the routes of the host: %w", os.NewSyscallError("bind", err))
+	}
+	socket := os.NewFile(uintptr(fd), "netlink") // not blocking: a read ends when the file is closed
+	stop := context.AfterFunc(ctx, func() { _ = socket.Close() })
+	defer func() {
+		if stop() {
+			_ = socket.Close()
+		}
+	}()
+	changed(Route{}) // what happened before
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := socket.Read(buffer)
+		switch {
+		case errors.Is(err, os.ErrClosed):
+			return nil
+		case errors.Is(err, syscall.ENOBUFS): // changes were lost
+			changed(Route{})
+			continue
+		case err != nil:
+			return fmt.Errorf("watch the routes of the host: %w", err)
+		}
+		all, err := syscall.ParseNetlinkMessage(buffer[:n])
+		if err != nil {
+			return fmt.Errorf("watch the routes of the host: %w", err)
+		}
+		for i := range all {
+			if r, ok := decode(&all[i]); ok || all[i].Header.Type == syscall.RTM_NEWLINK || all[i].Header.Type == syscall.RTM_DELLINK {
+				changed(r)
+			}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package hostroute
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestHost plays the keeper on the kernel, in a network namespace of its own: this test again, in another process.
+func TestHost(t *testing.T) {
+	if os.Getenv("TROUPE_HOSTROUTE_NAMESPACE") != "" {
+		hostStory(t)
+		return
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("the kernel's routes are not tested: no ip command (iproute2)")
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestHost$", "-test.v")
+	again.Env = append(os.Environ(), "TROUPE_HOSTROUTE_NAMESPACE=1")
+	again.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	out, err := again.CombinedOutput()
+	if errors.Is(err, syscall.EPERM) {
+		t.Skip("the kernel's routes are not tested: no right to make a network namespace")
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// ip runs the command of iproute2.
+func ip(t *testing.T, arguments string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "ip", strings.Fields(arguments)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("ip %s: %v: %s", arguments, err, out)
+	}
+	return strings.Join(strings.Fields(string(out)), " ")
+}
+
+func hostStory(t *testing.T) {
+	ip(t, "link set lo up")
+	ip(t, "link add vpp0 type veth peer name vpp1")
+	ip(t, "link set vpp1 up")
+	ip(t, "addr add 172.30.0.2/24 dev vpp0")
+	k := New(Config{Interface: "vpp0", Gateway: vppEnd, Networks: []netip.Prefix{services}}, Host(vppEnd), slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- k.Run(ctx) }()
+	const ours = "10.96.0.0/12 via 172.30.0.1 dev vpp0 proto 84"
+	wait := func(step, routes, problem string) {
+		t.Helper()
+		var have string
+		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			have = ip(t, "route show root 10.96.0.0/12")
+			if have == routes && strings.Contains(k.Status().Problem, problem) && (problem == "") == (k.Status().Problem == "") {
+				return
+			}
+		}
+		t.Fatalf("%s: the kernel has %q, status %+v; want %q and problem %q", step, have, k.Status(), routes, problem)
+	}
+	wait("interface down", "", "is down")
+	ip(t, "link set vpp0 up")
+	wait("interface up", ours, "")
+	ip(t, "route del 10.96.0.0/12")
+	wait("route removed", ours, "")
+	ip(t, "route add 10.96.0.0/12 via 172.30.0.9 metric 50 proto 186")
+	wait("route of another owner", "10.96.0.0/12 via 172.30.0.9 dev vpp0 proto bgp metric 50", "of another owner (protocol 186)")
+	ip(t, "route del 10.96.0.0/12 metric 50")
+	wait("the other one gone", ours, "")
+	ip(t, "link set vpp0 down")
+	wait("interface down again", "", "is down")
+	ip(t, "link set vpp0 up")
+	wait("interface up again", ours, "")
+	ip(t, "link del vpp0")
+	wait("no interface", "", "no such network interface")
+	ip(t, "link add vpp0 type veth peer name vpp1")
+	ip(t, "link set vpp1 up")
+	ip(t, "link set vpp0 up")
+	ip(t, "addr add 172.30.0.2/24 dev vpp0")
+	wait("interface made again, with another index", ours, "")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if have := ip(t, "route show root 10.96.0.0/12"); have != ours {
+		t.Errorf("after the end the kernel has %q, want %q", have, ours)
+	}
+	if err := k.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if have := ip(t, "route show root 10.96.0.0/12"); have != "" {
+		t.Errorf("after the clean-up the kernel has %q", have)
+	}
+}

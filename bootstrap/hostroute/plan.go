@@ -1,0 +1,53 @@
+package hostroute
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Protocol marks the routes of the agent in the kernel (rtm_protocol). No routing daemon of /etc/iproute2/rt_protos has it.
+const Protocol = 84
+
+// Route is a unicast route of the kernel's main table.
+type Route struct {
+	// Prefix is the destination.
+	Prefix netip.Prefix
+	// Gateway is the next hop; the zero value is a route without one.
+	Gateway netip.Addr
+	// Link is the index of the interface.
+	Link int
+	// Protocol says who owns the route.
+	Protocol uint8
+	// Metric distinguishes routes to the same destination; the kernel uses the lowest one.
+	Metric uint32
+}
+
+// Changes leads from what the kernel has to what it should have.
+type Changes struct {
+	Remove, Add []Route // in this order
+	// Foreign are routes of other owners that are there instead of one of the agent.
+	Foreign []Route
+}
+
+// Plan compares the networks that should be routed to a gateway over an interface with the routes of the kernel. No networks: all routes of the agent go.
+func Plan(networks []netip.Prefix, gateway netip.Addr, link int, have []Route) Changes {
+	var c Changes
+	for _, n := range networks {
+		if at := slices.IndexFunc(have, func(r Route) bool { return r.Prefix == n && r.Protocol != Protocol }); at >= 0 {
+			c.Foreign = append(c.Foreign, have[at])
+			continue
+		}
+		want := Route{Prefix: n, Gateway: gateway, Link: link, Protocol: Protocol}
+		if !slices.Contains(have, want) && !slices.Contains(c.Add, want) {
+			c.Add = append(c.Add, want)
+		}
+	}
+	for _, r := range have {
+		wanted := r.Gateway == gateway && r.Link == link && r.Metric == 0 && slices.Contains(networks, r.Prefix) &&
+			!slices.ContainsFunc(c.Foreign, func(f Route) bool { return f.Prefix == r.Prefix })
+		if r.Protocol == Protocol && !wanted {
+			c.Remove = append(c.Remove, r)
+		}
+	}
+	return c
+}
