@@ -37,6 +37,8 @@ type Timing struct {
 	DriftCheck time.Duration
 	// DriftCheckLeast is the shortest time between two drift checks; reading takes a thousandth of the time at most. Default 45 s.
 	DriftCheckLeast time.Duration
+	// Staleness is how old the state may be while the source does not see changes, before the node is not ready; negative = however old. Default 60 s.
+	Staleness time.Duration
 	// RollCall is the interval at which the registry has every actor repeat what it last told the others. Default 30 s.
 	RollCall time.Duration
 	// Patience is how long a part may be wrong before the next step of the escalation, and how long the healer then waits for its effect.
@@ -58,6 +60,7 @@ func (t Timing) withDefaults() Timing {
 	set(&t.RediscoverSoon, time.Second)
 	set(&t.DriftCheck, time.Minute)
 	set(&t.DriftCheckLeast, 45*time.Second)
+	set(&t.Staleness, time.Minute)
 	set(&t.RollCall, 30*time.Second)
 	set(&t.Patience, 30*time.Second)
 	set(&t.Command, 5*time.Second)

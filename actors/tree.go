@@ -175,7 +175,7 @@ func newTree(d *Deps) *tree {
 	t.sessions = &sessions.Config{Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link}
 	t.desired = &desired.Config{
 		NodeName: d.NodeName, Feed: d.Feed, Serving: d.Serving, Renderers: t.names, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
-		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall,
+		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
 	}
 	t.external = &external.Config{
 		Sources: d.External, Gate: gate.New(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,

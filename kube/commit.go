@@ -113,14 +113,26 @@ func (s *Store) commitSurroundings() *messages.NodeInput {
 	input.Pods = slices.SortedFunc(maps.Values(s.pods), func(a, b *messages.Pod) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
+	input.ServiceCidrs = s.serviceNetworks()
 	sameNodes := input.Self == last.Self && len(input.Nodes) == len(last.Nodes) && (!s.changed.nodes || maps.Equal(input.Nodes, last.Nodes))
-	if sameNodes && slices.EqualFunc(input.Pods, last.Pods, equalMessage) && equalErrors(input.Errors, last.Errors) {
+	if sameNodes && slices.EqualFunc(input.Pods, last.Pods, equalMessage) && equalErrors(input.Errors, last.Errors) &&
+		slices.Equal(input.ServiceCidrs, last.ServiceCidrs) {
 		return nil
 	}
 	s.generation++
 	input.Generation = s.generation
 	s.surround = input
 	return input
+}
+
+// serviceNetworks returns the networks of all ServiceCIDRs, in order.
+func (s *Store) serviceNetworks() []string {
+	var out []string
+	for _, networks := range s.cidrs {
+		out = append(out, networks...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // otherProblems returns the problems that no known service carries, in order.

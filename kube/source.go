@@ -2,9 +2,21 @@ package kube
 
 import (
 	"context"
+	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
+
+// Health says whether a source sees the changes in the cluster. While it does not, the state delivered last stays valid.
+type Health struct {
+	// OK is true while the source sees every change.
+	OK bool
+	// Reason why not, one line; with OK, a warning: a part of the input cannot be used.
+	Reason string
+	// AsOf is when the state delivered last was current, while the source does not see changes. Zero with OK, and in reports of sources that do not
+	// know it better than the relay, which then takes the time of the report that began the outage.
+	AsOf time.Time
+}
 
 // Sink takes what a source delivers. Its methods are called in order and one at a time; they must not block, and must not call back into the
 // source or the feed, except for Refresh. The messages are immutable.
@@ -16,9 +28,8 @@ type Sink interface {
 	// Snapshot delivers the whole state. A service that is not in a complete Snapshot is gone; one that is not complete (Complete = false) is the
 	// state of an earlier run and removes nothing.
 	Snapshot(*messages.Snapshot)
-	// Health says whether the source sees the changes in the cluster. While it does not, the state delivered last stays valid. With ok, a reason is
-	// a warning: a part of the input cannot be used.
-	Health(ok bool, reason string)
+	// Health says whether the source sees the changes in the cluster.
+	Health(Health)
 }
 
 // Source delivers the state of a cluster and its changes. The contract of every source (files, informers, mirror):

@@ -24,6 +24,7 @@ type Store struct {
 	owners   map[string]string                  // slice key -> service key
 	nodes    map[string]*messages.Node          // by name
 	pods     map[string]*messages.Pod           // by pod key
+	cidrs    map[string][]string                // networks of each ServiceCIDR, by name
 	problems map[ref][]*messages.ObjectError    // of the object, never empty
 	dirty    map[string]struct{}                // service keys to look at in the next commit
 	changed  struct{ nodes, surroundings bool } // what of the NodeInput to look at in the next commit
@@ -50,6 +51,7 @@ func NewStore(node string) *Store {
 		owners:   map[string]string{},
 		nodes:    map[string]*messages.Node{},
 		pods:     map[string]*messages.Pod{},
+		cidrs:    map[string][]string{},
 		problems: map[ref][]*messages.ObjectError{},
 		dirty:    map[string]struct{}{},
 		surround: &messages.NodeInput{},
@@ -120,6 +122,21 @@ func (s *Store) DeletePod(key string) {
 	delete(s.pods, key)
 	s.changed.surroundings = true
 	s.setProblems(ref{normalize.KindPod, key}, nil)
+}
+
+// SetServiceCIDR records the networks of the ServiceCIDR of this name, in the form "ip/len".
+func (s *Store) SetServiceCIDR(name string, networks []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cidrs[name], s.changed.surroundings = networks, true
+}
+
+// DeleteServiceCIDR records that the ServiceCIDR of this name does not exist (any more).
+func (s *Store) DeleteServiceCIDR(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.cidrs, name)
+	s.changed.surroundings = true
 }
 
 // SliceTriggered returns when the change behind the recorded value of a slice happened, in Unix nanoseconds; 0 = unknown.

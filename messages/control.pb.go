@@ -744,7 +744,9 @@ type Begin struct {
 	// It is part of a roll call: the renderer repeats its acknowledgements.
 	RollCall bool `protobuf:"varint,8,opt,name=roll_call,json=rollCall,proto3" json:"roll_call,omitempty"`
 	// Pod networks of all nodes of the cluster, "ip/len", ordered: no service may claim an address in one of them.
-	PodNetworks   []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
+	PodNetworks []string `protobuf:"bytes,9,rep,name=pod_networks,json=podNetworks,proto3" json:"pod_networks,omitempty"`
+	// Networks of the cluster IPs as the cluster has them, "ip/len", ordered.
+	ServiceCidrs  []string `protobuf:"bytes,10,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -835,6 +837,13 @@ func (x *Begin) GetPodNetworks() []string {
 	return nil
 }
 
+func (x *Begin) GetServiceCidrs() []string {
+	if x != nil {
+		return x.ServiceCidrs
+	}
+	return nil
+}
+
 // renderer -> service: send your Render again.
 type Replay struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -900,7 +909,9 @@ type Health struct {
 	// Of a renderer: Unix nanoseconds since when the object waits that has waited the longest for an answer of VPP about what is wanted; 0 = none does.
 	Waiting int64 `protobuf:"varint,9,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// It is not ok because of single objects only: those that VPP refused, those that wait, services that have not rendered. All else is served.
-	Partial       bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
+	Partial bool `protobuf:"varint,10,opt,name=partial,proto3" json:"partial,omitempty"`
+	// Of the watch: Unix nanoseconds at which what it has delivered was current, while the source does not see changes; 0 = it sees them.
+	AsOf          int64 `protobuf:"varint,11,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1003,6 +1014,13 @@ func (x *Health) GetPartial() bool {
 		return x.Partial
 	}
 	return false
+}
+
+func (x *Health) GetAsOf() int64 {
+	if x != nil {
+		return x.AsOf
+	}
+	return 0
 }
 
 // healer -> any actor: begin a new incarnation, with all children; your supervisor does it as after a failure.
@@ -1651,7 +1669,7 @@ const file_control_proto_rawDesc = "" +
 	"\aRelease\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\"&\n" +
 	"\bRenderUp\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x95\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xba\x02\n" +
 	"\x05Begin\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\tR\x04keys\x12'\n" +
 	"\x04node\x18\x03 \x01(\v2\x13.troupe.NodeContextR\x04node\x12\x1e\n" +
@@ -1662,9 +1680,11 @@ const file_control_proto_rawDesc = "" +
 	"\x0enode_addresses\x18\x06 \x03(\tR\rnodeAddresses\x12 \n" +
 	"\vgenerations\x18\a \x03(\x04R\vgenerations\x12\x1b\n" +
 	"\troll_call\x18\b \x01(\bR\brollCall\x12!\n" +
-	"\fpod_networks\x18\t \x03(\tR\vpodNetworksJ\x04\b\x01\x10\x02\"$\n" +
+	"\fpod_networks\x18\t \x03(\tR\vpodNetworks\x12#\n" +
+	"\rservice_cidrs\x18\n" +
+	" \x03(\tR\fserviceCidrsJ\x04\b\x01\x10\x02\"$\n" +
 	"\x06Replay\x12\x1a\n" +
-	"\brenderer\x18\x01 \x01(\tR\brenderer\"\x99\x02\n" +
+	"\brenderer\x18\x01 \x01(\tR\brenderer\"\xae\x02\n" +
 	"\x06Health\x12\x12\n" +
 	"\x04part\x18\x01 \x01(\tR\x04part\x12\x0e\n" +
 	"\x02ok\x18\x02 \x01(\bR\x02ok\x12\x16\n" +
@@ -1679,7 +1699,8 @@ const file_control_proto_rawDesc = "" +
 	"refusedSet\x12\x18\n" +
 	"\awaiting\x18\t \x01(\x03R\awaiting\x12\x18\n" +
 	"\apartial\x18\n" +
-	" \x01(\bR\apartial\"!\n" +
+	" \x01(\bR\apartial\x12\x13\n" +
+	"\x05as_of\x18\v \x01(\x03R\x04asOf\"!\n" +
 	"\aRestart\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa3\x01\n" +
 	"\x05Fault\x12\x14\n" +

@@ -1166,9 +1166,11 @@ type NodeInput struct {
 	// All nodes by name, this one included.
 	Nodes map[string]*Node `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Pods of this node, ordered by namespace and name.
-	Pods          []*Pod         `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
-	Errors        []*ObjectError `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
-	Generation    uint64         `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	Pods       []*Pod         `protobuf:"bytes,3,rep,name=pods,proto3" json:"pods,omitempty"`
+	Errors     []*ObjectError `protobuf:"bytes,4,rep,name=errors,proto3" json:"errors,omitempty"`
+	Generation uint64         `protobuf:"varint,5,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Networks of the cluster IPs, "ip/len", ordered: the union of all ServiceCIDR objects; empty where the API has none.
+	ServiceCidrs  []string `protobuf:"bytes,6,rep,name=service_cidrs,json=serviceCidrs,proto3" json:"service_cidrs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1238,13 @@ func (x *NodeInput) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+func (x *NodeInput) GetServiceCidrs() []string {
+	if x != nil {
+		return x.ServiceCidrs
+	}
+	return nil
 }
 
 // watch -> registry: the value of one service changed. A ServiceInput without a Service and without slices means: it is gone.
@@ -1526,7 +1535,7 @@ const file_world_proto_rawDesc = "" +
 	"\x06errors\x18\x04 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x05 \x01(\x04R\n" +
-	"generation\"\x97\x02\n" +
+	"generation\"\xbc\x02\n" +
 	"\tNodeInput\x12 \n" +
 	"\x04self\x18\x01 \x01(\v2\f.troupe.NodeR\x04self\x122\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1c.troupe.NodeInput.NodesEntryR\x05nodes\x12\x1f\n" +
@@ -1534,7 +1543,8 @@ const file_world_proto_rawDesc = "" +
 	"\x06errors\x18\x04 \x03(\v2\x13.troupe.ObjectErrorR\x06errors\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x05 \x01(\x04R\n" +
-	"generation\x1aF\n" +
+	"generation\x12#\n" +
+	"\rservice_cidrs\x18\x06 \x03(\tR\fserviceCidrs\x1aF\n" +
 	"\n" +
 	"NodesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +

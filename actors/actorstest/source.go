@@ -83,7 +83,7 @@ func (s *Source) deliver() {
 func (s *Source) tell() {
 	if !s.told {
 		s.told = true
-		s.sink.Health(s.held == "", s.held)
+		s.sink.Health(kube.Health{OK: s.held == "", Reason: s.held})
 	}
 }
 

@@ -78,8 +78,8 @@ func (c *calls) Snapshot(m *messages.Snapshot) {
 	c.list = append(c.list, map[bool]string{true: "all", false: "some"}[m.GetComplete()])
 }
 
-func (c *calls) Health(ok bool, reason string) {
-	c.list = append(c.list, map[bool]string{true: "well", false: "blind: "}[ok]+reason)
+func (c *calls) Health(h kube.Health) {
+	c.list = append(c.list, map[bool]string{true: "well", false: "blind: "}[h.OK]+h.Reason)
 }
 
 // TestHold: a source that is held lists nothing, or not all, until Release.

@@ -49,7 +49,7 @@ type Config struct {
 
 // Timing lets a test see soon what takes a node half a minute.
 func Timing() actors.Timing {
-	return actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond, RediscoverSoon: 200 * time.Millisecond}
+	return actors.Timing{Retry: 200 * time.Millisecond, Rediscover: 500 * time.Millisecond, RediscoverSoon: 200 * time.Millisecond, Staleness: time.Hour}
 }
 
 // World is one node with everything: a cluster in memory, a simulated VPP, and a troupe between Start and Stop. A second Start is a restart of the
@@ -146,7 +146,11 @@ func (w *World) Start() {
 	if w.Chain != nil {
 		source = w.Chain(source)
 	}
-	feed := relay.New(source, nil)
+	now := time.Now
+	if w.Sim != nil {
+		now = w.Sim.Now
+	}
+	feed := relay.New(source, nil, now)
 	w.Deps = &actors.Deps{
 		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
 	}

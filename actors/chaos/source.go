@@ -45,7 +45,7 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	over := func() bool { return ctx.Err() != nil }
 	s.wait(over)
 	if s.blind {
-		sink.Health(false, "injected: no answer")
+		sink.Health(kube.Health{Reason: "injected: no answer"})
 		s.sim.Park(func() bool { return over() || !s.blind })
 	}
 	if over() {
@@ -56,7 +56,7 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 	s.listed()
 	s.listed = nil
 	sink.Snapshot(s.store.Snapshot())
-	sink.Health(true, "")
+	sink.Health(kube.Health{OK: true})
 	for {
 		s.sim.Park(func() bool {
 			return over() || s.refresh || s.broken || s.twice || s.blind != s.told || !s.blind && s.seen != s.cluster.version
@@ -66,17 +66,17 @@ func (s *source) Run(ctx context.Context, sink kube.Sink) error {
 			return nil
 		case s.broken:
 			s.broken = false
-			sink.Health(false, "injected: the watch ended")
+			sink.Health(kube.Health{Reason: "injected: the watch ended"})
 			s.wait(over)
 			s.told = true
 		case s.blind && !s.told:
 			s.told = true
-			sink.Health(false, "injected: the watch is broken")
+			sink.Health(kube.Health{Reason: "injected: the watch is broken"})
 		case s.told && !s.blind:
 			s.told = false
 			s.list() // what was missed
 			s.store.Commit().Deliver(sink)
-			sink.Health(true, "")
+			sink.Health(kube.Health{OK: true})
 		case s.refresh, s.twice:
 			s.refresh, s.twice = false, false
 			sink.Snapshot(s.store.Snapshot())

@@ -122,7 +122,7 @@ func (w *threaded) start(unseen time.Duration) {
 	quiet := slog.New(slog.DiscardHandler)
 	feed := relay.New(mirror.New(w.source, mirror.NewStore(w.mirror, w.disk), mirror.Config{
 		Node: thisNode, Origin: mirrorOrigin, Grace: 5 * time.Second / speed, Delay: 2 * time.Second / speed,
-	}, quiet), nil)
+	}, quiet), nil, time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	w.endSource, w.feedEnded = cancel, ended

@@ -83,7 +83,7 @@ func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 func (w *world) start() error {
 	clear(w.provisional)
 	w.source = newSource(w.sim, w.cluster, w.listed)
-	feed := relay.New(w.mirrored(w.source), nil)
+	feed := relay.New(w.mirrored(w.source), nil, w.sim.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{

@@ -40,6 +40,8 @@ type Config struct {
 	Observer report.Observer
 	// Retry is the first delay before something that was not acknowledged is sent again; it doubles five times.
 	Retry time.Duration
+	// Staleness is how old the state may be while the source does not see changes, before the node is not ready; negative = however old.
+	Staleness time.Duration
 	// RollCall is the interval of the registry's roll call.
 	RollCall time.Duration
 }

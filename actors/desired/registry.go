@@ -307,9 +307,10 @@ func sameInput(a, b *messages.ServiceInput) bool {
 
 // nodeChanged takes what Kubernetes says of the nodes.
 func (r *registry) nodeChanged(c *runtime.Context, in *messages.NodeInput) {
+	moved, before := !slices.Equal(r.node.GetServiceCidrs(), in.GetServiceCidrs()), r.context
 	r.node = in
 	r.report(c)
-	moved, before := r.lookAround(), r.context
+	moved = r.lookAround() || moved
 	if !r.updateContext(c) && moved && before != nil {
 		r.announceAnew(c)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -14,19 +15,14 @@ type watch struct {
 	config   *Config
 	leave    func() // ends the listening
 	node     *messages.NodeInput
-	complete bool
-	source   sourceHealth
-}
-
-// sourceHealth is what the source says of itself.
-type sourceHealth struct {
-	ok     bool
-	reason string
+	complete bool // the source has delivered
+	earlier  bool // so has the mirror
+	source   kube.Health
 }
 
 // NewWatch returns the actor.
 func NewWatch(config *Config) runtime.Behaviour {
-	return &watch{Health: report.Health{Part: "watch"}, config: config, source: sourceHealth{ok: true}}
+	return &watch{Health: report.Health{Part: "watch"}, config: config, source: kube.Health{OK: true}}
 }
 
 // Start satisfies runtime.Behaviour. The source answers with its health and a Snapshot.
@@ -49,7 +45,7 @@ func (w *watch) Stop(*runtime.Context) {
 func (w *watch) Receive(c *runtime.Context, msg any) {
 	switch m := msg.(type) {
 	case *messages.Snapshot:
-		w.complete = w.complete || m.GetComplete()
+		w.complete, w.earlier = w.complete || m.GetComplete(), w.earlier || !m.GetComplete()
 		w.report(c)
 		if m.GetNode() != nil { // the registry has it in the Snapshot
 			w.nodeChanged(c, &messages.NodeChanged{Input: m.GetNode()})
@@ -69,12 +65,13 @@ func (w *watch) Receive(c *runtime.Context, msg any) {
 		} else {
 			w.config.Feed.Refresh()
 		}
-	case *sourceHealth:
+	case *kube.Health:
 		w.source = *m
 		w.report(c)
 	case *report.Ask:
 		w.Repeat(c)
 	case *report.Beat:
+		w.report(c) // time alone makes the state too old
 		w.Beat(c)
 	}
 }
@@ -87,10 +84,16 @@ func (w *watch) nodeChanged(c *runtime.Context, m *messages.NodeChanged) {
 	}
 }
 
-// report reports the health: the first list must be complete, and the source must see what happens.
+// report reports the health: there must be a list, and a source that does not see what happens must not have been away for too long.
 func (w *watch) report(c *runtime.Context) {
-	ok, reason := w.source.ok && w.complete, w.source.reason
-	if reason == "" && !w.complete {
+	ok, reason := w.complete || w.earlier && !w.source.OK, w.source.Reason
+	if w.AsOf = 0; !w.source.OK {
+		w.AsOf = w.source.AsOf.UnixNano()
+		if limit := w.config.Staleness; ok && limit >= 0 && c.Now().Sub(w.source.AsOf) > limit {
+			ok, reason = false, "stale for more than "+limit.String()+": "+reason
+		}
+	}
+	if reason == "" && !ok {
 		reason = "the first list is not complete"
 	}
 	if !w.Current(ok, reason) {
@@ -113,4 +116,4 @@ func (p postSink) NodeChanged(in *messages.NodeInput) { p.post(&messages.NodeCha
 func (p postSink) Snapshot(s *messages.Snapshot) { p.post(s) }
 
 // Health satisfies kube.Sink.
-func (p postSink) Health(ok bool, reason string) { p.post(&sourceHealth{ok, reason}) }
+func (p postSink) Health(h kube.Health) { p.post(&h) }

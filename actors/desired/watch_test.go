@@ -18,7 +18,7 @@ func withWatch(t *testing.T, play func(s *stage)) {
 		s.feed.store.SetNode(probe.ThisNode(), nil)
 		s.feed.store.SetService(probe.Service("web", "10.96.0.10"), nil)
 		s.feed.store.Commit()
-		s.feed.sink.Health(true, "")
+		s.feed.sink.Health(kube.Health{OK: true})
 		s.feed.sink.Snapshot(s.feed.store.Snapshot())
 		s.Run(time.Millisecond)
 		play(s)
@@ -138,31 +138,66 @@ func TestWatchRepeatsItsHealthOnly(t *testing.T) {
 	})
 }
 
-// TestWatchHealth: the list must be complete, and the source must see what happens; a list that was delivered out of memory changes nothing.
+// TestWatchHealth: there must be a list, and a source that does not see what happens may not be away for longer than the limit.
 func TestWatchHealth(t *testing.T) {
 	perform(t, address.Watch, nil, func(s *stage) {
 		list := func(complete bool) func() {
 			return func() { s.feed.sink.Snapshot(&messages.Snapshot{Complete: complete, Generation: 1}) }
 		}
-		health := func(ok bool, reason string) func() { return func() { s.feed.sink.Health(ok, reason) } }
+		well := func(warning string) func() {
+			return func() { s.feed.sink.Health(kube.Health{OK: true, Reason: warning}) }
+		}
+		var since time.Time
+		away := func(reason string, age time.Duration) func() {
+			return func() {
+				since = s.Sim.Now().Add(-age)
+				s.feed.sink.Health(kube.Health{Reason: reason, AsOf: since})
+			}
+		}
+		wait := func(d time.Duration) func() { return func() { s.Run(d) } }
 		for _, step := range []struct {
 			name   string
 			what   func()
 			ok     bool
 			reason string
+			stale  bool
 		}{
-			{"the source works, no list yet", health(true, ""), false, "the first list is not complete"},
-			{"the list of the mirror", list(false), false, "the first list is not complete"},
-			{"the list", list(true), true, ""},
-			{"outage", health(false, "no answer"), false, "no answer"},
-			{"the list out of memory", list(true), false, "no answer"},
-			{"back, with a warning", health(true, "web.yaml: not a port"), true, "web.yaml: not a port"},
+			{"nothing listed, the source does not work", away("no answer", 0), false, "no answer", true},
+			{"the source works, no list yet", well(""), false, "the first list is not complete", false},
+			{"the list of the mirror", list(false), false, "the first list is not complete", false},
+			{"an old mirror", away("from the mirror", time.Hour), false, "stale for more than 1m0s: from the mirror", true},
+			{"a new mirror", away("from the mirror", 30*time.Second), true, "from the mirror", true},
+			{"a mirror that grows old", wait(35 * time.Second), false, "stale for more than 1m0s: from the mirror", true},
+			{"the source works, and has not listed yet", well(""), false, "the first list is not complete", false},
+			{"the list", list(true), true, "", false},
+			{"outage", away("no answer", 0), true, "no answer", true},
+			{"the list out of memory", list(true), true, "no answer", true},
+			{"within the limit", wait(55 * time.Second), true, "no answer", true},
+			{"beyond the limit", wait(10 * time.Second), false, "stale for more than 1m0s: no answer", true},
+			{"back, with a warning", well("web.yaml: not a port"), true, "web.yaml: not a port", false},
 		} {
 			step.what()
 			s.Run(time.Millisecond)
-			if h := probe.Latest[*messages.Health](s.Stage, address.Healer); h.GetOk() != step.ok || h.GetReason() != step.reason {
+			h := probe.Latest[*messages.Health](s.Stage, address.Healer)
+			if h.GetOk() != step.ok || h.GetReason() != step.reason {
 				t.Errorf("%s: %v, want ok %t reason %q", step.name, h, step.ok, step.reason)
 			}
+			if asOf := h.GetAsOf(); (asOf != 0) != step.stale || step.stale && asOf != since.UnixNano() {
+				t.Errorf("%s: as of %d, want %d: %t", step.name, asOf, since.UnixNano(), step.stale)
+			}
+		}
+	})
+}
+
+// TestWatchWithoutALimit: the node stays ready however long the source is away.
+func TestWatchWithoutALimit(t *testing.T) {
+	perform(t, address.Watch, nil, func(s *stage) {
+		s.config.Staleness = -1
+		s.feed.sink.Snapshot(&messages.Snapshot{Complete: true})
+		s.feed.sink.Health(kube.Health{Reason: "no answer", AsOf: s.Sim.Now()})
+		s.Run(time.Hour)
+		if h := probe.Latest[*messages.Health](s.Stage, address.Healer); !h.GetOk() || h.GetReason() != "no answer" {
+			t.Errorf("after an hour: %v", h)
 		}
 	})
 }

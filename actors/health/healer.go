@@ -137,6 +137,9 @@ func (h *healer) judge(c *runtime.Context, name string) Part {
 	if at := last.GetWaiting(); at != 0 {
 		part.Waiting = time.Unix(0, at)
 	}
+	if at := last.GetAsOf(); at != 0 {
+		part.AsOf = time.Unix(0, at)
+	}
 	if silent := c.Now().Sub(last.at); silent > report.SilentAfter {
 		part.OK, part.Partial, part.Reason = false, false, "silent for "+silent.Round(time.Second).String()
 	} else if part.OK && h.behind(last.Health) {
@@ -183,7 +186,8 @@ func (h *healer) behind(renderer *messages.Health) bool {
 
 // outdated reports whether a part is well with what the local mirror says although the source has delivered meanwhile.
 func (h *healer) outdated(part *messages.Health) bool {
-	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
+	watch := h.parts["watch"]
+	return part.GetReason() == report.FromMirror && watch.GetOk() && watch.GetAsOf() == 0
 }
 
 // record logs changes of readiness and writes them into the journal.

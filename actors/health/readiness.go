@@ -35,6 +35,8 @@ type Part struct {
 	Partial bool
 	// Waiting is since when the object waits that has waited the longest for an answer of VPP; zero = none does, or the part has no objects.
 	Waiting time.Time
+	// AsOf is when the state was current that the part works with, while its source does not see changes; zero = it does.
+	AsOf time.Time
 	// Since is when OK last changed, or when the healer that says so started; zero only before the first report.
 	Since time.Time
 }

@@ -37,6 +37,8 @@ type Health struct {
 	Partial bool
 	// Waiting is since when, in Unix nanoseconds, the object waits that has waited the longest for an answer of VPP; 0 = none does.
 	Waiting int64
+	// AsOf is when, in Unix nanoseconds, the state was current that the part works with; 0 = it is.
+	AsOf int64
 	// Last is what was reported last; nil = nothing yet. It is immutable.
 	Last *messages.Health
 }
@@ -54,7 +56,7 @@ func (h *Health) Beat(c *runtime.Context) {
 func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64) {
 	h.Last = &messages.Health{
 		Part: h.Part, Ok: ok, Reason: reason, Epoch: epoch, Interfaces: h.Interfaces, RolesRefused: h.RefusedWhy, RefusedSet: h.RefusedSet,
-		Reach: h.Reach, Waiting: h.Waiting, Partial: h.Partial && !ok,
+		Reach: h.Reach, Waiting: h.Waiting, Partial: h.Partial && !ok, AsOf: h.AsOf,
 	}
 	h.Repeat(c)
 }
@@ -63,7 +65,7 @@ func (h *Health) Report(c *runtime.Context, ok bool, reason string, epoch uint64
 func (h *Health) Current(ok bool, reason string) bool {
 	l := h.Last
 	return l != nil && l.GetOk() == ok && l.GetReason() == reason && l.GetInterfaces() == h.Interfaces && l.GetRefusedSet() == h.RefusedSet &&
-		l.GetWaiting() == h.Waiting && l.GetReach() == h.Reach && l.GetPartial() == (h.Partial && !ok)
+		l.GetWaiting() == h.Waiting && l.GetReach() == h.Reach && l.GetPartial() == (h.Partial && !ok) && l.GetAsOf() == h.AsOf
 }
 
 // Repeat sends the last report again.

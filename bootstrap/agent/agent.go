@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -130,7 +131,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.startOutside(client) // the first thing that others see of this agent: now nothing can go wrong at once any more
 	hints := make(chan struct{}, 1)
-	feed := relay.New(a.mirrored(source), sourceObserver{a})
+	feed := relay.New(a.mirrored(source), sourceObserver{a}, time.Now)
 	options := runtime.Options{
 		Logger: a.log, OnFault: a.onFault,
 		OnFatal: func(reason string) { a.fail(fmt.Errorf("%w: %s", ErrFatal, reason)) },
@@ -142,7 +143,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
 			DriftCheckLeast: a.cfg.Healing.DriftCheckLeast.Duration(), RollCall: a.cfg.Healing.RollCallInterval.Duration(),
-			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(),
+			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
 		},
 	}
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }

@@ -60,6 +60,9 @@ func (b backend) Readiness() api.Readiness {
 	out := api.Readiness{Ready: report.Ready, Since: report.Since, Parts: make([]api.Part, len(report.Parts))}
 	for i, p := range report.Parts {
 		out.Parts[i] = api.Part{Name: p.Name, OK: p.OK, Reason: p.Reason, Epoch: p.Epoch}
+		if !p.AsOf.IsZero() {
+			out.Parts[i].Reason += fmt.Sprintf(" (what is served is %s old)", time.Since(p.AsOf).Round(time.Second))
+		}
 	}
 	out.Parts = append(out.Parts, b.hostRoutes.parts()...)
 	return out

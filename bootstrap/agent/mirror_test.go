@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -134,15 +135,19 @@ func (m *machine) id(a *Agent) (id uint32, claim string) {
 
 func (m *machine) fromMirror(a *Agent) {
 	m.Helper()
-	reason(m.T, a, "watch", "from the local mirror of 2")
 	eventually(m.T, "what the mirror says is in VPP", func() bool {
-		warned := 0
+		warned, aged := 0, false
 		for _, p := range a.Backend().Readiness().Parts {
 			if p.OK && p.Reason == "the services are those of the local mirror" {
-				warned++ // both renderers and the registry; the node is not ready, but it keeps up
+				warned++ // both renderers and the registry
+			}
+			if p.Name == "watch" {
+				stale := strings.HasPrefix(p.Reason, "stale for more than 1ns: from the local mirror of 2")
+				young := strings.HasPrefix(p.Reason, "from the local mirror of 2")
+				aged = (p.OK && young || !p.OK && stale) && strings.HasSuffix(p.Reason, "s old)")
 			}
 		}
-		return warned == 3 && !a.Backend().Readiness().Ready
+		return warned == 3 && aged
 	})
 }
 
@@ -172,7 +177,7 @@ func TestStartFromTheMirror(t *testing.T) {
 		defer listener.Close()
 		a := m.agent(func(cfg *config.Agent) {
 			cfg.Kubernetes.Source, cfg.Kubernetes.Kubeconfig = config.SourceKubernetes, kubeconfig(t, listener.Addr().String())
-			cfg.Mirror.Grace = config.Duration(1)
+			cfg.Mirror.Grace, cfg.Kubernetes.StalenessLimit = config.Duration(1), config.Duration(time.Hour)
 		})
 		m.fromMirror(a)
 		m.unchanged(a, rows)
@@ -187,7 +192,9 @@ func TestStartFromTheMirror(t *testing.T) {
 		m := *m
 		m.T = t
 		m.vpp.Restart()
-		a := m.agent(func(cfg *config.Agent) { cfg.Kubernetes.Source = "files:/nonexistent" })
+		a := m.agent(func(cfg *config.Agent) {
+			cfg.Kubernetes.Source, cfg.Kubernetes.StalenessLimit = "files:/nonexistent", 0
+		})
 		m.fromMirror(a)
 		quiescentVPP(t, a, m.vpp)
 		if diff := cmp.Diff(rows, m.vpp.Rows()); diff != "" {
@@ -203,7 +210,8 @@ func TestStartFromTheMirror(t *testing.T) {
 		if err := os.Rename(m.shop, hidden); err != nil {
 			t.Fatal(err)
 		}
-		a := m.agent(nil)
+		a := m.agent(func(cfg *config.Agent) { cfg.Kubernetes.StalenessLimit = 1 })
+		reason(t, a, "watch", "stale for more than 1ns: ")
 		m.fromMirror(a)
 		m.unchanged(a, rows, "add reject route 10.96.40.1/32") // that a service has no endpoints, only the source can say
 		eventually(t, "the node ID is held again", func() bool {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -35,16 +36,16 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 
 // Health satisfies relay.Observer: it enters the health of the source into the journal, and tells node sync whether nodes that are missing in the
 // source are gone.
-func (a sourceObserver) Health(ok bool, reason string) {
-	a.nodes.trust(ok)
+func (a sourceObserver) Health(h kube.Health) {
+	a.nodes.trust(h.OK)
 	text := "everything can be read and used"
 	switch {
-	case !ok:
+	case !h.OK:
 		text = "the source does not see what happens"
-	case reason != "":
+	case h.Reason != "":
 		text = "something in the input cannot be used"
 	}
-	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: reason})
+	a.system.Send(a.system.PID(address.Journal), &messages.Event{Kind: "source", Actor: address.Watch, Text: text, Error: h.Reason})
 }
 
 // runSource runs the source for the life of the agent; a source that can never work ends the process.

@@ -30,7 +30,7 @@ func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to Kubernetes: %w", err)
 	}
-	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName}, log), client, nil
+	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName, ServiceCIDRs: len(serving.ServiceCIDRs) == 0}, log), client, nil
 }
 
 // vppSocket returns the sockets of VPP; it starts a simulated VPP if configured.

@@ -84,6 +84,16 @@ func (a *Agent) actorNumbers() []metrics.ActorNumbers {
 	return out
 }
 
+// stale returns the age of the state that is served without a source, for metrics.Sources.
+func (a *Agent) stale() time.Duration {
+	for _, p := range a.readiness.Load().Parts {
+		if !p.AsOf.IsZero() {
+			return time.Since(p.AsOf)
+		}
+	}
+	return 0
+}
+
 // partsOK returns the readiness of all parts, for metrics.Sources.
 func (a *Agent) partsOK() map[string]bool {
 	parts := map[string]bool{}

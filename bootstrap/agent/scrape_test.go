@@ -21,7 +21,7 @@ var promised = []string{
 	`troupe_ready{part="nat44"}`, `troupe_ready{part="link"}`, `troupe_ready{part="nodes"}`, `troupe_ready{part="watch"}`,
 	`troupe_services{state="in-sync"}`, `troupe_services{state="pending"}`, `troupe_services{state="failed"}`,
 	`troupe_services{state="quarantined"}`, `troupe_services{state="not-served"}`,
-	`troupe_input_errors`, `troupe_services_limited`,
+	`troupe_source_stale_seconds`, `troupe_input_errors`, `troupe_services_limited`,
 	`troupe_http_refused_total{listener="http",why="host"}`, `troupe_http_refused_total{listener="http",why="origin"}`,
 	`troupe_http_refused_total{listener="http",why="traces"}`, `troupe_http_refused_total{listener="http",why="connections"}`,
 	`troupe_http_refused_total{listener="control",why="traces"}`, `troupe_http_refused_total{listener="healthz",why="connections"}`,
@@ -112,7 +112,7 @@ func TestPromisedMetrics(t *testing.T) {
 	}
 	for series, want := range map[string]string{
 		`troupe_services{state="in-sync"}`: "14", `troupe_services{state="not-served"}`: "1", `troupe_services{state="pending"}`: "0",
-		`troupe_input_errors`: "0", `troupe_ready{part="nat44"}`: "1", `troupe_actors{kind="service"`: "15",
+		`troupe_input_errors`: "0", `troupe_source_stale_seconds`: "0", `troupe_ready{part="nat44"}`: "1", `troupe_actors{kind="service"`: "15",
 		`kubeproxy_sync_proxy_rules_service_changes_total`: "15", `kubeproxy_sync_proxy_rules_service_changes_pending`: "0",
 		`kubeproxy_sync_full_proxy_rules_duration_seconds_count{ip_family="IPv4"}`:                        "1",
 		`kubeproxy_network_programming_duration_seconds_count{ip_family="IPv4"}`:                          "0", // files have no stamps

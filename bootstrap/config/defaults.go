@@ -8,7 +8,7 @@ func Defaults() *Agent {
 		APIVersion: APIVersion,
 		Kind:       Kind,
 		Renderer:   RendererNAT44,
-		Kubernetes: Kubernetes{Source: SourceKubernetes, QPS: 5, Burst: 10},
+		Kubernetes: Kubernetes{Source: SourceKubernetes, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
 		Services: Services{
 			ClusterCIDRs:      []string{},
 			ServiceCIDRs:      []string{},

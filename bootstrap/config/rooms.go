@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -11,6 +12,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
+
+// Staleness returns the limit of staleness for actors.Timing, where negative is no limit.
+func (k Kubernetes) Staleness() time.Duration {
+	if k.StalenessLimit == 0 {
+		return -1
+	}
+	return k.StalenessLimit.Duration()
+}
 
 // Serving returns the settings of service handling. It fails only where Validate does.
 func (s Services) Serving() (service.Config, error) {

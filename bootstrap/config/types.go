@@ -60,6 +60,9 @@ type Kubernetes struct {
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
 	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the kubeconfig or of the pod's environment. Empty: theirs.
 	APIServer string `json:"apiServer" flag:"kube-api-server" check:"url"`
+	// Age of the state served above which the node is not ready (/readyz) while the API server, or the directory, cannot be read; until then
+	// /readyz?verbose shows the age. 0: no limit.
+	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
 	// Average number of requests per second to the API server; watches do not count.
 	QPS int `json:"qps" min:"1" max:"1000"`
 	// Number of requests that may exceed qps in a burst.
@@ -71,7 +74,8 @@ type Services struct {
 	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
 	// traffic, and externalTrafficPolicy Local applies to pods as well.
 	ClusterCIDRs []string `json:"clusterCIDRs" flag:"cluster-cidr" check:"cidr"`
-	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them.
+	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them. Empty: those of the
+	// cluster's ServiceCIDR objects, where the API server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
 	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
 	// networks, or "all" alone; an empty list means all.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -16,6 +17,8 @@ type Sources struct {
 	Actors func() []ActorNumbers
 	// Parts returns whether each part of the agent is ready, by name.
 	Parts func() map[string]bool
+	// Stale returns how old the state is that is served while the source does not see changes; 0 = it sees them.
+	Stale func() time.Duration
 	// Services returns the number of services by state.
 	Services func() map[string]int
 	// HostRoutes returns the number of service CIDRs by the state of their route in the host.
@@ -51,6 +54,7 @@ var (
 	descFailures  = describe("troupe_actor_failures_total", "Failures of actors.", "kind")
 	descBusy      = describe("troupe_actor_busy_seconds_total", "Time that actors spent handling messages.", "kind")
 	descReady     = describe("troupe_ready", "1 if the part of the agent is ready.", "part")
+	descStale     = describe("troupe_source_stale_seconds", "Age of the state that is served while the Kubernetes source does not see changes; 0 = it sees them.")
 	descServices  = describe("troupe_services", "Services by state.", "state")
 	descRoutes    = describe("troupe_host_routes", "Service CIDRs by their route in the host: kept = one of the agent, foreign = one of another owner, failed = none.", "state")
 )
@@ -79,6 +83,9 @@ func (w *watched) Collect(to chan<- prometheus.Metric) {
 			}
 			to <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, value, part)
 		}
+	}
+	if s.Stale != nil {
+		to <- prometheus.MustNewConstMetric(descStale, prometheus.GaugeValue, s.Stale().Seconds())
 	}
 	if s.Services != nil {
 		for state, n := range s.Services() {

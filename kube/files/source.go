@@ -164,7 +164,7 @@ func (s *Source) snapshot() {
 func (s *Source) health(ok bool, reason string) {
 	if now := (health{known: true, ok: ok, reason: reason}); now != s.healthy {
 		s.healthy = now
-		s.sink.Health(ok, reason)
+		s.sink.Health(kube.Health{OK: ok, Reason: reason})
 	}
 }
 

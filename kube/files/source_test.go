@@ -220,7 +220,7 @@ func TestSourceKeepsTheLastGood(t *testing.T) {
 	}
 	write(t, dir, "web.yaml", web)
 	mirror.Wait(t, "the end of the error", func(v kubetest.View) bool {
-		return len(v.Services["shop/web"].GetErrors()) == 0 && v.Healths[len(v.Healths)-1] == kubetest.Health{OK: true}
+		return len(v.Services["shop/web"].GetErrors()) == 0 && v.Healths[len(v.Healths)-1] == kube.Health{OK: true}
 	})
 }
 

@@ -1,7 +1,10 @@
 package informers
 
 import (
+	"net/netip"
+
 	"google.golang.org/protobuf/proto"
+	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
@@ -27,6 +30,8 @@ func (s *Source) apply() {
 			s.applyNode(i.key, h)
 		case normalize.KindPod:
 			s.applyPod(i.key, h)
+		case normalize.KindServiceCIDR:
+			s.applyServiceCIDR(i.key, h)
 		}
 	}
 }
@@ -71,6 +76,25 @@ func (s *Source) applyPod(key string, h *held) {
 		return
 	}
 	s.store.DeletePod(key)
+}
+
+// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to its end.
+func (s *Source) applyServiceCIDR(key string, h *held) {
+	if networks, present := h.value.([]string); present {
+		s.store.SetServiceCIDR(key, networks)
+		return
+	}
+	s.store.DeleteServiceCIDR(key)
+}
+
+// networksOf returns the networks of a ServiceCIDR.
+func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []*messages.ObjectError) {
+	for _, text := range in.Spec.CIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no other
+			networks = append(networks, p.Masked().String())
+		}
+	}
+	return networks, nil
 }
 
 // sameVersion says whether two objects are the same version of one; servers that give no versions say nothing.

@@ -1,7 +1,8 @@
 package informers
 
 import (
-	"errors"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/url"
@@ -14,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -67,13 +67,16 @@ func TestBackAtOnce(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		err     error
+		cause   cause
 		expired int64
 		within  time.Duration
 	}{
-		"connection refused":       {request(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), 0, 3 * time.Second},
-		"EOF":                      {request(io.EOF), 0, 3 * time.Second},
-		"503 of a proxy":           {apierrors.NewServiceUnavailable("no backend"), 0, 3 * time.Second},
-		"then 410 Gone everywhere": {request(io.ErrUnexpectedEOF), 4, 5 * time.Second},
+		"connection refused":       {request(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}), silent, 0, 3 * time.Second},
+		"EOF":                      {request(io.EOF), silent, 0, 3 * time.Second},
+		"503 of a proxy":           {apierrors.NewServiceUnavailable("no backend"), silent, 0, 3 * time.Second},
+		"an expired token":         {apierrors.NewUnauthorized("Unauthorized"), unauthorized, 0, 3 * time.Second},
+		"an unknown CA":            {request(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}), untrusted, 0, 3 * time.Second},
+		"then 410 Gone everywhere": {request(io.ErrUnexpectedEOF), silent, 4, 5 * time.Second},
 	} {
 		for _, length := range []time.Duration{5 * time.Second, time.Minute, time.Hour} {
 			t.Run(name+", "+length.String(), func(t *testing.T) {
@@ -87,7 +90,7 @@ func TestBackAtOnce(t *testing.T) {
 					}
 					time.Sleep(length)
 					view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`)
-					if n := len(view.Healths); n != 2 || !strings.HasPrefix(view.Healths[1].Reason, silent) || strings.Contains(view.Healths[1].Reason, "://") {
+					if n := len(view.Healths); n != 2 || !strings.HasPrefix(view.Healths[1].Reason, string(tc.cause)) || strings.Contains(view.Healths[1].Reason, "://") {
 						t.Errorf("while it is away: %+v", view.Healths)
 					}
 					seconds := int64(length / time.Second)
@@ -103,26 +106,12 @@ func TestBackAtOnce(t *testing.T) {
 					_, err := r.client.CoreV1().Services("a").Create(r.t.Context(), service("new", "10.96.0.2"), metav1.CreateOptions{})
 					r.ok(err)
 					r.want(`a/new=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`)
+					lines := r.log.String()
+					if strings.Count(lines, "\n") != 3 || !strings.Contains(lines, "msg=\"watching the API server again\" outage=") {
+						t.Errorf("the log has\n%s", lines)
+					}
 				})
 			})
-		}
-	}
-}
-
-func TestUnanswered(t *testing.T) {
-	for _, tc := range []struct {
-		err  error
-		want string
-	}{
-		{nil, ""},
-		{apierrors.NewResourceExpired("old"), ""},
-		{apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no role")), ""},
-		{apierrors.NewUnauthorized("token"), ""},
-		{apierrors.NewInternalError(errors.New("starting")), "the API server does not answer: Internal error occurred: starting"},
-		{&url.Error{Op: "Get", URL: "https://10.0.0.1/api", Err: io.EOF}, "the API server does not answer: EOF"},
-	} {
-		if got := unanswered(tc.err); got != tc.want {
-			t.Errorf("%v: %q, want %q", tc.err, got, tc.want)
 		}
 	}
 }

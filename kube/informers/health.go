@@ -12,9 +12,9 @@ type health struct {
 	wake func()
 
 	mu       sync.Mutex
-	starting map[string]bool   // resources that were never watched, by name
-	reasons  map[string]string // why resources are not watched, by name
-	pending  []verdict         // not taken yet, oldest first
+	starting map[string]bool    // resources that were never watched, by name
+	troubles map[string]trouble // why resources are not watched, by name
+	pending  []verdict          // not taken yet, oldest first
 	last     verdict
 }
 
@@ -22,6 +22,7 @@ type health struct {
 type verdict struct {
 	ok     bool
 	reason string
+	causes string // the same where only the words of the reason change; for the log
 }
 
 // maxPending bounds the verdicts that wait for the worker. Short outages are reported too, but not each of a long series.
@@ -29,33 +30,33 @@ const maxPending = 8
 
 // newHealth returns the health of resources that are not watched yet.
 func newHealth(wake func(), plurals []string) *health {
-	h := &health{wake: wake, starting: map[string]bool{}, reasons: map[string]string{}}
+	h := &health{wake: wake, starting: map[string]bool{}, troubles: map[string]trouble{}}
 	for _, name := range plurals {
 		h.starting[name] = true
 	}
 	return h
 }
 
-// set notes that a resource is watched (reason "") or why it is not. That a resource is not watched yet, without a reason, is neither
+// set notes that a resource is watched (no trouble) or why it is not. That a resource is not watched yet, without a trouble, is neither
 // good nor bad.
-func (h *health) set(resource, reason string) {
-	if h.note(resource, reason) {
+func (h *health) set(resource string, t trouble) {
+	if h.note(resource, t) {
 		h.wake()
 	}
 }
 
 // note is set without the wake-up; it reports whether there is something to take.
-func (h *health) note(resource, reason string) bool {
+func (h *health) note(resource string, t trouble) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if reason == "" {
-		delete(h.reasons, resource)
+	if t == (trouble{}) {
+		delete(h.troubles, resource)
 		delete(h.starting, resource)
 	} else {
-		h.reasons[resource] = reason
+		h.troubles[resource] = t
 	}
 	// A source that starts is neither good nor bad until each kind has been watched or has failed.
-	if len(h.reasons) == 0 && len(h.starting) > 0 {
+	if len(h.troubles) == 0 && len(h.starting) > 0 {
 		return false
 	}
 	now := h.verdict()
@@ -71,20 +72,31 @@ func (h *health) note(resource, reason string) bool {
 	return true
 }
 
-// verdict joins the reasons. What keeps the agent from all resources is said once, so that it stays the same while they lose their watches and get
-// them again. The lock must be held.
+// verdict joins the troubles. What keeps the agent from all resources is said once, so that it stays the same while they lose their watches and get
+// them again, and so is what it may not read. The lock must be held.
 func (h *health) verdict() verdict {
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(h.reasons)) {
-		text := h.reasons[name]
-		if !strings.HasPrefix(text, silent) {
-			text = name + ": " + text
-		}
+	var texts, causes, denied []string
+	var why trouble
+	say := func(cause cause, text string) {
 		if !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
+		if cause != expired && !slices.Contains(causes, string(cause)) {
+			causes = append(causes, string(cause))
+		}
 	}
-	return verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; ")}
+	for _, name := range slices.Sorted(maps.Keys(h.troubles)) {
+		switch t := h.troubles[name]; t.cause {
+		case forbidden:
+			denied, why = append(denied, name), t
+		default:
+			say(t.cause, t.String(name))
+		}
+	}
+	if len(denied) > 0 {
+		say(forbidden, why.String(strings.Join(denied, ", ")))
+	}
+	return verdict{ok: len(texts) == 0, reason: strings.Join(texts, "; "), causes: strings.Join(causes, "; ")}
 }
 
 // take returns the verdicts since the last call.

@@ -9,12 +9,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// TestBridgeKlog: what client-go says of its work is for debugging, errors are not.
 func TestBridgeKlog(t *testing.T) {
 	defer klog.ClearLogger()
-	var out bytes.Buffer
-	BridgeKlog(slog.New(slog.NewTextHandler(&out, nil)))
-	klog.InfoS("from client-go", "answer", 42)
-	if text := out.String(); !strings.Contains(text, `msg="from client-go"`) || !strings.Contains(text, "answer=42") {
-		t.Errorf("logged: %q", text)
+	for level, want := range map[slog.Level]int{slog.LevelDebug: 2, slog.LevelInfo: 1} {
+		var out bytes.Buffer
+		BridgeKlog(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level})))
+		klog.InfoS("from client-go", "answer", 42)
+		klog.ErrorS(nil, "from client-go", "answer", 42)
+		if text := out.String(); strings.Count(text, `msg="from client-go" answer=42`) != want || !strings.Contains(text, "level=ERROR") {
+			t.Errorf("logged at %s: %q", level, text)
+		}
 	}
 }

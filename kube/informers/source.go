@@ -21,6 +21,8 @@ const sourceName = "kubernetes"
 type Config struct {
 	// NodeName is the name of this node: metadata.name of its Node. Required.
 	NodeName string
+	// ServiceCIDRs has the ServiceCIDR objects of the cluster watched.
+	ServiceCIDRs bool
 	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
 	// is not delayed. Default 10 ms.
 	Interval time.Duration
@@ -44,6 +46,7 @@ type Source struct {
 	indexes  map[string]cache.Indexer // by kind
 	synced   []<-chan struct{}        // of the kinds that have not been listed yet
 	reported *verdict                 // last one passed to the sink
+	outage   outageLog
 }
 
 var _ kube.Source = (*Source)(nil)
@@ -57,6 +60,9 @@ func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
 	var plurals []string
 	for _, r := range watched {
 		plurals = append(plurals, r.plural)
+	}
+	if config.ServiceCIDRs {
+		watched = append(watched, serviceCIDRs(client, log))
 	}
 	return &Source{
 		client: client, config: config, log: log, watched: watched,
@@ -95,7 +101,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 			return fmt.Errorf("add handler to informer of %s: %w", r.plural, err)
 		}
 		s.indexes[r.kind] = informer.GetIndexer()
-		s.synced = append(s.synced, handler.HasSyncedChecker().Done())
+		s.synced = append(s.synced, r.optional.settled(ctx, &running, handler.HasSyncedChecker().Done()))
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	s.work(ctx)
@@ -134,6 +140,8 @@ func (s *Source) work(ctx context.Context) {
 	pause := time.NewTimer(0) // runs after a commit; nothing is looked at before it ends
 	defer pause.Stop()
 	waiting, due := true, false
+	s.outage.begin(s.log)
+	defer s.outage.timer.Stop()
 	for {
 		var listed <-chan struct{}
 		if len(s.synced) > 0 {
@@ -158,6 +166,8 @@ func (s *Source) work(ctx context.Context) {
 			s.reportHealth()
 		case <-pause.C:
 			waiting = false
+		case <-s.outage.timer.C:
+			s.outage.lasts(*s.reported)
 		}
 		if due && !waiting && len(s.synced) == 0 {
 			due, waiting = false, true
@@ -193,16 +203,12 @@ func (s *Source) reportHealth() {
 	}
 }
 
-// report passes a verdict to the sink and the log, unless it is the last one again.
+// report passes a verdict to the log and the sink, unless it is the last one again.
 func (s *Source) report(v verdict) {
 	if s.reported != nil && *s.reported == v {
 		return
 	}
 	s.reported = &v
-	if v.ok {
-		s.log.Info("watching the API server")
-	} else {
-		s.log.Warn("not watching the API server", "err", v.reason)
-	}
-	s.sink.Health(v.ok, v.reason)
+	s.outage.reported(v)
+	s.sink.Health(kube.Health{OK: v.ok, Reason: v.reason})
 }

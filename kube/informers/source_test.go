@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type running struct {
 	client *fake.Clientset
 	source *Source
 	mirror *kubetest.Mirror
+	log    *bytes.Buffer // of the worker; complete when it waits
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -42,10 +44,10 @@ func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects...)
-		log := slog.New(slog.DiscardHandler)
+		log := &bytes.Buffer{}
 		r := &running{
-			t: t, client: client, mirror: kubetest.NewMirror(), done: make(chan error, 1),
-			source: New(client, Config{NodeName: "n1", Interval: interval}, log),
+			t: t, client: client, mirror: kubetest.NewMirror(), log: log, done: make(chan error, 1),
+			source: New(client, Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
 		}
 		if prepare != nil {
 			prepare(r)

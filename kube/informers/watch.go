@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,9 +31,21 @@ type resource struct {
 	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	hold   cache.TransformFunc // what the cache keeps
+
+	optional *optional // nil = the agent needs it
 }
 
-// resources returns what the agent of this node watches.
+// serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
+func serviceCIDRs(client kubernetes.Interface, log *slog.Logger) resource {
+	cidrs := client.NetworkingV1().ServiceCIDRs()
+	return resource{
+		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(networksOf),
+		list: lister(cidrs.List), watch: cidrs.Watch,
+		optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
+	}
+}
+
+// resources returns what the agent of this node must watch.
 func resources(client kubernetes.Interface, node string) []resource {
 	services := client.CoreV1().Services(metav1.NamespaceAll)
 	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceAll)
@@ -76,47 +90,41 @@ func lister[L runtime.Object](
 
 // informer returns an informer of the resource whose requests pass the gate and whose troubles are noted in health.
 func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (cache.SharedIndexInformer, error) {
-	away := func(reason string) { h.set(r.plural, reason) }
+	set := func(why trouble) { h.set(r.plural, why) }
+	if r.optional != nil {
+		set = func(trouble) {} // what concerns all resources, the others say too
+	}
+	note := func(ctx context.Context, err error) {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) { // the end of a stream is no trouble: servers close watches every few minutes
+			set(diagnose(err))
+		}
+	}
+	ask := func(ctx context.Context, options *metav1.ListOptions, request func() error) error {
+		options.LabelSelector, options.FieldSelector = r.labels, r.fields
+		return r.optional.ask(ctx, func() error { return g.pass(ctx, set, request) })
+	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
-			r.selectors(&options)
-			err = g.pass(ctx, away, func() (err error) { list, err = r.list(ctx, options); return err })
+			err = ask(ctx, &options, func() (err error) { list, err = r.list(ctx, options); return err })
 			return list, err // an error comes back through the watch error handler
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
-			r.selectors(&options)
-			err = g.pass(ctx, away, func() (err error) { w, err = r.watch(ctx, options); return err })
-			r.note(ctx, h, err)
+			err = ask(ctx, &options, func() (err error) { w, err = r.watch(ctx, options); return err })
+			note(ctx, err)
 			if err != nil {
 				return nil, err
 			}
 			// Only a watch that was opened counts as healthy: a list alone sees no changes.
-			h.set(r.plural, "")
-			return observe(w, func(event watch.Event) { r.note(ctx, h, apierrors.FromObject(event.Object)) }), nil
+			set(trouble{})
+			return observe(w, func(event watch.Event) { note(ctx, apierrors.FromObject(event.Object)) }), nil
 		},
 	}
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), r.object,
 		cache.SharedIndexInformerOptions{ObjectDescription: r.plural})
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
-		r.note(ctx, h, err) // the worker logs it; the default handler would do so once more
+		note(ctx, err) // the worker logs it; the default handler would do so once more
 	})
 	return informer, errors.Join(err, informer.SetTransform(r.hold))
-}
-
-// selectors restricts a request to what this agent needs.
-func (r *resource) selectors(options *metav1.ListOptions) {
-	options.LabelSelector, options.FieldSelector = r.labels, r.fields
-}
-
-// note records why the resource is not watched. The end of a stream is none: servers close watches every few minutes.
-func (r *resource) note(ctx context.Context, h *health, err error) {
-	switch {
-	case err == nil, ctx.Err() != nil, errors.Is(err, io.EOF):
-	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		h.set(r.plural, "the watch expired (410 Gone), listing again: "+err.Error())
-	default:
-		h.set(r.plural, err.Error())
-	}
 }
 
 // observed is a watch whose errors are noted on their way to the reflector, which swallows most of them.

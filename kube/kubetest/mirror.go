@@ -30,14 +30,8 @@ type Mirror struct {
 	highest   uint64
 	snapshots int
 	updates   int
-	health    []Health
+	health    []kube.Health
 	broken    []string
-}
-
-// Health is one call of kube.Sink.Health.
-type Health struct {
-	OK     bool
-	Reason string
 }
 
 var _ kube.Sink = (*Mirror)(nil)
@@ -123,12 +117,12 @@ func (m *Mirror) Snapshot(in *messages.Snapshot) {
 }
 
 // Health satisfies kube.Sink.
-func (m *Mirror) Health(ok bool, reason string) {
+func (m *Mirror) Health(h kube.Health) {
 	m.locked(func() {
-		if last := len(m.health) - 1; last >= 0 && m.health[last] == (Health{ok, reason}) {
-			m.violate("health %t %q reported twice", ok, reason)
+		if last := len(m.health) - 1; last >= 0 && m.health[last] == h {
+			m.violate("health %t %q reported twice", h.OK, h.Reason)
 		}
-		m.health = append(m.health, Health{ok, reason})
+		m.health = append(m.health, h)
 	})
 }
 
@@ -141,7 +135,7 @@ type View struct {
 	// Snapshots and Updates count the calls of Snapshot, and of ServiceChanged and NodeChanged.
 	Snapshots, Updates int
 	// Healths are all calls of Health, oldest first.
-	Healths []Health
+	Healths []kube.Health
 }
 
 // Healthy reports whether the last health was good.

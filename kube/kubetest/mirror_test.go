@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -44,7 +45,7 @@ func TestMirrorSeesBrokenRules(t *testing.T) {
 			m.Snapshot(complete)
 			m.ServiceChanged(&messages.ServiceInput{Key: "x", Generation: 6})
 		}, "it was not there"},
-		"health twice": {func(m *kubetest.Mirror) { m.Health(true, ""); m.Health(true, "") }, "reported twice"},
+		"health twice": {func(m *kubetest.Mirror) { m.Health(kube.Health{OK: true}); m.Health(kube.Health{OK: true}) }, "reported twice"},
 		"generation with other value": {func(m *kubetest.Mirror) {
 			m.Snapshot(complete)
 			other := input("a/a", 3)
@@ -74,7 +75,7 @@ func TestMirrorHoldsWhatCame(t *testing.T) {
 	m.ServiceChanged(&messages.ServiceInput{Key: "a/a", Generation: 3})
 	m.ServiceChanged(input("a/c", 4))
 	m.NodeChanged(&messages.NodeInput{Generation: 5})
-	m.Health(true, "")
+	m.Health(kube.Health{OK: true})
 	view := m.Wait(t, "everything", func(v kubetest.View) bool { return v.Updates == 3 && v.Healthy() })
 	if len(view.Services) != 2 || view.Services["a/b"].GetGeneration() != 2 || view.Services["a/c"].GetGeneration() != 4 || view.Node.GetGeneration() != 5 {
 		t.Errorf("it holds %v", view.Snapshot())

@@ -66,12 +66,6 @@ const (
 	live                 // the real source has delivered
 )
 
-// health is a report as in kube.Sink.Health.
-type health struct {
-	ok     bool
-	reason string
-}
-
 // Source is a kube.Source in front of a real one: it passes deliveries on, saves their state, and serves the saved state while the real source
 // delivers nothing.
 type Source struct {
@@ -85,8 +79,8 @@ type Source struct {
 	sink     kube.Sink  // nil before and after Run
 	phase    phase
 	earlier  *messages.Mirror // state of an earlier run that can be served; nil = none, or the real source has delivered
-	source   *health          // last report of the real source; nil = none yet
-	reported *health          // last report to the sink
+	source   *kube.Health     // last report of the real source; nil = none yet
+	reported *kube.Health     // last report to the sink
 	state    state
 	// Problems of the mirror itself: with the files that were found, and with the last save.
 	problem, saveProblem string
@@ -220,24 +214,24 @@ func (s *Source) goLive() {
 
 // report passes the health of the source and of the mirror to the sink, if it has changed.
 func (s *Source) report() {
-	now := health{ok: true}
+	now := kube.Health{OK: true}
 	if s.source != nil {
 		now = *s.source
 	}
 	switch {
 	case s.phase == serving:
-		now.ok = false
-		now.reason = "from the local mirror of " + savedAt(s.earlier.GetSaved()) + ": " + cmp.Or(now.reason, "the source has not delivered anything yet")
+		now.OK, now.AsOf = false, time.Unix(0, s.earlier.GetSaved())
+		now.Reason = "from the local mirror of " + savedAt(s.earlier.GetSaved()) + ": " + cmp.Or(now.Reason, "the source has not delivered anything yet")
 	case s.phase == waiting && s.source == nil:
 		return // a source that starts is neither good nor bad
 	}
 	// A problem of the mirror is a warning: the source itself works.
-	now.reason = join(now.reason, s.problem, s.saveProblem)
-	if s.reported == nil && now == (health{ok: true}) && s.source == nil || s.reported != nil && *s.reported == now {
+	now.Reason = join(now.Reason, s.problem, s.saveProblem)
+	if s.reported == nil && now == (kube.Health{OK: true}) && s.source == nil || s.reported != nil && *s.reported == now {
 		return
 	}
 	s.reported = &now
-	s.sink.Health(now.ok, now.reason)
+	s.sink.Health(now)
 }
 
 // join joins the texts that are not empty.
@@ -286,11 +280,11 @@ func (s intake) Snapshot(m *messages.Snapshot) {
 }
 
 // Health satisfies kube.Sink.
-func (s intake) Health(ok bool, reason string) {
+func (s intake) Health(h kube.Health) {
 	s.locked(func() {
-		s.source = &health{ok, reason}
-		s.state.healthy(ok, s.cfg.Clock.Now())
-		if !ok {
+		s.source = &h
+		s.state.healthy(h.OK, s.cfg.Clock.Now())
+		if !h.OK {
 			s.serve()
 		}
 		s.report()

@@ -61,6 +61,7 @@ type receiver struct {
 	reason   string
 	healths  int
 	broken   []string
+	asOf     time.Time
 }
 
 // ServiceChanged satisfies kube.Sink.
@@ -108,13 +109,13 @@ func (r *receiver) Snapshot(m *messages.Snapshot) {
 }
 
 // Health satisfies kube.Sink.
-func (r *receiver) Health(ok bool, reason string) {
+func (r *receiver) Health(h kube.Health) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.healths > 0 && r.ok == ok && r.reason == reason {
-		r.broken = append(r.broken, "the same health twice: "+reason)
+	if r.healths > 0 && r.ok == h.OK && r.reason == h.Reason {
+		r.broken = append(r.broken, "the same health twice: "+h.Reason)
 	}
-	r.ok, r.reason, r.healths = ok, reason, r.healths+1
+	r.ok, r.reason, r.asOf, r.healths = h.OK, h.Reason, h.AsOf, r.healths+1
 }
 
 // counts is an Observer.
@@ -299,16 +300,16 @@ func TestTheMirrorServesWhenTheSourceIsLate(t *testing.T) {
 
 func TestTheMirrorServesWhenTheSourceSeesNothing(t *testing.T) {
 	withSource(t, saved(t, service("web", 9)), func(p *run) {
-		p.says(func(s kube.Sink) { s.Health(false, "services: connection refused") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "services: connection refused"}) })
 		p.knows(false, "shop/web")
 		p.health(false, "from the local mirror of 2026-01-02T03:04:05Z: services: connection refused")
-		p.says(func(s kube.Sink) { s.Health(false, "services: no route") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "services: no route"}) })
 		p.health(false, "no route")
-		p.says(func(s kube.Sink) { s.Health(true, "") }) // it sees, but it has not listed yet
+		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) }) // it sees, but it has not listed yet
 		p.health(false, "has not delivered anything yet")
 		p.delivers(cluster("a", service("web", 1)))
 		p.health(true, "")
-		p.says(func(s kube.Sink) { s.Health(false, "gone again") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone again"}) })
 		p.health(false, "gone again")
 		if strings.Contains(p.sink.reason, "mirror") {
 			p.Errorf("the mirror comes back: %s", p.sink.reason)
@@ -356,7 +357,7 @@ func TestASourceInTimeIsPassedOn(t *testing.T) {
 		}
 		p.says(func(s kube.Sink) { s.ServiceChanged(service("web", 2)) })
 		p.says(func(s kube.Sink) { s.NodeChanged(&messages.NodeInput{Generation: 3}) })
-		p.says(func(s kube.Sink) { s.Health(true, "f.yaml: a warning") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true, Reason: "f.yaml: a warning"}) })
 		p.health(true, "f.yaml: a warning")
 		if p.sink.services["shop/web"].GetGeneration() != 2 || p.sink.node.GetGeneration() != 3 {
 			p.Errorf("%v, %v", p.sink.services, p.sink.node)
@@ -409,7 +410,7 @@ func TestAnUnchangedStateStaysFresh(t *testing.T) {
 		if p.counts.saved != 4 {
 			p.Errorf("%d saves", p.counts.saved)
 		}
-		p.says(func(s kube.Sink) { s.Health(false, "gone") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone"}) })
 		p.passes(24 * time.Hour)
 		if p.counts.saved != 4 {
 			p.Errorf("%d saves; a source that sees nothing confirms nothing", p.counts.saved)
@@ -436,8 +437,8 @@ func TestAnEmptySnapshotIsNotBelievedAtOnce(t *testing.T) {
 		p.delivers(cluster("a"))
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
-		p.says(func(s kube.Sink) { s.Health(false, "gone") }) // nor while the source does not see what happens
-		p.says(func(s kube.Sink) { s.Health(true, "") })
+		p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "gone"}) }) // nor while the source does not see what happens
+		p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 		p.passes(9 * time.Minute)
 		p.holds("shop/api", "shop/web")
 		p.passes(11 * time.Minute)
@@ -528,11 +529,11 @@ func TestAMirrorThatCannotBeUsed(t *testing.T) {
 			withSource(t, disk, func(p *run) {
 				p.passes(time.Hour)
 				p.knows(false)
-				p.says(func(s kube.Sink) { s.Health(false, "no answer") })
+				p.says(func(s kube.Sink) { s.Health(kube.Health{Reason: "no answer"}) })
 				p.health(false, "no answer; ")
 				p.health(false, tt.says)
 				p.delivers(cluster("a", service("new", 1)))
-				p.says(func(s kube.Sink) { s.Health(true, "") })
+				p.says(func(s kube.Sink) { s.Health(kube.Health{OK: true}) })
 				p.health(true, tt.says)
 				p.passes(3 * time.Second)
 				p.holds("shop/new")

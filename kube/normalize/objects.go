@@ -10,6 +10,7 @@ const (
 	KindEndpointSlice = "EndpointSlice"
 	KindNode          = "Node"
 	KindPod           = "Pod"
+	KindServiceCIDR   = "ServiceCIDR"
 )
 
 // Objects is a set of normalised objects, each at most once, in the order of the input. The messages are immutable.

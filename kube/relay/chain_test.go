@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -48,7 +49,7 @@ func TestChain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := &storeSource{store: kube.NewStore("n1")}
 		files := durabletest.New()
-		chain := relay.New(mirror.New(source, mirror.NewStore("d", files), mirror.Config{Node: "n1"}, slog.New(slog.DiscardHandler)), nil)
+		chain := relay.New(mirror.New(source, mirror.NewStore("d", files), mirror.Config{Node: "n1"}, slog.New(slog.DiscardHandler)), nil, time.Now)
 		listener := kubetest.NewMirror()
 		chain.Listen(listener)
 		source.play = func(sink kube.Sink) {
@@ -71,7 +72,7 @@ func TestChain(t *testing.T) {
 				},
 				"health": func(*rapid.T) {
 					healthy++
-					sink.Health(healthy%2 == 1, fmt.Sprint(healthy))
+					sink.Health(kube.Health{OK: healthy%2 == 1, Reason: fmt.Sprint(healthy)})
 				},
 				"listen": func(t *rapid.T) {
 					listener.Check(t)

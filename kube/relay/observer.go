@@ -1,6 +1,9 @@
 package relay
 
-import "github.com/troupe-vpp/troupe/messages"
+import (
+	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/messages"
+)
 
 // Observer sees every delivery of the source before the listener gets it: the interface of a pod on a simulated node is there before its service, as
 // on a real node. Its methods are called one at a time and must not block.
@@ -10,7 +13,7 @@ type Observer interface {
 	// ObjectsChanged gets the number of Services and EndpointSlices that are new, changed or gone.
 	ObjectsChanged(services, slices int)
 	// Health is that of kube.Sink.
-	Health(ok bool, reason string)
+	Health(kube.Health)
 }
 
 // counted holds the last value of each service, to count changes as kube-proxy does. The values are shared with the listener.

@@ -3,9 +3,11 @@ package relay
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -21,8 +23,8 @@ func (o *totals) ObjectsChanged(services, slices int) {
 	o.services, o.slices = o.services+services, o.slices+slices
 }
 
-func (o *totals) Health(ok bool, reason string) {
-	o.healths = append(o.healths, fmt.Sprintf("%t: %s", ok, reason))
+func (o *totals) Health(h kube.Health) {
+	o.healths = append(o.healths, fmt.Sprintf("%t: %s", h.OK, h.Reason))
 }
 
 func service(key string, slices ...*messages.EndpointSlice) *messages.ServiceInput {
@@ -34,7 +36,7 @@ func TestObserver(t *testing.T) {
 	one, two := &messages.EndpointSlice{Name: "1"}, &messages.EndpointSlice{Name: "2"}
 	web := service("shop/web", one, two)
 	source, seen, listener := &script{t: t}, &totals{}, &recorder{}
-	r := New(source, seen)
+	r := New(source, seen, time.Now)
 	_ = r.Run(t.Context())
 	r.Listen(listener)
 	sink := source.sink
@@ -58,7 +60,7 @@ func TestObserver(t *testing.T) {
 	sink.ServiceChanged(&messages.ServiceInput{Key: "shop/web"})
 	expect("gone", 0, 1)
 	sink.NodeChanged(&messages.NodeInput{})
-	sink.Health(false, "blind")
+	sink.Health(kube.Health{Reason: "blind"})
 	if len(seen.nodes) != 2 || len(seen.healths) != 1 || seen.healths[0] != "false: blind" {
 		t.Errorf("observed %d nodes, %v", len(seen.nodes), seen.healths)
 	}

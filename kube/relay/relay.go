@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/messages"
@@ -16,27 +17,23 @@ var ErrEnded = errors.New("the source ended without an error")
 // Relay is a kube.Feed on a source.
 type Relay struct {
 	source   kube.Source
+	now      func() time.Time
 	observer Observer // nil = none
 	known    counted  // called by the source only, one call at a time
 
-	mu       sync.Mutex // held only around calls that do not block
-	listener kube.Sink  // nil = none
-	turn     uint64     // number of the present listener
-	synced   bool       // the listener has got a Snapshot
-	health   *health    // last one of the source; nil = none yet
-}
-
-// health is a report of the source about itself.
-type health struct {
-	ok     bool
-	reason string
+	mu       sync.Mutex   // held only around calls that do not block
+	listener kube.Sink    // nil = none
+	turn     uint64       // number of the present listener
+	synced   bool         // the listener has got a Snapshot
+	health   *kube.Health // last one of the source; nil = none yet
 }
 
 var _ kube.Feed = (*Relay)(nil)
 
-// New returns a relay of a source that is not running. The observer sees every delivery before the listener; nil = there is none.
-func New(source kube.Source, observer Observer) *Relay {
-	return &Relay{source: source, observer: observer, known: counted{}}
+// New returns a relay of a source that is not running. The observer sees every delivery before the listener; nil = there is none. now is the clock of
+// outages.
+func New(source kube.Source, observer Observer, now func() time.Time) *Relay {
+	return &Relay{source: source, observer: observer, now: now, known: counted{}}
 }
 
 // Run runs the source until ctx ends, then returns nil. An error means that the source can never work: the process must end. It is called once.
@@ -60,7 +57,7 @@ func (r *Relay) Listen(sink kube.Sink) (leave func()) {
 	turn := r.turn
 	r.listener, r.synced = sink, false
 	if r.health != nil {
-		sink.Health(r.health.ok, r.health.reason)
+		sink.Health(*r.health)
 	}
 	r.mu.Unlock()
 	// Outside the lock: a source that answers at once would wait for it.
@@ -125,14 +122,20 @@ func (r intake) Snapshot(snapshot *messages.Snapshot) {
 }
 
 // Health satisfies kube.Sink.
-func (r intake) Health(ok bool, reason string) {
+func (r intake) Health(h kube.Health) {
 	if r.observer != nil {
-		r.observer.Health(ok, reason)
+		r.observer.Health(h)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.health = &health{ok, reason}
+	if !h.OK && h.AsOf.IsZero() {
+		h.AsOf = r.now()
+		if before := r.health; before != nil && !before.OK {
+			h.AsOf = before.AsOf // the outage goes on, for another reason
+		}
+	}
+	r.health = &h
 	if r.listener != nil {
-		r.listener.Health(ok, reason)
+		r.listener.Health(h)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -49,18 +50,22 @@ func (s *script) answer() {
 }
 
 // recorder is a sink that notes the calls.
-type recorder struct{ calls []string }
+type recorder struct {
+	calls  []string
+	health kube.Health // the last one
+}
 
 func (r *recorder) ServiceChanged(in *messages.ServiceInput) {
 	r.calls = append(r.calls, "service "+in.GetKey())
 }
 func (r *recorder) NodeChanged(*messages.NodeInput) { r.calls = append(r.calls, "node") }
 func (r *recorder) Snapshot(*messages.Snapshot)     { r.calls = append(r.calls, "snapshot") }
-func (r *recorder) Health(ok bool, reason string) {
-	if ok {
-		reason = "ok"
+func (r *recorder) Health(h kube.Health) {
+	r.health = h
+	if h.OK {
+		h.Reason = "ok"
 	}
-	r.calls = append(r.calls, "health "+reason)
+	r.calls = append(r.calls, "health "+h.Reason)
 }
 
 func (r *recorder) want(t *testing.T, calls ...string) {
@@ -74,14 +79,14 @@ func (r *recorder) want(t *testing.T, calls ...string) {
 // TestListeners: on one goroutine, every listener gets health, a Snapshot and then changes, from one run of the source.
 func TestListeners(t *testing.T) {
 	source := &script{t: t}
-	r := New(source, nil)
+	r := New(source, nil, time.Now)
 	_ = r.Run(t.Context())
 	first, second := &recorder{}, &recorder{}
 	leaveFirst := r.Listen(first)
 	source.sink.NodeChanged(&messages.NodeInput{})
 	first.want(t) // the Snapshot will contain it
 	source.answer()
-	source.sink.Health(false, "blind")
+	source.sink.Health(kube.Health{Reason: "blind"})
 	source.sink.ServiceChanged(service("a/a"))
 	source.sink.NodeChanged(&messages.NodeInput{})
 	first.want(t, "snapshot", "health blind", "service a/a", "node")
@@ -91,7 +96,7 @@ func TestListeners(t *testing.T) {
 	leaveFirst()
 	source.sink.ServiceChanged(service("a/b"))
 	source.answer()
-	source.sink.Health(true, "")
+	source.sink.Health(kube.Health{OK: true})
 	second.want(t, "snapshot", "health ok")
 	r.Refresh()
 	source.answer()
@@ -100,7 +105,7 @@ func TestListeners(t *testing.T) {
 	leaveSecond()
 	leaveSecond()
 	source.sink.ServiceChanged(service("a/c"))
-	source.sink.Health(false, "blind again")
+	source.sink.Health(kube.Health{Reason: "blind again"})
 	source.sink.Snapshot(&messages.Snapshot{})
 	first.want(t)
 	second.want(t)
@@ -117,14 +122,14 @@ func TestEnds(t *testing.T) {
 		if want == nil {
 			want = ErrEnded
 		}
-		if err := New(&script{t: t, ends: ends}, nil).Run(t.Context()); !errors.Is(err, want) {
+		if err := New(&script{t: t, ends: ends}, nil, time.Now).Run(t.Context()); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- New(&script{t: t, blocked: true, ends: broken}, nil).Run(ctx) }()
+		go func() { done <- New(&script{t: t, blocked: true, ends: broken}, nil, time.Now).Run(ctx) }()
 		synctest.Wait()
 		stop()
 		if err := <-done; err != nil {
@@ -136,7 +141,7 @@ func TestEnds(t *testing.T) {
 // TestConcurrentUse is for the race detector: listeners come and go while the source delivers.
 func TestConcurrentUse(t *testing.T) {
 	source := &script{t: t}
-	r := New(source, &totals{})
+	r := New(source, &totals{}, time.Now)
 	_ = r.Run(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -144,11 +149,41 @@ func TestConcurrentUse(t *testing.T) {
 		for range 1000 {
 			source.sink.Snapshot(&messages.Snapshot{Complete: true})
 			source.sink.ServiceChanged(service("a/a"))
-			source.sink.Health(true, "")
+			source.sink.Health(kube.Health{OK: true})
 		}
 	}()
 	for range 1000 {
 		r.Listen(&recorder{})()
 	}
 	<-done
+}
+
+// TestOutageBeginsOnce: an outage that goes on for another reason, or with another listener, is as old as it was; a source that knows its age is believed.
+func TestOutageBeginsOnce(t *testing.T) {
+	now, saved := time.Unix(1000, 0), time.Unix(7, 0)
+	source := &script{t: t}
+	r := New(source, nil, func() time.Time { return now })
+	_ = r.Run(t.Context())
+	for _, step := range []struct {
+		name string
+		h    kube.Health
+		asOf time.Time
+	}{
+		{"it works", kube.Health{OK: true, Reason: "a warning"}, time.Time{}},
+		{"away", kube.Health{Reason: "refused"}, time.Unix(1002, 0)},
+		{"still", kube.Health{Reason: "EOF"}, time.Unix(1002, 0)},
+		{"back", kube.Health{OK: true}, time.Time{}},
+		{"away again", kube.Health{Reason: "refused"}, time.Unix(1005, 0)},
+		{"a mirror", kube.Health{Reason: "from the mirror", AsOf: saved}, saved},
+	} {
+		now = now.Add(time.Second)
+		source.sink.Health(step.h)
+		for range 2 {
+			listener := &recorder{}
+			r.Listen(listener)
+			if !listener.health.AsOf.Equal(step.asOf) || listener.health.Reason != step.h.Reason {
+				t.Errorf("%s: %+v, want the state as of %s", step.name, listener.health, step.asOf)
+			}
+		}
+	}
 }

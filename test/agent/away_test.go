@@ -2,6 +2,9 @@ package agent_test
 
 import (
 	"fmt"
+	"io"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,28 +38,64 @@ func (n *node) served() string {
 	return r
 }
 
-// noticed waits until the agent says that it does not watch the API server.
-func (n *node) noticed(reason string) {
+// says waits until the log of the agent has a text.
+func (n *node) says(text string) {
 	n.Helper()
-	controlplane.Eventually(n, "outage noticed", func() string {
-		if strings.Contains(n.agent.Output(), reason) {
+	controlplane.Eventually(n, "log", func() string {
+		if strings.Contains(n.agent.Output(), text) {
 			return ""
 		}
-		return fmt.Sprintf("the agent does not say %q: %s", reason, n.get("/readyz?verbose", nil))
+		return fmt.Sprintf("the agent does not say %q: %s", text, n.get("/readyz?verbose", nil))
 	})
 }
 
-// TestAway stops the API server: VPP gets nothing to do, neither meanwhile nor by its return; what is new afterwards is served.
+// TestAway stops the API server: VPP gets nothing to do, neither meanwhile nor by its return; what is new afterwards is served. The node is ready until
+// the limit of staleness, and says how old that is what it serves. The log has one line for the beginning and one for the end, besides readiness.
 func TestAway(t *testing.T) {
 	n := stage(t)
 	r := n.served()
 	n.ready()
 	mutating, rows := n.counted()
+	n.says("NAT sessions are read") // the last line of the start
+	said := len(n.agent.Output())
 	n.StopAPI()
-	n.noticed("connection refused")
+	n.says("connection refused")
+	if age := n.staleSeconds(); age <= 0 {
+		t.Errorf("the state is %g s old", age)
+	}
 	n.want("shop/web", r)
+	controlplane.Eventually(t, "age in readiness", func() string {
+		problem := n.get("/readyz?verbose", nil)
+		switch aged := strings.Contains(problem, "(what is served is "); {
+		case !aged && problem != "": // before the limit the answer is 200
+			t.Fatalf("not ready, and no age: %s", problem)
+		case strings.Contains(problem, "[-]watch failed: stale for more than 15s: the API server does not answer: ") && aged:
+			return ""
+		}
+		return "within the limit: " + problem
+	})
 	n.StartAPI()
 	n.ready()
+	controlplane.Eventually(t, "end of the outage in the log", func() string {
+		if log := n.agent.Output()[said:]; strings.Count(log, "watching the API server again") != 1 {
+			return log
+		}
+		return ""
+	})
+	log := n.agent.Output()[said:]
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, "://") {
+			t.Errorf("the log has a URL: %s", line)
+		}
+	}
+	// Readiness has its own lines; an API server that starts refuses much for a moment, which is another reason.
+	if others := len(lines) - strings.Count(log, "readiness changed"); others != 2 || strings.Count(log, "not watching the API server") != 1 {
+		t.Errorf("the log has\n%s", log)
+	}
+	if age := n.staleSeconds(); age != 0 {
+		t.Errorf("after the outage the state is %g s old", age)
+	}
 	if after, now := n.counted(); after != mutating || now != rows {
 		t.Errorf("VPP was changed %d times and has %d rows, before the outage %d and %d", after, now, mutating, rows)
 	}
@@ -114,7 +153,7 @@ func TestToken(t *testing.T) {
 	n.Revoke(namespace, "first")
 	n.StopAPI() // ends the watches, which outlive their token
 	n.StartAPI()
-	n.noticed("Unauthorized")
+	n.says("Unauthorized")
 	ip := n.service("shop", "db")
 	n.pod("shop", "db", "b", thisNode, "10.1.1.4")
 	n.want("shop/web", r)
@@ -139,4 +178,29 @@ func TestBackAtOnce(t *testing.T) {
 		n.want(fmt.Sprintf("shop/s%d", i), r)
 		t.Logf("away for %s: in VPP %s after the API server answers", away, time.Since(back).Round(10*time.Millisecond))
 	}
+}
+
+var staleMetric = regexp.MustCompile(`(?m)^troupe_source_stale_seconds (\S+)$`)
+
+// staleSeconds is the metric.
+func (n *node) staleSeconds() float64 {
+	n.Helper()
+	answer, err := n.client.Get("http://agent/metrics")
+	if err != nil {
+		n.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		n.Fatal(err)
+	}
+	found := staleMetric.FindSubmatch(text)
+	if found == nil {
+		n.Fatalf("no age in the metrics:\n%s", text)
+	}
+	age, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return age
 }

@@ -35,6 +35,12 @@ const topology = `interfaces:
 - {name: uplink0, addresses: [192.168.16.1/24], gateway: 192.168.16.254}
 `
 
+// configuration is what has no flag.
+const configuration = `apiVersion: troupe.dev/v1alpha1
+kind: AgentConfiguration
+kubernetes: {stalenessLimit: 15s}
+`
+
 // node is a node with its agent and its VPP.
 type node struct {
 	testing.TB
@@ -70,6 +76,7 @@ func prepare(t testing.TB) *node {
 	n.Grant(namespace, filepath.Join(build.Root(), "deploy", "kubernetes", "base", "rbac.yaml"))
 	n.write(n.token, n.Token(namespace, account, "first"))
 	n.write(filepath.Join(dir, "topology.yaml"), topology)
+	n.write(filepath.Join(dir, "config.yaml"), configuration)
 	n.register(thisNode, nodeIP, "10.1.1.0/24")
 	n.register("n2", "192.168.16.2", "10.1.2.0/24")
 
@@ -93,7 +100,7 @@ func (n *node) start(program string) {
 	n.Helper()
 	n.agent = controlplane.Spawn(n, n.dir, program, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
 		"--vpp-api-socket", n.file("api.sock"), "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none",
-		"--service-cidr", controlplane.ServiceCIDR, "--cluster-cidr", "10.1.0.0/16", "--data-dir", n.file("data"),
+		"--config", n.file("config.yaml"), "--cluster-cidr", "10.1.0.0/16", "--data-dir", n.file("data"),
 		"--control-socket", n.file("control.sock"), "--http-address", "127.0.0.1:0", "--healthz-bind-address", "", "--log-format", "text")
 }
 

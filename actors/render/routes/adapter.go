@@ -31,6 +31,7 @@ const networks = ""
 // adapter renders what is refused as routes of FIB sources of ours.
 type adapter struct {
 	config      routes.Config
+	fixed       bool // the service networks are those of the configuration
 	claims      *render.Claims[netip.Prefix, routes.Claim, routes.Route]
 	ground      frontend.Ground
 	have        *routes.State // last known; never nil
@@ -44,13 +45,13 @@ var _ render.Adapter[netip.Prefix] = (*adapter)(nil)
 type Config struct {
 	// Plan are the settings of the planner.
 	Plan routes.Config
-	// Networks are the service networks, which are refused as a whole.
+	// Networks are the service networks, which are refused as a whole. Empty: those that the cluster says.
 	Networks []netip.Prefix
 }
 
 // New returns the adapter.
 func New(config Config) render.Adapter[netip.Prefix] {
-	a := &adapter{config: config.Plan, have: routes.NewState()}
+	a := &adapter{config: config.Plan, fixed: len(config.Networks) > 0, have: routes.NewState()}
 	a.claims = render.NewClaims(routes.ComparePrefixes, nil, a.resolve, func(x, y routes.Route) bool { return x == y })
 	a.claims.Set(networks, 0, routes.Networks(config.Networks))
 	return a
@@ -104,17 +105,32 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) []netip.Prefi
 	return a.claims.Set(service, view.GetCreated(), wishes)
 }
 
-// Surroundings satisfies render.Adapter: addresses of hosts never get a route.
+// Surroundings satisfies render.Adapter: service networks get a route, addresses of hosts never do.
 func (a *adapter) Surroundings(s render.Surroundings) []netip.Prefix {
 	a.provisional = s.Begin.GetProvisional()
 	if s.Begin == nil || s.Set == nil {
 		return nil
 	}
+	changed := a.serviceNetworks(s.Begin.GetServiceCidrs())
 	ground := frontend.NewGround(s.Begin, s.Set, nil)
 	if ground.Equal(a.ground) {
+		return changed
+	}
+	return append(changed, a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })...)
+}
+
+// serviceNetworks takes what the cluster says of its service networks, and returns those that changed.
+func (a *adapter) serviceNetworks(texts []string) []netip.Prefix {
+	if a.fixed {
 		return nil
 	}
-	return a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.ground = ground })
+	var all []netip.Prefix
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		}
+	}
+	return a.claims.Set(networks, 0, routes.Networks(all))
 }
 
 // Settle satisfies render.Adapter.

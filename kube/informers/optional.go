@@ -1,0 +1,78 @@
+package informers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// An optional resource that the API server does not have, or does not let the agent see, is asked for again after a rest that doubles from leastRest to
+// mostRest. It is logged when the rest is longer than loggedRest: an API server that starts refuses much for a moment.
+const (
+	leastRest  = time.Second
+	loggedRest = 10 * time.Second
+	mostRest   = 10 * time.Minute
+)
+
+// optional is a resource without which the agent works: of an API server that is too old for it (404), or without the right to see it (403).
+type optional struct {
+	log     *slog.Logger
+	missing chan struct{} // closed at the first such answer
+	once    sync.Once
+	// Only the goroutine of the reflector: no request before until, and how long the last rest was; 0 = there was an answer.
+	until time.Time
+	rest  time.Duration
+}
+
+// newOptional returns a resource that has not been asked for.
+func newOptional(log *slog.Logger) *optional {
+	return &optional{log: log, missing: make(chan struct{})}
+}
+
+// ask makes a request, after the rest that followed the last refusal. A nil optional never rests.
+func (o *optional) ask(ctx context.Context, request func() error) error {
+	if o == nil {
+		return request()
+	}
+	pause := time.NewTimer(time.Until(o.until))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	err := request()
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		o.rest = 0
+		return err
+	}
+	before := o.rest
+	o.rest = min(max(2*before, leastRest), mostRest)
+	o.until = time.Now().Add(o.rest)
+	o.once.Do(func() { close(o.missing) })
+	if before <= loggedRest && o.rest > loggedRest {
+		o.log.Info("resource not used", "err", err)
+	}
+	return err
+}
+
+// settled returns a channel that is closed when the resource is listed, or is known to be missing; ctx ends its goroutine, which group waits for.
+func (o *optional) settled(ctx context.Context, group *sync.WaitGroup, listed <-chan struct{}) <-chan struct{} {
+	if o == nil {
+		return listed
+	}
+	out := make(chan struct{})
+	group.Go(func() {
+		select {
+		case <-listed:
+		case <-o.missing:
+		case <-ctx.Done():
+			return
+		}
+		close(out)
+	})
+	return out
+}

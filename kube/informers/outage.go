@@ -1,0 +1,64 @@
+package informers
+
+import (
+	"log/slog"
+	"time"
+)
+
+// settle is how long an outage lasts before it is logged: until then every resource has noticed, and a watch that only expired is open again.
+const settle = time.Second
+
+// settleAnew is how long another cause lasts before the outage is logged again. An API server that starts refuses much for a moment.
+const settleAnew = 10 * time.Second
+
+// outageLog logs an outage once when it begins, whatever the number of resources, requests and words for it, and once when it ends. Only another cause
+// is worth another line.
+type outageLog struct {
+	log    *slog.Logger
+	timer  *time.Timer
+	since  time.Time       // the outage began; zero = there is none
+	logged map[string]bool // causes in the log
+	armed  bool            // timer runs
+	well   bool            // it has been logged that the API server is watched
+}
+
+// begin starts without an outage.
+func (o *outageLog) begin(log *slog.Logger) {
+	o.log, o.logged, o.timer = log, map[string]bool{}, time.NewTimer(settle)
+	o.timer.Stop()
+}
+
+// reported takes a verdict that differs from the last one.
+func (o *outageLog) reported(v verdict) {
+	switch {
+	case !v.ok && o.since.IsZero():
+		o.since, o.armed = time.Now(), true
+		o.timer.Reset(settle)
+	case !v.ok && o.news(v) && !o.armed:
+		o.armed = true
+		o.timer.Reset(settleAnew)
+	case v.ok && len(o.logged) > 0:
+		o.log.Info("watching the API server again", "outage", time.Since(o.since).Round(time.Second))
+	case v.ok && !o.well:
+		o.log.Info("watching the API server")
+	}
+	if v.ok {
+		o.timer.Stop()
+		o.since, o.armed, o.well = time.Time{}, false, true
+		clear(o.logged)
+	}
+}
+
+// lasts logs the outage, which has lasted since the timer was set.
+func (o *outageLog) lasts(v verdict) {
+	o.armed = false
+	if !v.ok && (len(o.logged) == 0 || o.news(v)) {
+		o.logged[v.causes] = true
+		o.log.Warn("not watching the API server", "err", v.reason)
+	}
+}
+
+// news reports whether a logged outage has a cause that is not in the log.
+func (o *outageLog) news(v verdict) bool {
+	return len(o.logged) > 0 && v.causes != string(expired) && !o.logged[v.causes]
+}

@@ -1,0 +1,82 @@
+package informers
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// cause is why a resource is not watched. All but the last three are about all resources at the same time.
+type cause string
+
+// Causes, in the order in which a verdict says them.
+const (
+	silent       cause = "the API server does not answer"
+	untrusted    cause = "the certificate of the API server is not trusted: check the certificate authority in the kubeconfig or of the service account"
+	rejected     cause = "the API server refuses the TLS connection: check the client certificate"
+	unauthorized cause = "the API server refuses the credentials (401 Unauthorized): check the token or the client certificate"
+	forbidden    cause = "no permission to list and watch " // the resources follow
+	other        cause = "other"
+	expired      cause = "" // the list that follows is part of an outage, or hardly takes longer than a moment
+)
+
+// trouble is why one resource is not watched; its zero value says that it is.
+type trouble struct {
+	cause cause
+	text  string // what was said by the API server or on the way there, without URLs
+}
+
+// general reports whether the trouble is about all resources.
+func (t trouble) general() bool {
+	return t.cause != forbidden && t.cause != other && t.cause != expired
+}
+
+// diagnose says what an error of a request means.
+func diagnose(err error) trouble {
+	if err == nil {
+		return trouble{}
+	}
+	text := err.Error()
+	var request *url.Error
+	if errors.As(err, &request) {
+		text = request.Err.Error()
+	}
+	var status apierrors.APIStatus
+	var certificate *tls.CertificateVerificationError
+	var alert tls.AlertError
+	switch {
+	case errors.As(err, &certificate):
+		return trouble{untrusted, text}
+	case errors.As(err, &alert):
+		return trouble{rejected, text}
+	case apierrors.IsUnauthorized(err):
+		return trouble{unauthorized, text}
+	case apierrors.IsForbidden(err):
+		return trouble{forbidden, text}
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+		return trouble{expired, "the watch expired (410 Gone), listing again: " + text}
+	case apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsInternalError(err):
+		return trouble{silent, text}
+	case errors.As(err, &status):
+		return trouble{other, text}
+	default:
+		return trouble{silent, text}
+	}
+}
+
+// String says what is wrong with these resources, which have the same trouble.
+func (t trouble) String(resources string) string {
+	switch {
+	case t.cause == other || t.cause == expired:
+		return resources + ": " + t.text
+	case t.cause == forbidden:
+		return fmt.Sprintf("%s%s: bind the ClusterRole of the agent to its service account (%s)", forbidden, resources, t.text)
+	case t.cause == unauthorized:
+		return string(unauthorized)
+	default:
+		return fmt.Sprintf("%s: %s", t.cause, t.text)
+	}
+}
