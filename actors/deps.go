@@ -83,7 +83,7 @@ type Deps struct {
 	Listening func(now time.Time) []string
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
-	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs.
+	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs, or else those of the cluster.
 	Routes routes.Config
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the limit of NAT44 counts as well.
 	Sessions sessions.Config

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// errorFactor stretches the back-off after errors: an etcd that does not answer needs longer pauses than one with conflicts.
+// errorFactor stretches the back-off after errors: a store that does not answer needs longer pauses than one with conflicts.
 const errorFactor = 16
 
 // delays is an exponential back-off with full jitter, so that nodes that failed together do not retry together. It never gives up, and draws from

@@ -69,7 +69,7 @@ func decideClaim(in input) claim {
 }
 
 // target is the ID that this node should have, so that it never changes while pod and tunnel addresses derive from it: the one it holds,
-// otherwise the one in etcd under its name, otherwise the remembered one.
+// otherwise the one in the store under its name, otherwise the remembered one.
 func (in input) target(remembered uint32) uint32 {
 	if in.self.held != 0 {
 		return in.self.held
@@ -138,7 +138,7 @@ func (in input) claimAgain(id uint32, uid string) claim {
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("claiming ID %d again", id), op: op}
 }
 
-// adopt holds an ID that etcd has under the name of this node. This process must have written the record at least once: the write tells
+// adopt holds an ID that the store has under the name of this node. This process must have written the record at least once: the write tells
 // collectors that the node is alive.
 func (in input) adopt(id uint32, uid string) claim {
 	k, self := in.keys, in.self
@@ -166,7 +166,8 @@ func (in input) adopt(id uint32, uid string) claim {
 		return pending(id, "%v", err)
 	}
 	if self.held == id && idEntry.known {
-		held.op = op // the ID is undisputed, the record is only out of date
+		// The ID is undisputed, the record is only out of date. Until it is written, the ID is held under the UID that it has.
+		held.op, held.uid = op, or(stored, held.uid)
 		return held
 	}
 	return claim{state: messages.ClaimState_CLAIM_PENDING, id: id, reason: fmt.Sprintf("adopting ID %d", id), op: op}

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-var testLayout = layout{prefix: DefaultPrefix}
+var testLayout = etcdLayout{prefix: DefaultPrefix}
 
 // claimCase is a keyspace, an observer and what becomes of its claim. Every case is decided, carried out and decided again until nothing is
 // left to write.
@@ -340,5 +340,21 @@ func TestRivalsForOneID(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1 a ua", "2 b ub"}, storedRecords(m.keyspace(testLayout, nil))); diff != "" {
 		t.Errorf("id records (-want +got):\n%s", diff)
+	}
+}
+
+// TestNewUIDThatCannotBeWritten re-creates the Node of a running agent while its write of the new UID fails: the node is no rival of itself.
+func TestNewUIDThatCannotBeWritten(t *testing.T) {
+	m := newModel()
+	m.record(testLayout, 1, "n1", "old")
+	in := input{connected: true, keys: m.keyspace(testLayout, nil), view: view{}.next(nodesOf("n1", node("n1", "new"))), self: identity{
+		name: "n1", held: 1, heldUID: "old", confirmed: true,
+	}}
+	for range 2 {
+		d := decide(in)
+		if d.claim != holds || d.op == nil {
+			t.Fatalf("%s (%s), operation %v; want it held and the record written", d.claim, d.reason, d.op)
+		}
+		in.self.held, in.self.heldUID = d.id, d.uid
 	}
 }

@@ -21,7 +21,7 @@ const (
 	maxUID = 256
 )
 
-// encode marshals a record as JSON (protojson), so that operators can read it with etcdctl.
+// encode marshals a record as JSON (protojson), so that operators can read it with etcdctl or kubectl.
 func encode(m proto.Message, limit int) (string, error) {
 	value, err := protojson.Marshal(m)
 	if err != nil {

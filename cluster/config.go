@@ -3,17 +3,14 @@ package cluster
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 )
 
 // Defaults of Config.
 const (
-	DefaultPrefix         = "/troupe/v1"
 	DefaultGracePeriod    = 10 * time.Minute
 	DefaultRequestTimeout = 5 * time.Second
 	DefaultProbeInterval  = 5 * time.Second
-	DefaultRelistInterval = 10 * time.Minute
 	DefaultBackoffMin     = 10 * time.Millisecond
 	DefaultBackoffMax     = 500 * time.Millisecond
 )
@@ -23,28 +20,26 @@ const maxNodeName = 253
 
 // Config configures a Syncer. The zero value of every field but NodeName means its default.
 type Config struct {
-	// Prefix of all keys of this cluster. Clusters that share an etcd need different prefixes: under one prefix the nodes of either would
-	// collect the IDs of the other. Default DefaultPrefix.
-	Prefix string
 	// NodeName is the name of this node in Kubernetes. Required; a name that Kubernetes would accept, at most 253 bytes.
 	NodeName string
 	// GracePeriod is the time for which this observer must miss a node in Kubernetes without interruption before it releases the node's ID.
 	// Every observer adds up to a tenth of it at random, so that not all of them collect at once.
 	// Default DefaultGracePeriod.
 	GracePeriod time.Duration
-	// LastID is the ID that an earlier process of this node has held, from the local mirror; 0 = unknown. A record in etcd under this node's
-	// name takes precedence; without one (etcd lost its data) the node claims it again, and if another node holds it the claim is fenced.
+	// LastID is the ID that an earlier process of this node has held, from the local mirror; 0 = unknown. A record in the store under this node's
+	// name takes precedence; without one (the store lost its data) the node claims it again, and if another node holds it the claim is fenced.
 	LastID uint32
 	// LastUID is the UID of the Kubernetes Node when LastID was stored; "" = unknown. If Kubernetes reports another UID, the Node has been
 	// recreated, and the Syncer ignores LastID.
 	LastUID string
-	// RequestTimeout limits one request to etcd. Default DefaultRequestTimeout.
+	// RequestTimeout limits one list or transaction. Default DefaultRequestTimeout.
 	RequestTimeout time.Duration
 	// ProbeInterval is the interval of requests that check whether etcd answers and has the revision that the watch has seen. It bounds the
-	// time until the Syncer detects a lost connection, or an etcd that has lost its data. Default DefaultProbeInterval.
+	// time until the Syncer detects a lost connection, or an etcd that has lost its data. Other stores are not probed. Default
+	// DefaultProbeInterval.
 	ProbeInterval time.Duration
 	// RelistInterval is the interval of complete lists, in case a watch has missed changes without an error.
-	// Default DefaultRelistInterval.
+	// Default: 10 minutes with etcd, an hour with Leases.
 	RelistInterval time.Duration
 	// BackoffMin and BackoffMax bound the random back-off before a transaction is retried. The n-th delay is drawn from
 	// 0..min(BackoffMax, BackoffMin*2^n) after a conflict, and from 16 times that range after an error, BackoffMax included.
@@ -58,11 +53,9 @@ type Config struct {
 
 // withDefaults returns the configuration with a default in every zero field.
 func (c Config) withDefaults() Config {
-	c.Prefix = or(strings.TrimRight(c.Prefix, "/"), DefaultPrefix)
 	c.GracePeriod = or(c.GracePeriod, DefaultGracePeriod)
 	c.RequestTimeout = or(c.RequestTimeout, DefaultRequestTimeout)
 	c.ProbeInterval = or(c.ProbeInterval, DefaultProbeInterval)
-	c.RelistInterval = or(c.RelistInterval, DefaultRelistInterval)
 	c.BackoffMin = or(c.BackoffMin, DefaultBackoffMin)
 	c.BackoffMax = or(c.BackoffMax, DefaultBackoffMax)
 	if c.Now == nil {
@@ -79,8 +72,6 @@ func (c Config) validate() error {
 	switch {
 	case !validNodeName(c.NodeName):
 		return fmt.Errorf("%w: NodeName %q is not the name of a Kubernetes node", ErrConfig, c.NodeName)
-	case !strings.HasPrefix(c.Prefix, "/"):
-		return fmt.Errorf("%w: Prefix %q does not begin with a slash", ErrConfig, c.Prefix)
 	case c.GracePeriod < 0, c.RequestTimeout < 0, c.ProbeInterval < 0, c.RelistInterval < 0, c.BackoffMin < 0:
 		return fmt.Errorf("%w: negative duration", ErrConfig)
 	case c.BackoffMax < c.BackoffMin:

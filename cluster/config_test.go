@@ -6,18 +6,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/troupe-vpp/troupe/cluster/leasetest"
 )
 
 func TestConfigDefaults(t *testing.T) {
-	c := Config{NodeName: "n1", Prefix: "/other/"}.withDefaults()
+	c := Config{NodeName: "n1"}.withDefaults()
 	if err := c.validate(); err != nil {
 		t.Fatalf("defaults are invalid: %v", err)
 	}
-	if c.Prefix != "/other" || c.GracePeriod != DefaultGracePeriod || c.BackoffMax != DefaultBackoffMax || c.Now == nil || c.Rand == nil {
+	if c.GracePeriod != DefaultGracePeriod || c.BackoffMax != DefaultBackoffMax || c.Now == nil || c.Rand == nil {
 		t.Errorf("defaults not filled in: %+v", c)
 	}
-	if got := (Config{Prefix: "/"}).withDefaults().Prefix; got != DefaultPrefix {
-		t.Errorf("prefix / became %q, want the default", got)
+	for prefix, want := range map[string]string{"": DefaultPrefix, "/": DefaultPrefix, "/other/": "/other"} {
+		if got := NewEtcdStore(nil, prefix).traits().layout; got != (etcdLayout{want}) {
+			t.Errorf("prefix %q makes the layout %v", prefix, got)
+		}
 	}
 }
 
@@ -28,12 +32,14 @@ func TestConfigInvalid(t *testing.T) {
 		"blank in name":   {NodeName: "a b"},
 		"foreign letters": {NodeName: "knöten"},
 		"long name":       {NodeName: strings.Repeat("n", 254)},
-		"relative prefix": {NodeName: "n1", Prefix: "troupe"},
 		"negative grace":  {NodeName: "n1", GracePeriod: -time.Second},
 		"crossed backoff": {NodeName: "n1", BackoffMin: time.Minute, BackoffMax: time.Second},
 	} {
-		if err := New(nil, c, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
+		if err := New(NewEtcdStore(nil, ""), c, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: Run returned %v, want ErrConfig", name, err)
 		}
+	}
+	if err := New(NewLeaseStore(leasetest.New(t).Client().CoordinationV1(), "ns"), Config{NodeName: "troupe-id-1"}, nil).Run(context.Background(), nil); !errors.Is(err, ErrConfig) {
+		t.Errorf("a name that is that of the lease of an ID: Run returned %v, want ErrConfig", err)
 	}
 }

@@ -8,32 +8,31 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // TestCrowdJoinsAtOnce lets 300 nodes claim their first ID at the same moment: all get one, all different, with no hole (N19, times 15).
-func TestCrowdJoinsAtOnce(t *testing.T) {
+func TestCrowdJoinsAtOnce(t *testing.T) { everywhere(t, testCrowdJoinsAtOnce) }
+
+func testCrowdJoinsAtOnce(t *testing.T, p place) {
 	count := 300
 	if testing.Short() {
 		count = 40
-	}
-	etcd := startEtcd(t)
-	clients := make([]*clientv3.Client, 10)
-	for i := range clients {
-		clients[i] = newTestClient(t, etcd.Endpoints())
 	}
 	agents := make([]*agent, count)
 	start := time.Now()
 	for i := range agents {
 		name := fmt.Sprintf("n%d", i+1)
-		agents[i] = runAgent(t, clients[i%len(clients)], Config{NodeName: name}, true)
+		agents[i] = runAgent(t, p.store(t), Config{NodeName: name}, true)
 		agents[i].SetNodes(named(name, count))
 	}
 	ids := map[uint32]string{}
 	for _, a := range agents {
 		ids[a.waitHeld(t)] = a.name
+	}
+	if l, ok := p.(*leasePlace); ok {
+		t.Logf("%d lists, %d creations, %d changes, %d deletions", l.server.Requests("list"), l.server.Requests("create"), l.server.Requests("patch"), l.server.Requests("delete"))
 	}
 	t.Logf("%d nodes joined in %s", count, time.Since(start).Round(time.Millisecond))
 

@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// maxCandidates is the number of IDs that one transaction offers. etcd limits a nested transaction to 128 operations, and a candidate takes two.
+// maxCandidates is the number of IDs that one operation offers. etcd limits a nested transaction to 128 operations, and a candidate takes two.
 const maxCandidates = 32
 
 // shownProblems is the number of undecodable keys that a reason names.
@@ -18,6 +18,8 @@ const shownProblems = 3
 
 // input is everything that a decision depends on. Decisions do not modify it.
 type input struct {
+	// store is its name, for reasons.
+	store string
 	// keys is the keyspace at one revision; nil before the first list.
 	keys *keyspace
 	self identity
@@ -28,7 +30,7 @@ type input struct {
 	// grace is GracePeriod with the jitter of this observer.
 	grace time.Duration
 	now   time.Time
-	// connected reports whether etcd answered the latest request; failure is the error if it did not.
+	// connected reports whether the store answered the latest request; failure is the error if it did not.
 	connected bool
 	failure   string
 	// candidates is the number of IDs to offer for a new ID.
@@ -53,7 +55,7 @@ type decision struct {
 func decide(in input) decision {
 	if in.keys == nil {
 		id := in.self.remembered(in.view.nodes[in.self.name].GetUid())
-		return decision{id: id, reason: Unconfirmed(id, or(in.failure, "waiting for etcd"))}
+		return decision{id: id, reason: Unconfirmed(id, or(in.failure, "waiting for "+in.store))}
 	}
 	claimed := decideClaim(in)
 	published, publishReason, publish := decidePublish(in)
@@ -71,7 +73,7 @@ func decide(in input) decision {
 	return d
 }
 
-// Unconfirmed is the reason of a claim until etcd has answered this process for the first time. It begins with the ID of an earlier process, if
+// Unconfirmed is the reason of a claim until the store has answered this process for the first time. It begins with the ID of an earlier process, if
 // there is one: the node keeps using that ID and claims no other.
 func Unconfirmed(id uint32, reason string) string {
 	if id == 0 {

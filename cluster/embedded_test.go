@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func closeEtcd(t *testing.T, etcd *Embedded) {
+func closeEtcd(t testing.TB, etcd *Embedded) {
 	t.Helper()
 	if err := etcd.Close(); err != nil {
 		t.Fatalf("close etcd: %v", err)
@@ -20,7 +20,7 @@ func closeEtcd(t *testing.T, etcd *Embedded) {
 }
 
 // wipe removes the data of a stopped etcd.
-func wipe(t *testing.T, dir string) {
+func wipe(t testing.TB, dir string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(dir, dataDirName)); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import "errors"
 var (
 	// ErrConfig marks an invalid configuration; the error names the field and the value.
 	ErrConfig = errors.New("invalid cluster configuration")
-	// ErrUndecodable marks a value in etcd that is not of the type of its key. It never counts as a deletion: the last good value of the key
+	// ErrUndecodable marks a value in the store that is not of the type of its key. It never counts as a deletion: the last good value of the key
 	// stays valid.
 	ErrUndecodable = errors.New("undecodable record")
 	// ErrTooLarge marks a value above the size limit of its type.

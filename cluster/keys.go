@@ -15,22 +15,31 @@ const (
 	kindAddresses
 )
 
-// layout builds and parses the keys under one prefix; doc.go lists them.
-type layout struct{ prefix string }
+// layout builds and parses the keys of a store; doc.go lists them.
+type layout interface {
+	id(id uint32) string
+	name(node string) string
+	addresses(node string) string
+	// parse parses a key. Any key that this layout would not build itself is kindUnknown.
+	parse(key string) parsedKey
+}
 
-// root is the prefix of all keys that a Syncer reads.
-func (l layout) root() string { return l.prefix + "/nodes/" }
+// etcdLayout has the keys in etcd, under one prefix.
+type etcdLayout struct{ prefix string }
 
-func (l layout) id(id uint32) string {
+// root is the prefix of all keys that the store reads.
+func (l etcdLayout) root() string { return l.prefix + "/nodes/" }
+
+func (l etcdLayout) id(id uint32) string {
 	return l.root() + "id/" + strconv.FormatUint(uint64(id), 10)
 }
 
-func (l layout) name(name string) string { return l.root() + "name/" + name }
+func (l etcdLayout) name(name string) string { return l.root() + "name/" + name }
 
-func (l layout) addresses(name string) string { return l.root() + "addresses/" + name }
+func (l etcdLayout) addresses(name string) string { return l.root() + "addresses/" + name }
 
 // probe is a key that does not exist; a request for it checks whether etcd answers.
-func (l layout) probe() string { return l.prefix + "/probe" }
+func (l etcdLayout) probe() string { return l.prefix + "/probe" }
 
 // parsedKey is the information in a key about its value.
 type parsedKey struct {
@@ -39,8 +48,8 @@ type parsedKey struct {
 	name string // kindName, kindAddresses
 }
 
-// parse parses a key. Any key that this layout would not build itself is kindUnknown: "07" is not 7.
-func (l layout) parse(key string) parsedKey {
+// parse satisfies layout: "07" is not 7.
+func (l etcdLayout) parse(key string) parsedKey {
 	family, rest, ok := strings.Cut(strings.TrimPrefix(key, l.root()), "/")
 	if !ok || !strings.HasPrefix(key, l.root()) {
 		return parsedKey{}

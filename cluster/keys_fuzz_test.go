@@ -4,7 +4,7 @@ import "testing"
 
 // FuzzKey: a key that is understood is exactly the one that we would write; everything else is unknown.
 func FuzzKey(f *testing.F) {
-	l := layout{prefix: "/troupe/v1"}
+	l := etcdLayout{prefix: "/troupe/v1"}
 	for _, key := range []string{l.id(1), l.id(4294967295), l.name("n1"), l.addresses("a.b-c"), l.root() + "id/01", l.root() + "name/a/b", l.root(), "/other/nodes/id/1"} {
 		f.Add(key)
 	}

@@ -2,12 +2,11 @@ package cluster
 
 import (
 	"math"
-	"strings"
 	"testing"
 )
 
-func TestLayoutParse(t *testing.T) {
-	l := layout{prefix: "/p"}
+func TestEtcdLayoutParse(t *testing.T) {
+	l := etcdLayout{prefix: "/p"}
 	for key, want := range map[string]parsedKey{
 		"/p/nodes/id/1":                {kind: kindID, id: 1},
 		"/p/nodes/id/4294967295":       {kind: kindID, id: math.MaxUint32},
@@ -33,18 +32,27 @@ func TestLayoutParse(t *testing.T) {
 	}
 }
 
-func TestLayoutRoundTrip(t *testing.T) {
-	l := layout{prefix: DefaultPrefix}
-	if got := l.parse(l.id(42)); got.id != 42 {
-		t.Errorf("id key read as %+v", got)
-	}
-	if got := l.parse(l.name("n1")); got.kind != kindName || got.name != "n1" {
-		t.Errorf("name key read as %+v", got)
-	}
-	if got := l.parse(l.addresses("n1")); got.kind != kindAddresses || got.name != "n1" {
-		t.Errorf("addresses key read as %+v", got)
-	}
-	if strings.HasPrefix(l.probe(), l.root()) {
-		t.Errorf("the probe key %s is under the root %s that is watched", l.probe(), l.root())
+func TestLeaseLayoutParse(t *testing.T) {
+	l := leaseLayout{"ns"}
+	for key, want := range map[string]parsedKey{
+		"lease ns/troupe-id-1":           {kind: kindID, id: 1},
+		"lease ns/troupe-id-4294967295":  {kind: kindID, id: math.MaxUint32},
+		"lease ns/troupe-id-4294967296":  {},
+		"lease ns/troupe-id-0":           {},
+		"lease ns/troupe-id-07":          {},
+		"lease ns/troupe-id-":            {},
+		"lease ns/troupe-id-x":           {},
+		"lease ns/troupe-id-1 addresses": {},
+		"lease ns/n1.example.org":        {kind: kindName, name: "n1.example.org"},
+		"lease ns/n1 addresses":          {kind: kindAddresses, name: "n1"},
+		"lease ns/n1 other":              {},
+		"lease ns/":                      {},
+		"lease other/n1":                 {},
+		"n1":                             {},
+		"":                               {},
+	} {
+		if got := l.parse(key); got != want {
+			t.Errorf("parse(%q) = %+v, want %+v", key, got, want)
+		}
 	}
 }

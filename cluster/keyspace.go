@@ -10,7 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// pair is one key with its value in etcd.
+// pair is one key with its value in the store.
 type pair struct {
 	key   string
 	value []byte

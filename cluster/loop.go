@@ -16,9 +16,6 @@ const (
 	longest = time.Hour
 	// emitDistance is the shortest time between two states that differ in peers only.
 	emitDistance = 20 * time.Millisecond
-	// turnTime is the duration of a transaction on a slow but healthy etcd.
-	turnTime = 5 * time.Millisecond
-	maxTurn  = 2 * time.Second
 )
 
 // loop owns the state of a running Syncer. One goroutine runs it: it receives from the follower, the prober, the writer and the callers,
@@ -63,6 +60,7 @@ func newLoop(s *Syncer, f *follower, out func(*messages.ClusterState)) *loop {
 		conflicts: delays{min: cfg.BackoffMin, max: cfg.BackoffMax, rand: cfg.Rand},
 		failures:  delays{min: cfg.BackoffMin * errorFactor, max: cfg.BackoffMax * errorFactor, rand: cfg.Rand},
 		in: input{
+			store: s.traits.name,
 			self:  identity{name: cfg.NodeName, lastID: cfg.LastID, lastUID: cfg.LastUID},
 			grace: cfg.GracePeriod + time.Duration(cfg.Rand.Int64N(int64(cfg.GracePeriod)/10+1)),
 		},
@@ -136,14 +134,14 @@ func (l *loop) take(m any) {
 	}
 }
 
-// takeList replaces the keyspace. An older revision means that etcd has lost its data; then no earlier write can still arrive.
+// takeList replaces the keyspace. An older revision means that the store has lost its data; then no earlier write can still arrive.
 func (l *loop) takeList(m listed) {
 	old := l.in.keys
 	if old == nil {
-		old = newKeyspace(l.follower.layout)
+		old = newKeyspace(l.syncer.traits.layout)
 	}
 	if m.revision < old.revision {
-		l.log.Warn("etcd has lost data", "revision", m.revision, "revisionBefore", old.revision)
+		l.log.Warn("node store has lost data", "revision", m.revision, "revisionBefore", old.revision)
 		l.awaited = 0
 	}
 	l.in.keys, l.lookAnew = old.replaced(m.revision, m.pairs), true
@@ -151,15 +149,15 @@ func (l *loop) takeList(m listed) {
 	l.probed(nil)
 }
 
-// probed records whether etcd answers. It logs changes only, because the prober calls it at every interval.
+// probed records whether the store answers. It logs changes only, because the prober calls it at every interval.
 func (l *loop) probed(err error) {
 	connected := err == nil
 	if l.in.connected != connected || l.last.GetGeneration() == 0 {
-		l.log.Info("etcd connection changed", "connected", connected, "err", err)
+		l.log.Info("connection of the node store changed", "store", l.syncer.traits.name, "connected", connected, "err", err)
 	}
 	l.in.connected, l.linkError = connected, ""
 	if err != nil {
-		l.linkError = "etcd: " + err.Error()
+		l.linkError = l.syncer.traits.name + ": " + err.Error()
 	}
 }
 
@@ -168,12 +166,12 @@ func (l *loop) takeOutcome(m wrote) {
 	l.writing = false
 	switch {
 	case m.err != nil:
-		l.writeError = "etcd: " + m.err.Error()
+		l.writeError = l.syncer.traits.name + ": " + m.err.Error()
 		l.holdBack(l.failures.next())
-		l.log.Warn("etcd transaction failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
+		l.log.Warn("transaction of the node store failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
 	case !m.ok:
 		l.holdBack(max(l.conflicts.next(), l.turn()))
-		l.log.Debug("etcd transaction conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
+		l.log.Debug("transaction of the node store conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
 		if l.conflicts.attempts%conflictsBeforeRelist == 0 {
 			l.follower.askRelist()
 		}
@@ -183,21 +181,21 @@ func (l *loop) takeOutcome(m wrote) {
 		l.failures.reset()
 		l.awaited, l.awaitedUntil = m.revision, time.Now().Add(l.syncer.cfg.RequestTimeout)
 		if m.op.verb == verbClaim || m.op.verb == verbAdopt {
-			// Only a write of this process proves that it holds the ID; a record in etcd may be that of an earlier process.
+			// Only a write of this process proves that it holds the ID; a record in the store may be that of an earlier process.
 			l.in.self.confirmed = true
 		}
-		l.log.Info("etcd transaction committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
+		l.log.Info("transaction of the node store committed", "op", m.op.verb, "about", m.op.about, "revision", m.revision)
 	}
 }
 
-// turn draws a delay after a conflict, so that the nodes without an ID that Kubernetes lists spread over a time that is long enough for all of
-// them. It is limited, because nodes that never start would prolong it.
+// turn is the delay after a conflict that lets the nodes without an ID, which know each other from Kubernetes, go one after the other by name. It
+// starts again at maxTurn, because nodes that never start would prolong it.
 func (l *loop) turn() time.Duration {
 	if l.in.self.held != 0 || l.in.keys == nil {
 		return 0
 	}
-	waiting := time.Duration(l.in.view.newcomers(l.in.keys))
-	return time.Duration(l.syncer.cfg.Rand.Int64N(int64(min(waiting*turnTime, maxTurn)) + 1))
+	t := l.syncer.traits
+	return time.Duration(l.in.view.ahead(l.in.keys, l.in.self.name)) * t.turn % t.maxTurn
 }
 
 func (l *loop) holdBack(d time.Duration) { l.notBefore = time.Now().Add(d) }

@@ -94,18 +94,25 @@ func testConfig(name string) Config {
 }
 
 // startAgent runs a Syncer until it is stopped or the test ends.
-func startAgent(t testing.TB, client *clientv3.Client, cfg Config) *agent {
+func startAgent(t testing.TB, p place, cfg Config) *agent {
 	t.Helper()
-	return runAgent(t, client, cfg, false)
+	return runAgent(t, p.store(t), cfg, false)
 }
 
-// runAgent is startAgent for many agents, which had better forget what they said.
-func runAgent(t testing.TB, client *clientv3.Client, cfg Config, forgets bool) *agent {
+// runAgent is startAgent for many agents, which had better forget what they said; others may hear it.
+func runAgent(t testing.TB, store Store, cfg Config, forgets bool, hear ...func(*messages.ClusterState)) *agent {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Syncer: New(client, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
+	a := &agent{Syncer: New(store, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
 	ended := make(chan error, 1)
-	go func() { ended <- a.Run(ctx, a.take) }()
+	go func() {
+		ended <- a.Run(ctx, func(s *messages.ClusterState) {
+			for _, f := range hear {
+				f(s)
+			}
+			a.take(s)
+		})
+	}()
 	a.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -157,6 +164,7 @@ func (a *agent) waitFor(t testing.TB, what string, condition func(*messages.Clus
 		}
 		select {
 		case <-a.more:
+		case <-time.After(20 * time.Millisecond): // the condition may look at the store, too
 		case <-deadline.C:
 			t.Fatalf("%s: not seen in time: %s; last state: %v", a.name, what, a.state())
 		}

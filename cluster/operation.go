@@ -37,8 +37,8 @@ type branch struct {
 	deletes []string
 }
 
-// operation is one etcd transaction as a value: if the guards hold, etcd executes the first branch whose own guards hold, all of it or nothing.
-// Branches are alternatives: etcd takes the first candidate that is free when it applies the transaction, so that many nodes that join at once
+// operation is one transaction as a value: if the guards hold, the store executes the first branch whose own guards hold, all of it or nothing.
+// Branches are alternatives: the store takes the first candidate that is free when it applies the transaction, so that many nodes that join at once
 // get the lowest IDs with few conflicts.
 type operation struct {
 	verb verb

@@ -21,16 +21,59 @@ type actor struct {
 	held uint32
 }
 
-// town is a cluster of agents on one model of etcd. Agents decide on what they last saw, which may be old.
+// townStore is the model of a store.
+type townStore interface {
+	keyspace(before *keyspace) *keyspace
+	// apply carries out an operation and reports whether it succeeded.
+	apply(op *operation) bool
+	pairs() map[string]pair
+	// check returns what is wrong with the records. No operation of the nodes that settled is interrupted.
+	check(settled ...string) error
+	// garbage deletes what Kubernetes deletes once only these UIDs of Nodes exist.
+	garbage(uids map[string]bool)
+	wipe()
+	backup() (restore func())
+}
+
+// etcdTown is the model of etcd as a townStore. Its transactions are never interrupted.
+type etcdTown struct{ *model }
+
+func (m etcdTown) keyspace(before *keyspace) *keyspace { return m.model.keyspace(testLayout, before) }
+func (m etcdTown) pairs() map[string]pair              { return m.model.pairs }
+func (m etcdTown) check(...string) error               { return m.model.check(testLayout) }
+func (m etcdTown) garbage(map[string]bool)             {}
+
+func (m etcdTown) wipe() {
+	m.model.pairs = map[string]pair{}
+	m.revision++
+}
+
+func (m etcdTown) backup() (restore func()) {
+	saved := maps.Clone(m.model.pairs)
+	return func() {
+		m.wipe()
+		for key, p := range saved {
+			m.model.pairs[key] = pair{key: key, value: p.value, mod: m.revision}
+		}
+	}
+}
+
+// towns make the model of each kind of store.
+var towns = map[string]func() townStore{
+	"etcd":   func() townStore { return etcdTown{newModel()} },
+	"leases": func() townStore { return newLeaseModel() },
+}
+
+// town is a cluster of agents on one model of a store. Agents decide on what they last saw, which may be old.
 type town struct {
-	model      *model
+	model      townStore
 	actors     []*actor
 	now        time.Time
 	uids       int
 	wiped      bool
 	stale      bool // an agent looked at an old view of Kubernetes
 	maxOffered int
-	backup     map[string]pair
+	restore    func()
 }
 
 func (w *town) nodes() *messages.NodeInput {
@@ -45,7 +88,7 @@ func (w *town) nodes() *messages.NodeInput {
 
 // look lets an agent see etcd, and Kubernetes too.
 func (w *town) look(a *actor, kubernetes bool) {
-	a.in.keys = w.model.keyspace(testLayout, a.in.keys)
+	a.in.keys = w.model.keyspace(a.in.keys)
 	if kubernetes {
 		a.in.view = a.in.view.next(w.nodes())
 	}
@@ -68,7 +111,7 @@ func (w *town) act(t *rapid.T, a *actor) (wrote bool) {
 	if d.op == nil {
 		return false
 	}
-	before := w.model.keyspace(testLayout, nil)
+	before := w.model.keyspace(nil)
 	if !w.model.apply(d.op) {
 		return false
 	}
@@ -84,7 +127,7 @@ func (w *town) act(t *rapid.T, a *actor) (wrote bool) {
 // checkCollected fails if something was collected that had been written after the collector looked.
 func (w *town) checkCollected(t *rapid.T, a *actor, before *keyspace) {
 	for key, p := range before.mods() {
-		if _, left := w.model.pairs[key]; !left && p > a.in.keys.revision {
+		if _, left := w.model.pairs()[key]; !left && p > a.in.keys.revision {
 			t.Fatalf("%s collected %s, which was written at revision %d, when it had seen revision %d", a.name, key, p, a.in.keys.revision)
 		}
 	}
@@ -92,7 +135,7 @@ func (w *town) checkCollected(t *rapid.T, a *actor, before *keyspace) {
 
 // happenings are what can happen; those that matter more are listed more often.
 var happenings = []string{
-	"look", "look", "glance", "act", "act", "act", "join", "leave", "start", "stop", "time", "wipe", "restore", "drop",
+	"look", "look", "glance", "act", "act", "act", "join", "leave", "start", "stop", "time", "wipe", "restore", "drop", "garbage",
 }
 
 // step does one random thing.
@@ -125,19 +168,18 @@ func (w *town) step(t *rapid.T) {
 		w.now = w.now.Add(rapid.SampledFrom([]time.Duration{time.Second, 40 * time.Second, 2 * time.Minute}).Draw(t, "how long"))
 	case "wipe":
 		if rapid.IntRange(0, 9).Draw(t, "really") == 0 {
-			w.model.pairs, w.wiped = map[string]pair{}, true
-			w.model.revision++
+			w.model.wipe()
+			w.wiped = true
 		}
+	case "garbage":
+		w.model.garbage(w.uidsOf())
 	case "restore":
-		if w.backup == nil || rapid.IntRange(0, 4).Draw(t, "take a backup") > 0 {
-			w.backup = maps.Clone(w.model.pairs)
+		if w.restore == nil || rapid.IntRange(0, 4).Draw(t, "take a backup") > 0 {
+			w.restore = w.model.backup()
 			break
 		}
-		w.model.pairs, w.wiped = map[string]pair{}, true
-		w.model.revision++
-		for key, p := range w.backup {
-			w.model.pairs[key] = pair{key: key, value: p.value, mod: w.model.revision}
-		}
+		w.restore()
+		w.wiped = true
 	case "drop":
 		a.in.view = a.in.view.next(nil)
 	}
@@ -163,7 +205,7 @@ func (w *town) settle(t *rapid.T) {
 
 // collected tells whether nothing is left of nodes outside Kubernetes, if there is an observer to collect it.
 func (w *town) collected() bool {
-	k, collectors := w.model.keyspace(testLayout, nil), 0
+	k, collectors := w.model.keyspace(nil), 0
 	for _, a := range w.actors {
 		if a.running && a.uid != "" && decide(a.in).claim == holds {
 			collectors++
@@ -177,72 +219,125 @@ func (w *town) collected() bool {
 	return true
 }
 
-// TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose their etcd
-// or get an old backup of it, in any order. After every step
-// each ID has one name and each name one ID, and no process of an agent ever holds two IDs. When every agent has had the time to observe, every
+// TestAnyInterleaving lets nodes join, leave, restart, look away, act on old knowledge and lose their store or get an old backup of it, in any
+// order; with Leases also between two writes of an operation, which may end there. After every step each ID has one name and, with etcd, each
+// name one ID, and no process of an agent ever holds two IDs. When every agent has had the time to observe, every
 // node of Kubernetes with a running agent has an ID of its own or is fenced because another node has it.
 func TestAnyInterleaving(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &town{model: newModel(), now: time.Unix(0, 0), maxOffered: rapid.SampledFrom([]int{1, 3}).Draw(t, "candidates")}
-		for i := range rapid.IntRange(2, 5).Draw(t, "nodes") {
-			name := fmt.Sprintf("n%d", i)
-			w.actors = append(w.actors, &actor{name: name, in: input{self: identity{name: name}}})
-		}
-		for range rapid.SampledFrom([]int{10, 100, 500}).Draw(t, "steps") {
-			w.step(t)
-			if err := w.model.check(testLayout); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.settle(t)
-		if err := w.model.check(testLayout); err != nil {
+	for kind, newStore := range towns {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { anyInterleaving(t, newStore()) })
+		})
+	}
+}
+
+func anyInterleaving(t *rapid.T, store townStore) {
+	w := &town{model: store, now: time.Unix(0, 0), maxOffered: rapid.SampledFrom([]int{1, 3}).Draw(t, "candidates")}
+	if leases, ok := store.(*leaseModel); ok {
+		leases.between = func() error { return w.interrupt(t, leases) }
+	}
+	for i := range rapid.IntRange(2, 5).Draw(t, "nodes") {
+		name := fmt.Sprintf("n%d", i)
+		w.actors = append(w.actors, &actor{name: name, in: input{self: identity{name: name}}})
+	}
+	for range rapid.SampledFrom([]int{10, 100, 500}).Draw(t, "steps") {
+		w.step(t)
+		if err := w.model.check(); err != nil {
 			t.Fatal(err)
 		}
-		holders := map[uint32]string{}
-		for _, a := range w.actors {
-			d := decide(a.in)
-			switch {
-			case !a.running || a.uid == "":
-			case d.claim == holds && holders[d.id] != "":
-				t.Fatalf("ID %d is held by %s and %s", d.id, holders[d.id], a.name)
-			case d.claim == holds:
-				holders[d.id] = a.name
-			case d.claim == fence && (w.wiped || w.stale):
-			case d.claim == fence && a.held != 0: // it was out of Kubernetes long enough to be collected, and ran on
-			default:
-				t.Fatalf("%s ends as %s: %s", a.name, d.claim, d.reason)
-			}
+	}
+	if leases, ok := store.(*leaseModel); ok {
+		leases.between = func() error { return nil }
+	}
+	w.settle(t)
+	if err := w.model.check(w.settled()...); err != nil {
+		t.Fatal(err)
+	}
+	holders := map[uint32]string{}
+	for _, a := range w.actors {
+		d := decide(a.in)
+		switch {
+		case !a.running || a.uid == "":
+		case d.claim == holds && holders[d.id] != "":
+			t.Fatalf("ID %d is held by %s and %s", d.id, holders[d.id], a.name)
+		case d.claim == holds:
+			holders[d.id] = a.name
+		case d.claim == fence && (w.wiped || w.stale):
+		case d.claim == fence && a.held != 0: // it was out of Kubernetes long enough to be collected, and ran on
+		default:
+			t.Fatalf("%s ends as %s: %s", a.name, d.claim, d.reason)
 		}
-	})
+	}
+}
+
+// interrupt lets something happen between two writes of an operation: another agent acts, or the one that writes gets no answer any more.
+func (w *town) interrupt(t *rapid.T, leases *leaseModel) error {
+	between := leases.between
+	leases.between = func() error { return nil } // the operations within are not interrupted
+	defer func() { leases.between = between }()
+	switch rapid.SampledFrom([]string{"nothing", "nothing", "step", "step", "crash"}).Draw(t, "between two writes") {
+	case "step":
+		for range rapid.IntRange(1, 4).Draw(t, "steps between") {
+			w.step(t)
+		}
+	case "crash":
+		return errCrash
+	}
+	return nil
+}
+
+// settled names the nodes that hold an ID with a running agent.
+func (w *town) settled() (names []string) {
+	for _, a := range w.actors {
+		if a.running && a.uid != "" && decide(a.in).claim == holds {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+// uidsOf are the UIDs of the Nodes.
+func (w *town) uidsOf() map[string]bool {
+	uids := map[string]bool{}
+	for _, a := range w.actors {
+		uids[a.uid] = true
+	}
+	return uids
 }
 
 // TestCrowdIsDense lets a crowd of new nodes decide on the same old snapshot again and again: the IDs end dense for any number of candidates.
 func TestCrowdIsDense(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &town{model: newModel(), maxOffered: rapid.SampledFrom([]int{1, 4, maxCandidates}).Draw(t, "candidates")}
-		count := rapid.IntRange(1, 40).Draw(t, "nodes")
-		for i := range count {
-			name := fmt.Sprintf("n%d", i)
-			w.actors = append(w.actors, &actor{name: name, uid: "u" + name, running: true, in: input{self: identity{name: name}}})
+	for kind, newStore := range towns {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) { crowdIsDense(t, newStore()) })
+		})
+	}
+}
+
+func crowdIsDense(t *rapid.T, store townStore) {
+	w := &town{model: store, maxOffered: rapid.SampledFrom([]int{1, 4, maxCandidates}).Draw(t, "candidates")}
+	count := rapid.IntRange(1, 40).Draw(t, "nodes")
+	for i := range count {
+		name := fmt.Sprintf("n%d", i)
+		w.actors = append(w.actors, &actor{name: name, uid: "u" + name, running: true, in: input{self: identity{name: name}}})
+	}
+	rounds := 0
+	for held := 0; held < count; rounds++ {
+		held = 0
+		for _, a := range w.actors {
+			w.look(a, true)
 		}
-		rounds := 0
-		for held := 0; held < count; rounds++ {
-			held = 0
-			for _, a := range w.actors {
-				w.look(a, true)
-			}
-			for _, i := range rapid.Permutation(w.actors).Draw(t, "order") {
-				w.act(t, i)
-				if i.held != 0 {
-					held++
-				}
-			}
-			if rounds > 2*count+2 {
-				t.Fatalf("%d of %d nodes have an ID after %d rounds", held, count, rounds)
+		for _, i := range rapid.Permutation(w.actors).Draw(t, "order") {
+			w.act(t, i)
+			if i.held != 0 {
+				held++
 			}
 		}
-		if free := w.model.keyspace(testLayout, nil).free(1)[0]; free != uint32(count+1) {
-			t.Fatalf("ID %d is free among those of %d nodes", free, count)
+		if rounds > 2*count+2 {
+			t.Fatalf("%d of %d nodes have an ID after %d rounds", held, count, rounds)
 		}
-	})
+	}
+	if free := w.model.keyspace(nil).free(1)[0]; free != uint32(count+1) {
+		t.Fatalf("ID %d is free among those of %d nodes", free, count)
+	}
 }

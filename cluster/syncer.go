@@ -2,20 +2,20 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Syncer keeps this node's ID and VPP addresses in etcd and watches those of its peers. Make one with New, call Run once; SetNodes and
+// Syncer keeps this node's ID and VPP addresses in the node store and watches those of its peers. Make one with New, call Run once; SetNodes and
 // Publish may be called at any time, from any goroutine, before Run too.
 type Syncer struct {
-	client *clientv3.Client
+	store  Store
+	traits traits
 	cfg    Config
 	log    *slog.Logger
 	ran    atomic.Bool
@@ -27,17 +27,19 @@ type Syncer struct {
 	fresh chan struct{} // holds a token while the loop has not taken them
 }
 
-// New makes a Syncer for one node. It does not close the client. Run validates the configuration.
-func New(client *clientv3.Client, cfg Config, log *slog.Logger) *Syncer {
+// New makes a Syncer for one node on a store of its own. Run validates the configuration.
+func New(store Store, cfg Config, log *slog.Logger) *Syncer {
+	traits := store.traits()
+	cfg.RelistInterval = or(cfg.RelistInterval, traits.relist)
 	cfg = cfg.withDefaults()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Syncer{client: client, cfg: cfg, log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
+	return &Syncer{store: store, traits: traits, cfg: cfg, log: log.With("node", cfg.NodeName), fresh: make(chan struct{}, 1)}
 }
 
-// Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it waits for its goroutines and returns nil. An
-// etcd that does not answer does not end it. It fails at once with ErrConfig, and with ErrRunning at a second call.
+// Run claims the ID and keeps records and addresses in their desired state until ctx ends; then it waits for its goroutines and returns nil. A
+// store that does not answer does not end it. It fails at once with ErrConfig, and with ErrRunning at a second call.
 //
 // It calls out from one goroutine with a complete, immutable state: one at the start, then one after each change. It may skip states that follow
 // each other quickly, but never the latest. out must not block. Run releases nothing at its end: the ID belongs to the node and not to the
@@ -45,6 +47,9 @@ func New(client *clientv3.Client, cfg Config, log *slog.Logger) *Syncer {
 func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) error {
 	if err := s.cfg.validate(); err != nil {
 		return err
+	}
+	if s.traits.layout.parse(s.traits.layout.name(s.cfg.NodeName)).kind != kindName {
+		return fmt.Errorf("%w: NodeName %q is the name of something else in the node store", ErrConfig, s.cfg.NodeName)
 	}
 	if s.ran.Swap(true) {
 		return ErrRunning
@@ -63,13 +68,15 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 	}
 	f := s.newFollower(send)
 	goroutines.Go(func() { f.run(ctx) })
-	goroutines.Go(func() { f.probe(ctx, s.cfg.ProbeInterval) })
+	if store, ok := s.store.(prober); ok {
+		goroutines.Go(func() { f.probe(ctx, store, s.cfg.ProbeInterval) })
+	}
 	l := newLoop(s, f, out)
 	l.write = func(op *operation) {
 		goroutines.Go(func() {
 			ctx, cancel := context.WithTimeout(ctx, s.cfg.RequestTimeout)
 			defer cancel()
-			send(transact(ctx, s.client, op))
+			send(s.store.transact(ctx, op))
 		})
 	}
 	l.run(ctx, inbox)
@@ -79,7 +86,7 @@ func (s *Syncer) Run(ctx context.Context, out func(*messages.ClusterState)) erro
 // newFollower makes the follower, with a random source of its own because it runs in another goroutine.
 func (s *Syncer) newFollower(send func(any)) *follower {
 	return &follower{
-		client: s.client, layout: layout{s.cfg.Prefix}, timeout: s.cfg.RequestTimeout, every: s.cfg.RelistInterval,
+		store: s.store, timeout: s.cfg.RequestTimeout, every: s.cfg.RelistInterval,
 		backoff: delays{
 			min: s.cfg.BackoffMin * errorFactor, max: s.cfg.BackoffMax * errorFactor,
 			rand: rand.New(rand.NewPCG(s.cfg.Rand.Uint64(), s.cfg.Rand.Uint64())),
@@ -100,7 +107,7 @@ func (s *Syncer) SetNodes(nodes *messages.NodeInput) {
 	s.touch()
 }
 
-// Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds the ID, and again whenever etcd has other
+// Publish sets the VPP addresses of this node, each "ip/len". The Syncer stores them once it holds the ID, and again whenever the store has other
 // ones; ClusterState.published reports success. An empty list deletes them. ClusterState.reason names invalid entries, which are left out. It
 // does not block; of several values the latest wins.
 func (s *Syncer) Publish(addresses []string) {

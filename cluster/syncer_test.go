@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,7 +17,7 @@ import (
 )
 
 // etcdKeys returns everything stored.
-func etcdKeys(t *testing.T, client *clientv3.Client) map[string]string {
+func etcdKeys(t testing.TB, client *clientv3.Client) map[string]string {
 	t.Helper()
 	resp, err := client.Get(context.Background(), "/", clientv3.WithPrefix())
 	if err != nil {
@@ -29,16 +31,9 @@ func etcdKeys(t *testing.T, client *clientv3.Client) map[string]string {
 }
 
 // mustPut writes a key without a Syncer.
-func mustPut(t *testing.T, client *clientv3.Client, key, value string) {
+func mustPut(t testing.TB, client *clientv3.Client, key, value string) {
 	t.Helper()
 	if _, err := client.Put(context.Background(), key, value); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func mustDelete(t *testing.T, client *clientv3.Client, key string, options ...clientv3.OpOption) {
-	t.Helper()
-	if _, err := client.Delete(context.Background(), key, options...); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -54,9 +49,10 @@ func mustEncode(t *testing.T, id uint32, name, uid string) string {
 
 func published(s *messages.ClusterState) bool { return s.GetPublished() }
 
-func TestClaimAndRestart(t *testing.T) {
-	client := startEtcd(t).Client()
-	a := startAgent(t, client, testConfig("n1"))
+func TestClaimAndRestart(t *testing.T) { everywhere(t, testClaimAndRestart) }
+
+func testClaimAndRestart(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.waitFor(t, "a reason to wait", func(s *messages.ClusterState) bool {
 		return s.GetConnected() && strings.Contains(s.GetReason(), "waiting for Kubernetes")
 	})
@@ -67,14 +63,14 @@ func TestClaimAndRestart(t *testing.T) {
 	if id := a.waitHeld(t); id != 1 {
 		t.Errorf("first node has ID %d", id)
 	}
-	b := startAgent(t, client, testConfig("n2"))
+	b := startAgent(t, p, testConfig("n2"))
 	b.SetNodes(named("n2", 2))
 	if id := b.waitHeld(t); id != 2 {
 		t.Errorf("second node has ID %d", id)
 	}
 	a.waitFor(t, "the peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
 	a.stop()
-	again := startAgent(t, client, testConfig("n1"))
+	again := startAgent(t, p, testConfig("n1"))
 	if id := again.waitHeld(t); id != 1 { // without a list from Kubernetes
 		t.Errorf("restarted node has ID %d", id)
 	}
@@ -110,9 +106,10 @@ func stripped(s *messages.ClusterState) []string {
 	return lines
 }
 
-func TestRunOnce(t *testing.T) {
-	client := startEtcd(t).Client()
-	a := startAgent(t, client, testConfig("n1"))
+func TestRunOnce(t *testing.T) { everywhere(t, testRunOnce) }
+
+func testRunOnce(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.waitFor(t, "a connection", (*messages.ClusterState).GetConnected)
 	if err := a.Run(context.Background(), nil); !errors.Is(err, ErrRunning) {
 		t.Errorf("second run: %v, want ErrRunning", err)
@@ -120,9 +117,10 @@ func TestRunOnce(t *testing.T) {
 }
 
 // TestDataLoss deletes the whole prefix under two running nodes: both take their IDs again and publish again (N18).
-func TestDataLoss(t *testing.T) {
-	client := startEtcd(t).Client()
-	agents := []*agent{startAgent(t, client, testConfig("n1")), startAgent(t, client, testConfig("n2"))}
+func TestDataLoss(t *testing.T) { everywhere(t, testDataLoss) }
+
+func testDataLoss(t *testing.T, p place) {
+	agents := []*agent{startAgent(t, p, testConfig("n1")), startAgent(t, p, testConfig("n2"))}
 	ids := map[string]uint32{}
 	for _, a := range agents {
 		a.SetNodes(named(a.name, 2))
@@ -130,18 +128,18 @@ func TestDataLoss(t *testing.T) {
 		ids[a.name] = a.waitHeld(t)
 		a.waitFor(t, "its addresses published", published)
 	}
-	before := etcdKeys(t, client)
+	before := p.keys(t)
 	generation := agents[0].state().GetGeneration()
-	mustDelete(t, client, DefaultPrefix, clientv3.WithPrefix())
+	p.remove(t, slices.Collect(maps.Keys(before))...)
 	for _, a := range agents {
 		s := a.waitFor(t, "the claim renewed", func(s *messages.ClusterState) bool {
-			return s.GetClaim() == holds && s.GetPublished() && len(etcdKeys(t, client)) == len(before)
+			return s.GetClaim() == holds && s.GetPublished() && len(p.keys(t)) == len(before)
 		})
 		if s.GetId() != ids[a.name] {
 			t.Errorf("%s had ID %d and has ID %d", a.name, ids[a.name], s.GetId())
 		}
 	}
-	if diff := cmp.Diff(before, etcdKeys(t, client)); diff != "" {
+	if diff := cmp.Diff(before, p.keys(t)); diff != "" {
 		t.Errorf("what is stored changed (-before +after):\n%s", diff)
 	}
 	lost := false
@@ -153,36 +151,30 @@ func TestDataLoss(t *testing.T) {
 	}
 }
 
-// TestEtcdComesBackEmpty stops etcd, wipes its directory and starts it again under the same address: revisions begin anew, and a watch
-// alone would wait for the future.
-func TestEtcdComesBackEmpty(t *testing.T) {
-	dir := t.TempDir() + "/etcd"
-	etcd := startEtcdIn(t, dir)
-	endpoints := etcd.Endpoints()
-	client := newTestClient(t, endpoints)
-	for i := range 20 {
-		mustPut(t, client, "/elsewhere", strings.Repeat("x", i)) // the next etcd is far behind this one
+// TestStoreComesBackEmpty takes the store away, and brings it back empty at the same address: revisions begin anew, and a watch alone would wait
+// for the future.
+func TestStoreComesBackEmpty(t *testing.T) { everywhere(t, testStoreComesBackEmpty) }
+
+func testStoreComesBackEmpty(t *testing.T, p place) {
+	for range 20 { // the next store is far behind this one
+		p.put(t, p.layout().addresses("n7"), `{"name":"n7"}`)
 	}
-	a := startAgent(t, client, Config{
-		NodeName: "n1", LastID: 4, ProbeInterval: 50 * time.Millisecond, RequestTimeout: time.Second,
-		BackoffMin: time.Millisecond, BackoffMax: 20 * time.Millisecond,
-	})
+	p.remove(t, p.layout().addresses("n7"), p.layout().name("n7"))
+	cfg := testConfig("n1")
+	cfg.LastID = 4
+	a := startAgent(t, p, cfg)
 	a.SetNodes(named("n1", 1))
 	if id := a.waitHeld(t); id != 4 {
 		t.Fatalf("has ID %d, want the one of the mirror", id)
 	}
-	closeEtcd(t, etcd)
+	p.stop(t)
 	a.waitFor(t, "the connection lost", func(s *messages.ClusterState) bool {
-		return !s.GetConnected() && s.GetClaim() == holds && strings.Contains(s.GetReason(), "etcd")
+		return !s.GetConnected() && s.GetClaim() == holds && strings.Contains(s.GetReason(), a.traits.name+": ")
 	})
-	wipe(t, dir)
-	next, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, Listen: strings.TrimPrefix(endpoints[0], "unix://")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeEtcd(t, next)
-	s := a.waitFor(t, "the ID in the new etcd", func(s *messages.ClusterState) bool {
-		return s.GetConnected() && s.GetClaim() == holds && etcdKeys(t, client)[testLayout.id(4)] != ""
+	p.lose(t)
+	p.start(t)
+	s := a.waitFor(t, "the ID in the new store", func(s *messages.ClusterState) bool {
+		return s.GetConnected() && s.GetClaim() == holds && p.keys(t)[p.layout().id(4)] != ""
 	})
 	if s.GetId() != 4 {
 		t.Errorf("has ID %d after the loss", s.GetId())
@@ -190,17 +182,16 @@ func TestEtcdComesBackEmpty(t *testing.T) {
 	a.stop()
 }
 
-func TestFence(t *testing.T) {
-	client := startEtcd(t).Client()
-	a := startAgent(t, client, testConfig("n1"))
+func TestFence(t *testing.T) { everywhere(t, testFence) }
+
+func testFence(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.SetNodes(named("n1", 2))
 	a.waitHeld(t)
 	thief := mustEncode(t, 1, "n2", "u2")
-	if _, err := client.Txn(context.Background()).Then(
-		clientv3.OpPut(testLayout.id(1), thief), clientv3.OpPut(testLayout.name("n2"), thief), clientv3.OpDelete(testLayout.name("n1")),
-	).Commit(); err != nil {
-		t.Fatal(err)
-	}
+	p.put(t, p.layout().id(1), thief)
+	p.put(t, p.layout().name("n2"), thief)
+	p.remove(t, p.layout().name("n1"))
 	s := a.waitFor(t, "the fence", func(s *messages.ClusterState) bool { return s.GetClaim() == fence })
 	if !strings.Contains(s.GetReason(), "ID 1, which this node has used, is held by node n2") || s.GetId() != 1 {
 		t.Errorf("fenced with ID %d, reason %q", s.GetId(), s.GetReason())
@@ -208,8 +199,7 @@ func TestFence(t *testing.T) {
 	if s.GetNodes()["n1"].GetId() != 0 || s.GetNodes()["n2"].GetId() != 1 {
 		t.Errorf("nodes: %v", s.GetNodes())
 	}
-	mustDelete(t, client, testLayout.name("n2"))
-	mustDelete(t, client, testLayout.id(1))
+	p.remove(t, p.layout().name("n2"), p.layout().id(1))
 	if id := a.waitHeld(t); id != 1 {
 		t.Errorf("holds ID %d after the fence was lifted", id)
 	}
@@ -217,15 +207,16 @@ func TestFence(t *testing.T) {
 
 // TestTakeover re-creates a node under its name on another machine: the new agent gets the ID; the old one, which still runs with the old
 // UID, is fenced and does not fight.
-func TestTakeover(t *testing.T) {
-	client := startEtcd(t).Client()
-	old := startAgent(t, client, testConfig("n1"))
+func TestTakeover(t *testing.T) { everywhere(t, testTakeover) }
+
+func testTakeover(t *testing.T, p place) {
+	old := startAgent(t, p, testConfig("n1"))
 	old.SetNodes(nodesOf("n1", node("n1", "old")))
 	old.waitHeld(t)
-	next := startAgent(t, client, testConfig("n1"))
+	next := startAgent(t, p, testConfig("n1"))
 	next.SetNodes(nodesOf("n1", node("n1", "new")))
 	next.waitFor(t, "the takeover", func(s *messages.ClusterState) bool {
-		return s.GetClaim() == holds && s.GetId() == 1 && strings.Contains(etcdKeys(t, client)[testLayout.name("n1")], "new")
+		return s.GetClaim() == holds && s.GetId() == 1 && strings.Contains(p.keys(t)[p.layout().name("n1")], "new")
 	})
 	s := old.waitFor(t, "the fence", func(s *messages.ClusterState) bool { return s.GetClaim() == fence })
 	if !strings.Contains(s.GetReason(), "taken over by another agent") {
@@ -234,29 +225,27 @@ func TestTakeover(t *testing.T) {
 	// The node is re-created once more while its agent runs: same agent, new UID.
 	next.SetNodes(nodesOf("n1", node("n1", "newer")))
 	next.waitFor(t, "the new UID", func(s *messages.ClusterState) bool {
-		return s.GetClaim() == holds && strings.Contains(etcdKeys(t, client)[testLayout.id(1)], "newer")
+		return s.GetClaim() == holds && strings.Contains(p.keys(t)[p.layout().id(1)], "newer")
 	})
 }
 
 // TestTwoRaceForOneID holds the first transaction of two nodes until both have decided on the same snapshot.
-func TestTwoRaceForOneID(t *testing.T) {
-	etcd := startEtcd(t)
+func TestTwoRaceForOneID(t *testing.T) { everywhere(t, testTwoRaceForOneID) }
+
+func testTwoRaceForOneID(t *testing.T, p place) {
 	var waiting atomic.Int32
 	start := make(chan struct{})
-	gate := func(kv clientv3.KV) clientv3.KV {
-		return gatedKV{KV: kv, before: func() {
-			if waiting.Add(1) == 2 {
-				close(start)
-			}
-			<-start
-		}}
+	gate := func() error {
+		if waiting.Add(1) == 2 {
+			close(start)
+		}
+		<-start
+		return nil
 	}
 	ids := map[uint32]bool{}
 	var agents []*agent
 	for _, name := range []string{"n1", "n2"} {
-		client := newTestClient(t, etcd.Endpoints())
-		client.KV = gate(client.KV)
-		a := startAgent(t, client, testConfig(name))
+		a := runAgent(t, hookedStore{p.store(t), gate}, testConfig(name), false)
 		a.SetNodes(named(name, 2))
 		agents = append(agents, a)
 	}
@@ -268,28 +257,18 @@ func TestTwoRaceForOneID(t *testing.T) {
 	}
 }
 
-// gatedKV calls a function before every transaction.
-type gatedKV struct {
-	clientv3.KV
-	before func()
-}
-
-func (kv gatedKV) Txn(ctx context.Context) clientv3.Txn {
-	kv.before()
-	return kv.KV.Txn(ctx)
-}
-
 // TestCollection removes a node from Kubernetes. No observer touches its ID before the grace period is over; then the first one does, and the
 // next newcomer gets it.
-func TestCollection(t *testing.T) {
-	client := startEtcd(t).Client()
+func TestCollection(t *testing.T) { everywhere(t, testCollection) }
+
+func testCollection(t *testing.T, p place) {
 	clock := newTestClock()
 	config := func(name string) Config {
 		c := testConfig(name)
 		c.Now, c.GracePeriod = clock.Now, time.Hour
 		return c
 	}
-	a, b, gone := startAgent(t, client, config("n1")), startAgent(t, client, config("n2")), startAgent(t, client, config("n3"))
+	a, b, gone := startAgent(t, p, config("n1")), startAgent(t, p, config("n2")), startAgent(t, p, config("n3"))
 	for _, x := range []*agent{a, b, gone} {
 		x.SetNodes(named(x.name, 3))
 		x.waitHeld(t)
@@ -307,41 +286,40 @@ func TestCollection(t *testing.T) {
 		})
 	}
 	clock.Advance(59 * time.Minute)
-	stored := etcdKeys(t, client)
-	if stored[testLayout.name("n3")] == "" {
+	if p.keys(t)[p.layout().name("n3")] == "" {
 		t.Error("collected before the grace was over")
 	}
 	clock.Advance(10 * time.Minute) // the grace and its jitter
 	for _, x := range []*agent{a, b} {
+		x.touch() // timers run on the clock of the machine
 		x.waitFor(t, "the node gone", func(s *messages.ClusterState) bool { return s.GetNodes()["n3"] == nil })
 	}
-	for key := range etcdKeys(t, client) {
-		if strings.HasSuffix(key, "n3") || key == testLayout.id(lost) {
-			t.Errorf("%s is still there", key)
+	for _, key := range nodeKeys(p.layout(), lost, "n3") {
+		if value, ok := p.keys(t)[key]; ok {
+			t.Errorf("%s is still there: %s", key, value)
 		}
 	}
-	late := startAgent(t, client, config("n9"))
+	late := startAgent(t, p, config("n9"))
 	late.SetNodes(nodesOf("n9", node("n1", "u1"), node("n2", "u2"), node("n9", "u9")))
 	if id := late.waitHeld(t); id != lost {
 		t.Errorf("newcomer has ID %d, want the collected %d", id, lost)
 	}
 }
 
-// TestPublishWhileEtcdIsDown changes the addresses twice while etcd is stopped: the last value arrives without a further call (N17).
-func TestPublishWhileEtcdIsDown(t *testing.T) {
-	dir := t.TempDir() + "/etcd"
-	etcd := startEtcdIn(t, dir)
-	client := newTestClient(t, etcd.Endpoints())
-	a := startAgent(t, client, testConfig("n1"))
+// TestPublishWhileAway changes the addresses twice while the store is away: the last value arrives without a further call (N17).
+func TestPublishWhileAway(t *testing.T) { everywhere(t, testPublishWhileAway) }
+
+func testPublishWhileAway(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.SetNodes(named("n1", 1))
 	a.Publish([]string{"10.0.0.1/24"})
 	a.waitFor(t, "its addresses published", published)
-	closeEtcd(t, etcd)
+	p.stop(t)
 	a.waitFor(t, "the connection lost", func(s *messages.ClusterState) bool { return !s.GetConnected() })
 	a.Publish([]string{"10.0.0.2/24"})
 	a.waitFor(t, "the new wish", func(s *messages.ClusterState) bool { return !s.GetPublished() })
 	a.Publish([]string{"10.0.0.1/16"})
-	startEtcdIn(t, dir)
+	p.start(t)
 	s := a.waitFor(t, "the new addresses published", published)
 	if diff := cmp.Diff([]string{"10.0.0.1/16"}, s.GetNodes()["n1"].GetVppAddresses()); diff != "" {
 		t.Errorf("published (-want +got):\n%s", diff)
@@ -351,119 +329,86 @@ func TestPublishWhileEtcdIsDown(t *testing.T) {
 	}
 }
 
-// TestWriteFails lets transactions fail for a while although etcd answers: the reason shows it, and the last value is published at last.
-func TestWriteFails(t *testing.T) {
-	etcd := startEtcd(t)
-	client := newTestClient(t, etcd.Endpoints())
+// TestWriteFails lets transactions fail for a while although the store answers: the reason shows it, and the last value is published at last.
+func TestWriteFails(t *testing.T) { everywhere(t, testWriteFails) }
+
+func testWriteFails(t *testing.T, p place) {
 	var broken atomic.Bool
-	client.KV = brokenKV{KV: client.KV, broken: &broken}
-	a := startAgent(t, client, testConfig("n1"))
+	a := runAgent(t, hookedStore{p.store(t), func() error {
+		if broken.Load() {
+			return errors.New("database space exceeded")
+		}
+		return nil
+	}}, testConfig("n1"), false)
 	a.SetNodes(named("n1", 1))
 	a.waitHeld(t)
 	broken.Store(true)
 	a.Publish([]string{"10.0.0.1/24"})
 	a.waitFor(t, "the error", func(s *messages.ClusterState) bool {
-		return s.GetConnected() && strings.Contains(s.GetReason(), "publish") && strings.Contains(s.GetReason(), "database space exceeded")
+		return s.GetConnected() && strings.Contains(s.GetReason(), "database space exceeded")
 	})
 	broken.Store(false)
 	a.waitFor(t, "its addresses published", func(s *messages.ClusterState) bool { return s.GetPublished() && s.GetReason() == "" })
 }
 
-// brokenKV refuses transactions while it is broken.
-type brokenKV struct {
-	clientv3.KV
-	broken *atomic.Bool
-}
+// TestCompaction compacts everything while the store is away, so that the watch cannot go on where it was.
+func TestCompaction(t *testing.T) { everywhere(t, testCompaction) }
 
-func (kv brokenKV) Txn(ctx context.Context) clientv3.Txn {
-	return brokenTxn{Txn: kv.KV.Txn(ctx), broken: kv.broken.Load()}
-}
-
-type brokenTxn struct {
-	clientv3.Txn
-	broken bool
-}
-
-func (x brokenTxn) If(cs ...clientv3.Cmp) clientv3.Txn   { x.Txn = x.Txn.If(cs...); return x }
-func (x brokenTxn) Then(ops ...clientv3.Op) clientv3.Txn { x.Txn = x.Txn.Then(ops...); return x }
-func (x brokenTxn) Commit() (*clientv3.TxnResponse, error) {
-	if x.broken {
-		return nil, errors.New("etcdserver: mvcc: database space exceeded")
-	}
-	return x.Txn.Commit()
-}
-
-// TestCompaction compacts everything while the client is cut off, so that the watch cannot go on where it was.
-func TestCompaction(t *testing.T) {
-	dir := t.TempDir() + "/etcd"
-	etcd := startEtcdIn(t, dir)
-	client := newTestClient(t, etcd.Endpoints())
-	a := startAgent(t, client, testConfig("n1"))
+func testCompaction(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.SetNodes(named("n1", 1))
 	a.waitHeld(t)
-	closeEtcd(t, etcd)
+	p.stop(t)
 	a.waitFor(t, "the connection lost", func(s *messages.ClusterState) bool { return !s.GetConnected() })
 
-	// Behind another socket the watch cannot see what happens.
-	elsewhere, err := StartEmbedded(EmbeddedConfig{Dir: dir, NoSync: true, Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustPut(t, elsewhere.Client(), testLayout.id(2), mustEncode(t, 2, "n2", "u2"))
-	resp, err := elsewhere.Client().Put(context.Background(), testLayout.name("n2"), mustEncode(t, 2, "n2", "u2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustPut(t, elsewhere.Client(), "/elsewhere", "x")
-	if _, err := elsewhere.Client().Compact(context.Background(), resp.Header.Revision+1, clientv3.WithCompactPhysical()); err != nil {
-		t.Fatal(err)
-	}
-	closeEtcd(t, elsewhere)
-
-	back := startEtcdIn(t, dir)
+	peer := mustEncode(t, 2, "n2", "u2")
+	p.miss(t, map[string]string{p.layout().id(2): peer, p.layout().name("n2"): peer})
+	p.start(t)
 	a.waitFor(t, "what happened meanwhile", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
-	mustPut(t, back.Client(), testLayout.addresses("n2"), `{"name":"n2","vppAddresses":["10.0.0.2/24"]}`)
+	p.put(t, p.layout().addresses("n2"), `{"name":"n2","vppAddresses":["10.0.0.2/24"]}`)
 	a.waitFor(t, "what happens afterwards", func(s *messages.ClusterState) bool {
 		return len(s.GetNodes()["n2"].GetVppAddresses()) == 1 && s.GetReason() == ""
 	})
 }
 
 // TestUndecodablePeer damages a record of a peer: the last good value stays and the reason names the key; a deletion is a deletion.
-func TestUndecodablePeer(t *testing.T) {
-	client := startEtcd(t).Client()
-	a := startAgent(t, client, testConfig("n1"))
+func TestUndecodablePeer(t *testing.T) { everywhere(t, testUndecodablePeer) }
+
+func testUndecodablePeer(t *testing.T, p place) {
+	a := startAgent(t, p, testConfig("n1"))
 	a.SetNodes(named("n1", 1))
 	a.waitHeld(t)
-	key := testLayout.addresses("n2")
-	mustPut(t, client, testLayout.id(2), mustEncode(t, 2, "n2", "u2"))
-	mustPut(t, client, testLayout.name("n2"), mustEncode(t, 2, "n2", "u2"))
-	mustPut(t, client, key, `{"name":"n2","vppAddresses":["10.0.0.2/24"]}`)
+	key := p.layout().addresses("n2")
+	p.put(t, p.layout().id(2), mustEncode(t, 2, "n2", "u2"))
+	p.put(t, p.layout().name("n2"), mustEncode(t, 2, "n2", "u2"))
+	p.put(t, key, `{"name":"n2","vppAddresses":["10.0.0.2/24"]}`)
 	a.waitFor(t, "the peer", func(s *messages.ClusterState) bool { return len(s.GetNodes()["n2"].GetVppAddresses()) == 1 })
-	mustPut(t, client, key, `{"name":`)
+	p.put(t, key, `{"name":`)
 	s := a.waitFor(t, "the error", func(s *messages.ClusterState) bool { return strings.Contains(s.GetReason(), key) })
 	if diff := cmp.Diff([]string{"10.0.0.2/24"}, s.GetNodes()["n2"].GetVppAddresses()); diff != "" || s.GetClaim() != holds {
 		t.Errorf("claim %s, last good value (-want +got):\n%s", s.GetClaim(), diff)
 	}
-	mustDelete(t, client, key)
+	p.remove(t, key)
 	a.waitFor(t, "the deletion", func(s *messages.ClusterState) bool {
 		return len(s.GetNodes()["n2"].GetVppAddresses()) == 0 && s.GetNodes()["n2"].GetId() == 2 && s.GetReason() == ""
 	})
 }
 
-// TestEtcdAppearsLate starts a node before its etcd: it says so, with the ID of its mirror, and joins when etcd is there.
-func TestEtcdAppearsLate(t *testing.T) {
-	dir := t.TempDir() + "/etcd"
-	client := newTestClient(t, []string{"unix://" + dir + "/" + socketName})
+// TestStoreAppearsLate starts a node before its store: it says so, with the ID of its mirror, and joins when the store is there.
+func TestStoreAppearsLate(t *testing.T) { everywhere(t, testStoreAppearsLate) }
+
+func testStoreAppearsLate(t *testing.T, p place) {
+	p.stop(t)
 	cfg := testConfig("n1")
 	cfg.LastID = 3
 	cfg.RequestTimeout = 200 * time.Millisecond
-	a := startAgent(t, client, cfg)
+	a := startAgent(t, p, cfg)
 	a.SetNodes(named("n1", 2))
-	s := a.waitFor(t, "the failure", func(s *messages.ClusterState) bool { return strings.Contains(s.GetReason(), "etcd: ") })
+	s := a.waitFor(t, "the failure", func(s *messages.ClusterState) bool { return strings.Contains(s.GetReason(), a.traits.name+": ") })
 	if s.GetClaim() != waits || s.GetId() != 3 || len(s.GetNodes()) != 2 {
-		t.Errorf("without etcd: %v", s)
+		t.Errorf("without the store: %v", s)
 	}
-	startEtcdIn(t, dir)
+	p.start(t)
 	if id := a.waitHeld(t); id != 3 {
 		t.Errorf("has ID %d, want the one of the mirror", id)
 	}

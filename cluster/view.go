@@ -69,11 +69,11 @@ func (v view) touched(next view) []string {
 	return names
 }
 
-// newcomers counts the nodes of Kubernetes that have no ID.
-func (v view) newcomers(k *keyspace) int {
+// ahead counts the nodes of Kubernetes that have no ID and come before this one, by name.
+func (v view) ahead(k *keyspace, self string) int {
 	count := 0
 	for name := range v.nodes {
-		if len(k.owners[name]) == 0 {
+		if name < self && len(k.owners[name]) == 0 {
 			count++
 		}
 	}

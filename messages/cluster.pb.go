@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: cluster.proto
 
-// What the nodes agree on through etcd.
+// What the nodes agree on through the node store: etcd, or Leases of the API server.
 
 package messages
 
@@ -74,7 +74,7 @@ func (ClaimState) EnumDescriptor() ([]byte, []int) {
 	return file_cluster_proto_rawDescGZIP(), []int{0}
 }
 
-// Stored in etcd under <prefix>/nodes/id/<id>: the node that holds this ID. Written only by its node, in one transaction with the name key.
+// Stored under the key of an ID: the node that holds it. Written only by its node, together with the key of its name.
 type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Positive, cluster-wide unique, the lowest that was free.
@@ -137,7 +137,7 @@ func (x *NodeRecord) GetUid() string {
 	return ""
 }
 
-// Stored in etcd under <prefix>/nodes/addresses/<name>: the addresses of the node on the side of VPP, unknown to Kubernetes.
+// Stored under the addresses key of a node: its addresses on the side of VPP, unknown to Kubernetes.
 type NodeAddresses struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -346,11 +346,11 @@ type ClusterState struct {
 	Claim ClaimState             `protobuf:"varint,1,opt,name=claim,proto3,enum=troupe.ClaimState" json:"claim,omitempty"`
 	// The ID that is held; while none is held, the one that this node used last. 0 = none so far.
 	Id uint32 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// Why the claim is not held, or the last error of etcd; "" = none.
+	// Why the claim is not held, or the last error of the store; "" = none.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// By name, this node included; nodes without an ID included with id 0.
 	Nodes map[string]*ClusterNode `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// etcd answers.
+	// The store answers.
 	Connected bool `protobuf:"varint,5,opt,name=connected,proto3" json:"connected,omitempty"`
 	// The VPP addresses that were last asked for are stored.
 	Published  bool   `protobuf:"varint,6,opt,name=published,proto3" json:"published,omitempty"`

@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: mirror.proto
 
-// What a node keeps on its own disk, to start with when neither the API server nor etcd answers (kube/mirror).
+// What a node keeps on its own disk, to start with when neither the API server nor the node store answers (kube/mirror).
 
 package messages
 
@@ -115,14 +115,14 @@ func (x *Mirror) GetSnapshot() *Snapshot {
 	return nil
 }
 
-// The last claim to a node ID that was confirmed by etcd.
+// The last claim to a node ID that was confirmed by the node store.
 type MirroredClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Name and metadata.uid of the node that held it; the UID is "" where the source gives none.
 	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
 	Uid  string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
-	// Prefix of the keys in etcd: IDs of different prefixes have nothing to do with each other.
+	// The node store, by the prefix of its keys in etcd or its namespace: IDs of different stores have nothing to do with each other.
 	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// When it was saved, in Unix nanoseconds.
 	Saved         int64 `protobuf:"varint,5,opt,name=saved,proto3" json:"saved,omitempty"`

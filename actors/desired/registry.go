@@ -260,7 +260,7 @@ func (r *registry) report(c *runtime.Context) {
 	case !r.known():
 		ok, reason = false, "no complete snapshot yet"
 	case r.node.GetSelf() == nil && r.context == nil:
-		ok, reason = false, missing
+		ok, reason = false, missing+": --node-name must be the name of the Node object of this node"
 	case r.node.GetSelf() == nil:
 		reason = missing + " any more"
 	case !r.complete:

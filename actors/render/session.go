@@ -101,8 +101,10 @@ func (s *session) readFailed(c *runtime.Context, known bool, reason string, err 
 func (s *session) refuse(c *runtime.Context, err error) {
 	s.times++
 	delay := s.config.backoff().DelayFor(s.name, s.times)
+	if news := s.refused == nil || s.refused.Error() != err.Error(); news {
+		c.Logger().Warn("VPP refused settings or a read, retrying", "err", err)
+	}
 	s.refused, s.delayed, s.unread = err, c.Now().Add(delay), false
-	c.Logger().Warn("VPP refused settings or a read, retrying", "err", err, "retry", delay)
 	report.Event(c, &messages.Event{Kind: "render", Object: s.name, Text: "VPP refused, retrying in " + delay.String(), Error: err.Error()})
 }
 

@@ -52,6 +52,7 @@ type Agent struct {
 	counted   counted // what the last scrape knew of the services
 	events    events.Recorder
 	health    *healthcheck.Servers
+	etcd      connect   // nil where there is none
 	nodes     *nodeSync // nil where the node stands alone
 	outside   *outside.Sources
 	stage     *stage // nil without --enable-chaos
@@ -122,7 +123,10 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
-	if a.nodes, err = a.nodeSync(); err != nil {
+	if a.etcd, err = a.connectEtcd(); err != nil {
+		return err
+	}
+	if a.nodes, err = a.nodeSync(client); err != nil {
 		return err
 	}
 	socket, stats, err := a.vppSocket()

@@ -21,9 +21,7 @@ func (a *Agent) externalSources() *outside.Sources {
 	if dir := a.cfg.DataDir; dir != "" {
 		cfg.Dir = filepath.Join(dir, "external")
 	}
-	if a.nodes != nil {
-		cfg.Connect = a.nodes.connect
-	}
+	cfg.Connect = a.etcd
 	return outside.New(cfg)
 }
 

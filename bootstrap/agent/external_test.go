@@ -47,7 +47,7 @@ func TestExternalFromEverywhere(t *testing.T) {
 	ready(t, a)
 	settled(t, a)
 	control := client.NewControl(cfg.API.ControlSocket)
-	connected, err := a.nodes.connect(t.Context())
+	connected, err := a.etcd(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestExternalFromEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, b, "10.1.1.4:8080")
-	if connected, err = b.nodes.connect(t.Context()); err != nil {
+	if connected, err = b.etcd(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := connected.Delete(t.Context(), key); err != nil {

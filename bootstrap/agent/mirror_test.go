@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -69,7 +67,7 @@ func (m *machine) takeFirstID(etcd *cluster.Embedded) {
 	m.Helper()
 	other := &nodeSync{
 		cfg: cluster.Config{NodeName: "shop-b"}, log: quiet(),
-		connect: func(context.Context) (*clientv3.Client, error) { return etcd.Client(), nil },
+		open: storeOf(etcd),
 	}
 	other.SetNodes(&messages.NodeInput{Self: m.node.GetNodes()["shop-b"], Nodes: m.node.GetNodes()})
 	run := runSync(m.T, other)

@@ -12,19 +12,37 @@ import (
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
+	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
 // connect returns a client of etcd; it waits for an embedded etcd that is starting.
 type connect func(context.Context) (*clientv3.Client, error)
 
+// store makes the store of a connection, with all keys under a prefix.
+func (c connect) store(prefix string) openStore {
+	return func(ctx context.Context) (cluster.Store, error) {
+		client, err := c(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return cluster.NewEtcdStore(client, prefix), nil
+	}
+}
+
+// openStore makes the node store of one syncer.
+type openStore func(context.Context) (cluster.Store, error)
+
 // nodeSync runs one cluster.Syncer after the other, because a syncer runs only once and its actor may be restarted. It keeps the input of the
 // next one: the latest nodes and addresses, and the ID of this node. All methods are safe for concurrent use.
 type nodeSync struct {
-	connect connect
-	cfg     cluster.Config
-	log     *slog.Logger
-	claims  *claims // of the local mirror, nil = there is none
+	open openStore
+	// waitsFor is the store in the reason of a claim before it answers.
+	waitsFor string
+	place    string // the store: IDs of different ones have nothing to do with each other
+	cfg      cluster.Config
+	log      *slog.Logger
+	claims   *claims // of the local mirror, nil = there is none
 
 	mu        sync.Mutex
 	syncer    *cluster.Syncer // nil while none runs
@@ -36,26 +54,41 @@ type nodeSync struct {
 
 var _ desired.NodeSync = (*nodeSync)(nil)
 
-// nodeSync makes node sync, with an embedded etcd if configured; nil without a store.
-func (a *Agent) nodeSync() (*nodeSync, error) {
-	var to connect
-	var err error
-	switch a.cfg.Etcd.Mode {
-	case config.EtcdNone:
-		return nil, nil //nolint:nilnil // no store is a valid configuration
-	case config.EtcdEmbedded:
-		to, err = a.embeddedEtcd()
-	default:
-		to, err = a.externalEtcd()
-	}
-	if err != nil {
-		return nil, err
-	}
-	n := &nodeSync{connect: to, log: a.log.With("part", "cluster"), claims: a.claims(), cfg: cluster.Config{
-		Prefix: a.cfg.Etcd.Prefix, NodeName: a.cfg.NodeName, GracePeriod: a.cfg.Etcd.GracePeriod.Duration(),
+// nodeSync makes node sync on the configured store; nil without one. client is that of the API server, nil if there is none.
+func (a *Agent) nodeSync(client informers.Client) (*nodeSync, error) {
+	kind, why := a.cfg.Store()
+	n := &nodeSync{log: a.log.With("part", "cluster"), cfg: cluster.Config{
+		NodeName: a.cfg.NodeName, GracePeriod: a.cfg.Etcd.GracePeriod.Duration(),
 	}}
-	n.cfg.LastID, n.cfg.LastUID = n.claims.last(a.cfg.NodeName, a.cfg.Etcd.Prefix)
+	switch kind {
+	case config.StoreNone:
+		n.log.Info("node store chosen", "store", kind, "why", why)
+		return nil, nil //nolint:nilnil // no store is a valid configuration
+	case config.StoreKubernetes:
+		namespace := a.cfg.StoreNamespace()
+		n.place, n.waitsFor = "leases/"+namespace, "the API server"
+		n.open = func(context.Context) (cluster.Store, error) {
+			return cluster.NewLeaseStore(client.CoordinationV1(), namespace), nil
+		}
+	default:
+		n.place, n.waitsFor, n.open = a.cfg.Etcd.Prefix, "etcd", a.etcd.store(a.cfg.Etcd.Prefix)
+	}
+	n.log.Info("node store chosen", "store", kind, "place", n.place, "why", why)
+	n.claims = a.claims()
+	n.cfg.LastID, n.cfg.LastUID = n.claims.last(a.cfg.NodeName, n.place)
 	return n, nil
+}
+
+// connectEtcd makes the connection to the configured etcd, or starts it; nil without one.
+func (a *Agent) connectEtcd() (connect, error) {
+	switch {
+	case !a.cfg.HasEtcd():
+		return nil, nil //nolint:nilnil // no etcd is a valid configuration
+	case a.cfg.Etcd.Mode == config.EtcdEmbedded:
+		return a.embeddedEtcd()
+	default:
+		return a.externalEtcd()
+	}
 }
 
 // externalEtcd makes a client of the configured etcd, which connects and reconnects in the background.
@@ -72,12 +105,12 @@ func (a *Agent) externalEtcd() (connect, error) {
 
 // Run satisfies desired.NodeSync. A restarted actor calls it again.
 func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) error {
-	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: cluster.Unconfirmed(n.lastID(), "waiting for etcd")})
-	client, err := n.connect(ctx)
+	out(&messages.ClusterState{Self: n.cfg.NodeName, Id: n.lastID(), Reason: cluster.Unconfirmed(n.lastID(), "waiting for "+n.waitsFor)})
+	store, err := n.open(ctx)
 	if err != nil {
 		return err
 	}
-	syncer := n.begin(client)
+	syncer := n.begin(store)
 	defer n.end()
 	return syncer.Run(ctx, func(state *messages.ClusterState) {
 		n.remember(state)
@@ -86,10 +119,10 @@ func (n *nodeSync) Run(ctx context.Context, out func(*messages.ClusterState)) er
 }
 
 // begin makes a syncer with the input of the one before.
-func (n *nodeSync) begin(client *clientv3.Client) *cluster.Syncer {
+func (n *nodeSync) begin(store cluster.Store) *cluster.Syncer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.syncer = cluster.New(client, n.cfg, n.log)
+	n.syncer = cluster.New(store, n.cfg, n.log)
 	n.tellNodes()
 	if n.addresses != nil {
 		n.syncer.Publish(n.addresses)
@@ -112,7 +145,7 @@ func (n *nodeSync) remember(state *messages.ClusterState) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.cfg.LastID, n.cfg.LastUID = state.GetId(), state.GetNodes()[state.GetSelf()].GetUid()
-	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.cfg.Prefix})
+	n.claims.keep(&messages.MirroredClaim{Id: n.cfg.LastID, Node: n.cfg.NodeName, Uid: n.cfg.LastUID, Prefix: n.place})
 }
 
 // lastID is the ID that this node has held last, 0 = none. It is reported at once, because VPP still uses it.

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/troupe-vpp/troupe/cluster"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -60,6 +58,11 @@ func (s *syncing) holds(id uint32, address string) func() bool {
 	}
 }
 
+// storeOf makes stores in an etcd.
+func storeOf(etcd *cluster.Embedded) openStore {
+	return func(context.Context) (cluster.Store, error) { return cluster.NewEtcdStore(etcd.Client(), ""), nil }
+}
+
 func nodeOne(uid string) *messages.NodeInput {
 	self := &messages.Node{Name: "n1", Uid: uid}
 	return &messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self, "n2": {Name: "n2", Uid: "2"}}}
@@ -69,8 +72,7 @@ func nodeOne(uid string) *messages.NodeInput {
 func TestNodeSyncRunsAgain(t *testing.T) {
 	etcd := embedded(t)
 	n := &nodeSync{
-		cfg: cluster.Config{NodeName: "n1"}, log: quiet(),
-		connect: func(context.Context) (*clientv3.Client, error) { return etcd.Client(), nil },
+		cfg: cluster.Config{NodeName: "n1"}, log: quiet(), open: storeOf(etcd),
 	}
 	n.SetNodes(nodeOne("1")) // before it runs
 	n.Publish([]string{"192.168.7.1/24"})
@@ -95,9 +97,9 @@ func TestNodeSyncKeepsItsID(t *testing.T) {
 	current := first
 	n := &nodeSync{
 		cfg: cluster.Config{NodeName: "n1"}, log: quiet(),
-		connect: func(context.Context) (*clientv3.Client, error) { return current.Client(), nil },
+		open: func(context.Context) (cluster.Store, error) { return cluster.NewEtcdStore(current.Client(), ""), nil },
 	}
-	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), connect: n.connect}
+	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), open: n.open}
 	other.SetNodes(&messages.NodeInput{Self: &messages.Node{Name: "n2", Uid: "2"}, Nodes: nodeOne("1").Nodes})
 	two := runSync(t, other) // takes the lowest ID
 	eventually(t, "the other one holds an ID", func() bool { return two.latest.Load().GetClaim() == messages.ClaimState_CLAIM_HELD })
@@ -119,7 +121,7 @@ func TestNodeSyncKeepsItsID(t *testing.T) {
 
 // TestNodeSyncWaitsForEtcd says so, and ends with its context.
 func TestNodeSyncWaitsForEtcd(t *testing.T) {
-	n := &nodeSync{cfg: cluster.Config{NodeName: "n1"}, log: quiet(), connect: func(ctx context.Context) (*clientv3.Client, error) {
+	n := &nodeSync{cfg: cluster.Config{NodeName: "n1"}, log: quiet(), waitsFor: "etcd", open: func(ctx context.Context) (cluster.Store, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
@@ -133,14 +135,14 @@ func TestNodeSyncWaitsForEtcd(t *testing.T) {
 // TestADoubtfulViewCollectsNobody: while the source does not see what happens, a node that is missing in what it said last keeps its ID.
 func TestADoubtfulViewCollectsNobody(t *testing.T) {
 	etcd := embedded(t)
-	to := func(context.Context) (*clientv3.Client, error) { return etcd.Client(), nil }
-	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), connect: to}
+	to := storeOf(etcd)
+	other := &nodeSync{cfg: cluster.Config{NodeName: "n2"}, log: quiet(), open: to}
 	other.SetNodes(&messages.NodeInput{Self: &messages.Node{Name: "n2", Uid: "2"}, Nodes: nodeOne("1").Nodes})
 	two := runSync(t, other)
 	eventually(t, "the other one holds an ID", func() bool { return two.latest.Load().GetClaim() == messages.ClaimState_CLAIM_HELD })
 	two.end(t)
 
-	n := &nodeSync{cfg: cluster.Config{NodeName: "n1", GracePeriod: 10 * time.Millisecond}, log: quiet(), connect: to}
+	n := &nodeSync{cfg: cluster.Config{NodeName: "n1", GracePeriod: 10 * time.Millisecond}, log: quiet(), open: to}
 	n.trust(false)
 	self := &messages.Node{Name: "n1", Uid: "1"}
 	n.SetNodes(&messages.NodeInput{Self: self, Nodes: map[string]*messages.Node{"n1": self}}) // n2 joined since

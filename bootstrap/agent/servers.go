@@ -47,7 +47,9 @@ func (a *Agent) listen() error {
 
 // serve starts the HTTP servers.
 func (a *Agent) serve() error {
-	a.metrics.Watch(metrics.Sources{Actors: a.actorNumbers, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers})
+	a.metrics.Watch(metrics.Sources{
+		Actors: a.actorNumbers, Parts: a.partsOK, Stale: a.stale, Services: a.counted.states, HostRoutes: a.hostRoutes.numbers,
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	a.http.served = true

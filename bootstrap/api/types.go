@@ -131,9 +131,9 @@ type Nodes struct {
 	Self string `json:"self"`
 	// Claim is the state of this node's claim to its ID: pending, held, fenced, or none without a store.
 	Claim string `json:"claim"`
-	// Reason why the claim is not held, or the latest error of etcd.
+	// Reason why the claim is not held, or the latest error of the node store.
 	Reason string `json:"reason,omitempty"`
-	// Connected is true while etcd answers.
+	// Connected is true while the node store answers.
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Defaults returns a new configuration with every default. Only the node name and the etcd endpoints are missing.
+// Defaults returns a new configuration with every default. Only the node name is missing.
 func Defaults() *Agent {
 	return &Agent{
 		APIVersion: APIVersion,
@@ -35,7 +35,8 @@ func Defaults() *Agent {
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
 			},
 		},
-		SNAT: SNAT{OverlayPorts: []string{"4789/UDP"}}, // VXLAN
+		SNAT:      SNAT{OverlayPorts: []string{"4789/UDP"}}, // VXLAN
+		NodeStore: NodeStore{Type: StoreAuto},
 		Etcd: Etcd{
 			Mode:        EtcdExternal,
 			Endpoints:   []string{},

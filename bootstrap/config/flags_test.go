@@ -26,7 +26,7 @@ func TestAgentFlags(t *testing.T) {
 	cmd := &cobra.Command{Use: "agent"}
 	AddFlags(cmd)
 	for _, name := range strings.Fields(`node-name kube-source kubeconfig kube-api-server vpp-api-socket vpp-stats-socket vpp etcd-endpoints etcd-ca etcd-cert
-		etcd-key etcd data-dir renderer nat-loopback-ip service-cidr cluster-cidr node-port-addresses http-address control-socket config
+		etcd-key etcd node-store data-dir renderer nat-loopback-ip service-cidr cluster-cidr node-port-addresses http-address control-socket config
 		healthz-bind-address log-format enable-chaos cleanup-on-exit`) {
 		f := cmd.Flags().Lookup(name)
 		if f == nil {
@@ -58,7 +58,7 @@ func TestFlagsOverrideTheFile(t *testing.T) {
 }
 
 func TestFlagErrorsNameTheFlag(t *testing.T) {
-	_, err := parse(t, nil, "--cluster-cidr", "10.0.0.0/8,x", "--renderer", "ipvs").LoadForStart()
+	_, err := parse(t, nil, "--node-store", "etcd", "--cluster-cidr", "10.0.0.0/8,x", "--renderer", "ipvs").LoadForStart()
 	want := strings.Join([]string{
 		"nodeName: is required: set it in the file or pass --node-name",
 		"etcd.endpoints: is required: pass --etcd-endpoints URL,... or --etcd embedded",

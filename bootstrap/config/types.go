@@ -39,7 +39,9 @@ type Agent struct {
 	SNAT SNAT `json:"snat"`
 	// Routes of the host, which lead the packets of its processes to VPP.
 	HostRoute HostRoute `json:"hostRoute"`
-	// The store in which the nodes share node IDs and VPP addresses.
+	// The store in which the nodes share node IDs and VPP addresses: see docs/nodestore.md.
+	NodeStore NodeStore `json:"nodeStore"`
+	// The etcd that may be the node store, and holds external configuration.
 	Etcd Etcd `json:"etcd"`
 	// The local mirror: the desired state that the agent starts with while neither the API server nor etcd answers. It needs dataDir.
 	Mirror Mirror `json:"mirror"`
@@ -182,10 +184,20 @@ type HostRoute struct {
 	Gateway string `json:"gateway" flag:"host-route-gateway" check:"ip"`
 }
 
-// Etcd configures the store of node IDs and VPP addresses.
+// NodeStore configures where the nodes share node IDs and VPP addresses.
+type NodeStore struct {
+	// Store of node IDs and VPP addresses: auto, etcd, kubernetes (Leases of the API server) or none (no node ID, and the peers do not learn the
+	// addresses). auto is etcd if etcd has endpoints or is embedded; otherwise kubernetes if kubernetes.source is the API server and etcd.mode is
+	// not "none"; otherwise none.
+	Type string `json:"type" flag:"node-store" enum:"auto,etcd,kubernetes,none"`
+	// Namespace of the Leases. Empty: that of the pod (environment variable POD_NAMESPACE), otherwise troupe-system.
+	Namespace string `json:"namespace" check:"namespace"`
+}
+
+// Etcd configures the connection to etcd.
 type Etcd struct {
-	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for evaluation; "none" gives
-	// this node no node ID, and its peers do not learn its addresses.
+	// "external" uses the endpoints; "embedded" runs an etcd inside this agent, for a cluster of one node or for evaluation; "none" means that
+	// there is no etcd, and no node store either unless nodeStore.type is "kubernetes".
 	Mode string `json:"mode" flag:"etcd" enum:"external,embedded,none"`
 	// URLs of the etcd members, for example https://10.0.0.1:2379.
 	Endpoints []string `json:"endpoints" flag:"etcd-endpoints" check:"url"`
@@ -199,7 +211,7 @@ type Etcd struct {
 	DataDir string `json:"dataDir"`
 	// Prefix of all keys. Clusters that share one etcd need different ones.
 	Prefix string `json:"prefix"`
-	// Time for which the ID of a node stays reserved after the node has left Kubernetes.
+	// Time for which the ID of a node stays reserved after the node has left Kubernetes, in any node store.
 	GracePeriod Duration `json:"gracePeriod" min:"0s" max:"720h"`
 }
 

@@ -29,6 +29,10 @@ const (
 	EtcdExternal      = "external"
 	EtcdEmbedded      = "embedded"
 	EtcdNone          = "none"
+	StoreAuto         = "auto"
+	StoreEtcd         = "etcd"
+	StoreKubernetes   = "kubernetes"
+	StoreNone         = "none"
 )
 
 // FilesDir returns the directory of a "files:DIR" source.
@@ -64,7 +68,7 @@ func (doc *Document) ValidateForStart() error {
 	if doc.Agent.NodeName == "" {
 		v.fail("nodeName", "is required: set it in the file or pass --node-name")
 	}
-	if doc.Agent.Etcd.Mode == EtcdExternal && len(doc.Agent.Etcd.Endpoints) == 0 {
+	if doc.Agent.NodeStore.Type == StoreEtcd && !doc.Agent.HasEtcd() {
 		v.fail("etcd.endpoints", "is required: pass --etcd-endpoints URL,... or --etcd embedded")
 	}
 	return Join(v.errs.orNil(), doc.Validate())
@@ -149,6 +153,10 @@ func (v *validator) text(path, check, got string) {
 		} else if a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
 			v.fail(path, "%s cannot be used as the source of a packet", got)
 		}
+	case "namespace":
+		if !namespaceName.MatchString(got) || len(got) > 63 {
+			v.fail(path, "%q is not the name of a namespace", got)
+		}
 	case "ip":
 		if a, err := netip.ParseAddr(got); err != nil || a.Zone() != "" {
 			v.fail(path, "%q is not an IP address", got)
@@ -171,6 +179,9 @@ func (v *validator) text(path, check, got string) {
 		}
 	}
 }
+
+// namespaceName is a DNS label, without its limit of 63 bytes.
+var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // hostName is a DNS name; a final dot and underscores are allowed, as browsers do.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*\.?$`)
@@ -212,6 +223,9 @@ func (v *validator) together(a *Agent) {
 	}
 	if p := a.Etcd.Prefix; !strings.HasPrefix(p, "/") || strings.HasSuffix(p, "/") {
 		v.fail("etcd.prefix", "%q must begin with / and not end with it", p)
+	}
+	if files && a.NodeStore.Type == StoreKubernetes {
+		v.fail("nodeStore.type", "%q needs the API server as kubernetes.source", a.NodeStore.Type)
 	}
 	if a.Renderer == RendererCNAT || a.Renderer == RendererDual {
 		v.fail("renderer", "%q is not available in this version: only %s is", a.Renderer, RendererNAT44)

@@ -45,6 +45,8 @@ func TestValidate(t *testing.T) {
 		{"embedded with endpoints", head + "etcd: {mode: embedded, endpoints: ['http://a:1']}\n", `f.yaml:3: etcd.endpoints: has no meaning with mode "embedded"`},
 		{"embedded without data", head + "etcd: {mode: embedded, dataDir: ''}\n", `f.yaml:3: etcd.dataDir: is required with mode "embedded"`},
 		{"prefix", head + "etcd: {prefix: troupe/}\n", `f.yaml:3: etcd.prefix: "troupe/" must begin with / and not end with it`},
+		{"leases without an API server", head + "kubernetes: {source: 'files:/x'}\nnodeStore: {type: kubernetes}\n", `f.yaml:4: nodeStore.type: "kubernetes" needs the API server as kubernetes.source`},
+		{"namespace", head + "nodeStore: {namespace: a.b}\n", `f.yaml:3: nodeStore.namespace: "a.b" is not the name of a namespace`},
 		{"no socket", head + "vpp: {apiSocket: ''}\n", `f.yaml:3: vpp.apiSocket: is required with mode "socket"`},
 		{"chaos without control", head + "api:\n  enableChaos: true\n  controlSocket: ''\n", "f.yaml:4: api.enableChaos: needs api.controlSocket"},
 	} {
@@ -78,6 +80,7 @@ func TestValidateAccepts(t *testing.T) {
 		"files":                   "kubernetes: {source: 'files:deploy/demo'}\n",
 		"simulated without paths": "vpp: {mode: simulated, apiSocket: '', statsSocket: ''}\n",
 		"stand-alone":             "etcd: {mode: none}\n",
+		"leases beside etcd":      "etcd: {endpoints: ['http://a:1']}\nnodeStore: {type: kubernetes, namespace: net-1}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Load([]byte(head+in), "f.yaml"); err != nil {

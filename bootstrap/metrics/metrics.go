@@ -77,7 +77,11 @@ func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
 // are counted as its syncs, those of any other renderer are not. It must be called before the first observation.
 func (m *Metrics) Serves(families map[string][]string) {
 	m.families = families
-	for _, served := range families {
+	for renderer, served := range families { // with all series at 0, so that alerts on increases work from the first one
+		m.drift.WithLabelValues(renderer)
+		for _, step := range []string{"key", "object", "downstream", "full", "subtree", "exit"} {
+			m.healing.WithLabelValues(renderer, step)
+		}
 		for _, family := range served {
 			m.proxy.expect(family)
 		}

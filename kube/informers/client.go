@@ -19,6 +19,8 @@ var (
 	ErrClusterIP = errors.New("the address of the API server is a cluster IP")
 	// ErrNoServer says that no address of the API server is configured.
 	ErrNoServer = errors.New("no address of the API server")
+	// ErrCleartext says that the client would send its token or password without TLS.
+	ErrCleartext = errors.New("the credentials would be sent in the clear")
 )
 
 // ClientConfig is how to reach the API server.
@@ -61,6 +63,9 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := encrypted(rc); err != nil {
+		return nil, err
+	}
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
 	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	// Lists and watches are few; the limits protect the API server from a bug here, not from normal work.
@@ -76,6 +81,19 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	}
 	rereadToken(rc)
 	return rc, nil
+}
+
+// encrypted refuses an address without TLS for a client that has something to keep secret.
+func encrypted(rc *rest.Config) error {
+	server, _, err := rest.DefaultServerUrlFor(rc)
+	if err != nil {
+		return fmt.Errorf("read address of the API server %s: %w", rc.Host, err)
+	}
+	secret := rc.BearerToken != "" || rc.BearerTokenFile != "" || rc.Password != "" || rc.ExecProvider != nil || rc.AuthProvider != nil
+	if server.Scheme != "https" && secret {
+		return fmt.Errorf("%w to %s: give an address with https://", ErrCleartext, server)
+	}
+	return nil
 }
 
 // rereadToken makes the client read its token file again after an answer 401. With BearerTokenFile alone client-go reads it once a minute,

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 const kubeconfig = `apiVersion: v1
@@ -50,6 +51,30 @@ func TestClientFromKubeconfig(t *testing.T) {
 	}
 	if _, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, "clusters: 5")}); err == nil {
 		t.Error("a kubeconfig that is none was taken")
+	}
+}
+
+// TestCredentialsAreEncrypted: nothing secret goes to an address without TLS. client-go drops what a kubeconfig has of it, but not the service account.
+func TestCredentialsAreEncrypted(t *testing.T) {
+	for name, c := range map[string]struct {
+		config  rest.Config
+		refused bool
+	}{
+		"a token":           {rest.Config{Host: "http://192.0.2.1:8080", BearerToken: "t"}, true},
+		"a token file":      {rest.Config{Host: "http://192.0.2.1:8080", BearerTokenFile: "/token"}, true},
+		"a password":        {rest.Config{Host: "http://192.0.2.1:8080", Password: "p"}, true},
+		"a host without CA": {rest.Config{Host: "192.0.2.1:6443", BearerToken: "t"}, true}, // client-go takes http
+		"a host with CA":    {rest.Config{Host: "192.0.2.1:6443", BearerToken: "t", TLSClientConfig: rest.TLSClientConfig{CAFile: "/ca"}}, false},
+		"no credentials":    {rest.Config{Host: "http://127.0.0.1:8001"}, false},
+		"TLS":               {rest.Config{Host: "https://192.0.2.1:6443", BearerToken: "t"}, false},
+	} {
+		if err := encrypted(&c.config); errors.Is(err, ErrCleartext) != c.refused || !c.refused && err != nil {
+			t.Errorf("%s: %v, refused %t", name, err, c.refused)
+		}
+	}
+	rc, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Server: "http://192.0.2.1:8080"})
+	if err != nil || rc.BearerToken != "" {
+		t.Errorf("kubeconfig: %v, the token is sent: %t", err, rc.BearerToken != "")
 	}
 }
 

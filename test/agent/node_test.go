@@ -46,6 +46,7 @@ type node struct {
 	testing.TB
 	*controlplane.Plane
 	vpp, agent *controlplane.Process
+	start      func() // the agent; only in a town
 	client     http.Client
 	dir        string
 	token      string // path of the token
@@ -55,7 +56,7 @@ type node struct {
 func stage(t *testing.T) *node {
 	t.Helper()
 	n := prepare(t)
-	n.start(troupe)
+	n.launch(troupe)
 	n.ready()
 	return n
 }
@@ -95,8 +96,8 @@ func prepare(t testing.TB) *node {
 // file is the path of a file of the node.
 func (n *node) file(name string) string { return filepath.Join(n.dir, name) }
 
-// start starts the agent from a program.
-func (n *node) start(program string) {
+// launch starts the agent from a program.
+func (n *node) launch(program string) {
 	n.Helper()
 	n.agent = controlplane.Spawn(n, n.dir, program, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
 		"--vpp-api-socket", n.file("api.sock"), "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none",

@@ -15,14 +15,33 @@ func TestControlPlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for binary, want := range map[string]string{"etcd": "etcd Version: 3.6.8", "kube-apiserver": "Kubernetes v1.36.3"} {
-		out, err := exec.Command(filepath.Join(dir, binary), "--version").Output()
-		if err != nil || !strings.HasPrefix(string(out), want) {
-			t.Errorf("%s --version = %q, %v, expected %q", binary, out, err, want)
-		}
-	}
+	says(t, dir, "etcd", "etcd Version: 3.6.8")
+	says(t, dir, "kube-apiserver", "Kubernetes v1.36.3")
 	again, err := build.ControlPlane(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) })
 	if err != nil || again != dir {
 		t.Errorf("second call = %s, %v, expected %s", again, err, dir)
+	}
+}
+
+// TestNode does the same with what runs on a node.
+func TestNode(t *testing.T) {
+	kubelet, containerd, err := build.Node(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, kubelet, "kubelet", "Kubernetes v1.36.3")
+	says(t, containerd, "containerd", "containerd github.com/containerd/containerd/v2 v2.4.2")
+	says(t, containerd, "ctr", "ctr github.com/containerd/containerd/v2 v2.4.2")
+	if _, _, err = build.Node(t.Context(), func(format string, args ...any) { t.Errorf("built twice: "+format, args...) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// says compares what a binary says of its version.
+func says(t *testing.T, dir, binary, want string) {
+	t.Helper()
+	out, err := exec.Command(filepath.Join(dir, binary), "--version").Output()
+	if err != nil || !strings.HasPrefix(string(out), want) {
+		t.Errorf("%s --version = %q, %v, expected %q", binary, out, err, want)
 	}
 }

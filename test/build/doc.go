@@ -1,7 +1,8 @@
-// Package build makes the binaries of the control plane tier: etcd, kube-apiserver and the controllers from the module test/kubernetes, and the agent
-// from the root module.
+// Package build makes the binaries of the tiers with a real Kubernetes: etcd, kube-apiserver, the controllers and kubelet from the module test/kubernetes,
+// containerd, its shim, ctr and CNI plugins from the module test/containerd, and the agent from the root module.
 //
-// The control plane is built once into troupe-test/KEY in the user's cache directory. KEY is the hash of everything that decides the content: Go's
-// version and platform, and go.mod, go.sum and the sources of test/kubernetes. A file lock lets one process build while others wait; the directory
-// gets its name when it is complete, so a build that was interrupted leaves nothing that is used. Nothing is ever removed from the cache.
+// A program of Kubernetes or containerd is built once into troupe-test/KEY in the user's cache directory, when a test wants it. KEY is the hash of
+// everything that decides the content: Go's version and platform, the flags, and go.mod, go.sum and the sources of the module. A file lock lets
+// one process build while others wait; a binary gets its name when it is complete, so a build that was interrupted leaves nothing that is used.
+// Nothing is ever removed from the cache.
 package build

@@ -19,6 +19,9 @@ const ServiceCIDR = "10.96.0.0/12"
 // admin is the token of the test, of a loopback server that lives as long as the test.
 const admin = "admin-of-the-test"
 
+// Credentials are those of Admin, as Kubeconfig takes them.
+const Credentials = "token: " + admin
+
 // Plane is a control plane.
 type Plane struct {
 	// Admin is a client with all rights and without a limit of requests.
@@ -29,22 +32,36 @@ type Plane struct {
 	dir     string
 	etcd    string // address of its clients
 	address string // of the API server
+	without string // admission plugins that are disabled
 	api     *Process
 }
 
-// Start starts a control plane with the binaries in bin and waits until it is ready.
+// Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no service account in it.
 func Start(t testing.TB, bin string) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t)}
+	return start(t, bin, "ServiceAccount,TaintNodesByCondition")
+}
+
+// StartForNodes is Start for kubelets: pods get tokens of service accounts.
+func StartForNodes(t testing.TB, bin string) *Plane {
+	t.Helper()
+	return start(t, bin, "TaintNodesByCondition")
+}
+
+// start starts etcd, the API server and the controllers.
+func start(t testing.TB, bin, without string) *Plane {
+	t.Helper()
+	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t), without: without}
 	if err := writeKeys(p.dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(p.file("tokens.csv"), []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := kubernetes.NewForConfig(&rest.Config{
-		Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")},
-	})
+	if err := os.WriteFile(p.file("audit.yaml"), []byte(auditPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(p.AdminConfig())
 	if err != nil {
 		t.Fatalf("make client of the test: %v", err)
 	}
@@ -55,25 +72,33 @@ func Start(t testing.TB, bin string) *Plane {
 		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", "default="+peer)
 	p.StartAPI()
-	controllers := p.Kubeconfig("controllers", "token: "+admin)
-	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers)
+	controllers := p.Kubeconfig("controllers", Credentials)
+	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers, "--root-ca-file", p.file("api.crt"))
 	return p
 }
 
-// StartAPI starts the API server, with the data that etcd has, and waits until it is ready.
-func (p *Plane) StartAPI() {
+// AdminConfig returns the configuration of a client with all rights and without a limit of requests.
+func (p *Plane) AdminConfig() *rest.Config {
+	return &rest.Config{Host: "https://" + p.address, BearerToken: admin, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAFile: p.file("api.crt")}}
+}
+
+// StartAPI starts the API server, with the data that etcd has and perhaps more flags, and waits until it is ready.
+func (p *Plane) StartAPI(more ...string) {
 	p.t.Helper()
 	_, port, err := net.SplitHostPort(p.address)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), "--etcd-servers=http://"+p.etcd, "--etcd-compaction-interval=0",
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+port, "--endpoint-reconciler-type=none",
-		"--tls-cert-file="+p.file("api.crt"), "--tls-private-key-file="+p.file("api.key"),
-		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+p.file("api.key"),
-		"--service-account-signing-key-file="+p.file("api.key"), "--service-cluster-ip-range="+ServiceCIDR,
-		"--authorization-mode=RBAC", "--token-auth-file="+p.file("tokens.csv"), "--profiling=false",
-		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+	flags := []string{
+		"--etcd-servers=http://" + p.etcd, "--etcd-compaction-interval=0",
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port=" + port, "--endpoint-reconciler-type=none",
+		"--tls-cert-file=" + p.file("api.crt"), "--tls-private-key-file=" + p.file("api.key"),
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + p.file("api.key"),
+		"--service-account-signing-key-file=" + p.file("api.key"), "--service-cluster-ip-range=" + ServiceCIDR,
+		"--authorization-mode=Node,RBAC", "--token-auth-file=" + p.file("tokens.csv"), "--profiling=false",
+		"--disable-admission-plugins=" + p.without, "--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("audit.log"),
+	}
+	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), append(flags, more...)...)
 	Eventually(p.t, "API server ready", func() string {
 		if p.api.Ended() {
 			p.t.Fatalf("kube-apiserver has ended:\n%s", p.api.Tail())
@@ -85,6 +110,9 @@ func (p *Plane) StartAPI() {
 		return ""
 	})
 }
+
+// Address is that of the API server, on loopback.
+func (p *Plane) Address() string { return p.address }
 
 // StopAPI kills the API server; etcd and the controllers stay.
 func (p *Plane) StopAPI() { p.api.Kill() }
@@ -121,3 +149,9 @@ func (p *Plane) Compact(revision string) {
 
 // file is the path of a file of the control plane.
 func (p *Plane) file(name string) string { return filepath.Join(p.dir, name) }
+
+// APIAddress is "host:port" of the API server, which speaks TLS.
+func (p *Plane) APIAddress() string { return p.address }
+
+// EtcdAddress is "host:port" of the clients of etcd, without TLS.
+func (p *Plane) EtcdAddress() string { return p.etcd }

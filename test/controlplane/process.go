@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,15 +26,23 @@ type Process struct {
 // Spawn starts a process with its output in dir. It is killed when the test ends; its last output is shown where the test has failed.
 func Spawn(t testing.TB, dir, file string, arguments ...string) *Process {
 	t.Helper()
-	name := filepath.Base(file)
-	p := &Process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
+	return SpawnAs(t, filepath.Join(dir, filepath.Base(file)+".log"), exec.Command(file, arguments...))
+}
+
+// SpawnAs is Spawn of a command with its output in the file, which may have output of an earlier process.
+func SpawnAs(t testing.TB, log string, cmd *exec.Cmd) *Process {
+	t.Helper()
+	name := strings.TrimSuffix(filepath.Base(log), ".log")
+	p := &Process{name: name, log: log, cmd: cmd, done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		t.Fatalf("open log of %s: %v", name, err)
 	}
-	p.cmd = exec.Command(file, arguments...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if p.cmd.SysProcAttr == nil {
+		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	p.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	err = p.cmd.Start()
 	_ = out.Close()
 	if err != nil {
@@ -64,6 +73,9 @@ func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 }
+
+// Pid is the id of the process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Ended reports whether the process has ended.
 func (p *Process) Ended() bool {

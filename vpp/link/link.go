@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -103,6 +104,9 @@ func (r *runner) once(ctx context.Context) time.Duration {
 		r.down(fmt.Sprintf("waiting for VPP: %v", err))
 		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 		return r.link.cfg.PollInterval
+	case errors.Is(err, ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
+		r.down(fmt.Sprintf("VPP accepts connections at %s and does not answer (%v): it hangs, or is no VPP; restart it", r.link.cfg.Socket, ErrTimeout))
+		return r.pause.Step()
 	case err != nil:
 		r.down(err.Error())
 		return r.pause.Step()

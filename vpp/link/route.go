@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
 
 	"go.fd.io/govpp/adapter"
@@ -160,7 +161,11 @@ func (s *session) lookup(msg api.Message) (uint16, error) {
 	}
 	var unknown *adapter.UnknownMsgError
 	if errors.As(err, &unknown) {
-		return 0, fmt.Errorf("%w: %s_%s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString())
+		why := "the plugin " + path.Base(reflect.TypeOf(msg).Elem().PkgPath()) + " is not loaded (plugins in VPP's startup.conf)"
+		if table, ok := s.api.(interface{ has(name string) bool }); ok && table.has(msg.GetMessageName()) {
+			why = "it has another version of the message, the agent is for VPP 25.10"
+		}
+		return 0, fmt.Errorf("%w: %s_%s: %s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString(), why)
 	}
 	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
 }

@@ -153,6 +153,16 @@ func (s *socket) GetMsgID(name, crc string) (uint16, error) {
 	return 0, &adapter.UnknownMsgError{MsgName: name, MsgCrc: crc}
 }
 
+// has reports whether VPP has a message of this name, in whatever version.
+func (s *socket) has(name string) bool {
+	for known := range s.ids {
+		if i := strings.LastIndexByte(known, '_'); i >= 0 && known[:i] == name {
+			return true
+		}
+	}
+	return false
+}
+
 // SendMsg completes the header of a request, which is changed, and sends it.
 func (s *socket) SendMsg(context uint32, request []byte) error {
 	if len(request) < 10 {

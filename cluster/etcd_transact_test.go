@@ -14,6 +14,7 @@ import (
 // makes the tests on the model worth something.
 func TestModelIsEtcd(t *testing.T) {
 	client := startEtcd(t).Client()
+	store := NewEtcdStore(client, "")
 	round := 0
 	rapid.Check(t, func(t *rapid.T) {
 		round++
@@ -59,7 +60,7 @@ func TestModelIsEtcd(t *testing.T) {
 				b.puts, b.deletes = a.puts, a.deletes
 				our.branches, their.branches = append(our.branches, a), append(their.branches, b)
 			}
-			got := transact(context.Background(), client, their)
+			got := store.transact(context.Background(), their)
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
@@ -88,6 +89,7 @@ func TestModelIsEtcd(t *testing.T) {
 // TestMostCandidates shows that etcd accepts the largest number of candidates and takes the first free one.
 func TestMostCandidates(t *testing.T) {
 	client := startEtcd(t).Client()
+	store := NewEtcdStore(client, "")
 	m := newModel()
 	k := m.keyspace(testLayout, nil)
 	for id := uint32(1); id < maxCandidates; id++ {
@@ -99,7 +101,7 @@ func TestMostCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := transact(context.Background(), client, op); got.err != nil || !got.ok {
+	if got := store.transact(context.Background(), op); got.err != nil || !got.ok {
 		t.Fatalf("the last candidate was free: %+v", got)
 	}
 	resp, err := client.Get(context.Background(), testLayout.name("me"))
@@ -111,13 +113,13 @@ func TestMostCandidates(t *testing.T) {
 		t.Errorf("took ID %d (%v), want %d", record.GetId(), err, maxCandidates)
 	}
 	op.guards[0].mod = 0
-	if got := transact(context.Background(), client, op); got.err != nil || got.ok {
+	if got := store.transact(context.Background(), op); got.err != nil || got.ok {
 		t.Errorf("a second time: %+v, want it refused", got)
 	}
 	if op, err = k.takeFree(k.free(maxCandidates), "you", "u"); err != nil {
 		t.Fatal(err)
 	}
-	if got := transact(context.Background(), client, op); got.err != nil || got.ok {
+	if got := store.transact(context.Background(), op); got.err != nil || got.ok {
 		t.Errorf("no candidate free: %+v, want nothing written", got)
 	}
 }

@@ -7,20 +7,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// wrote is the outcome of an operation.
-type wrote struct {
-	op *operation
-	// ok is false if a guard did not hold and nothing was written.
-	ok bool
-	// revision of etcd after it.
-	revision int64
-	// err means that the outcome is unknown until the watch shows it.
-	err error
-}
-
-// transact executes an operation as one etcd transaction.
-func transact(ctx context.Context, kv clientv3.KV, op *operation) wrote {
-	resp, err := kv.Txn(ctx).If(comparisons(op.guards)...).Then(branchOps(op.branches)...).Commit()
+// transact satisfies Store with one etcd transaction.
+func (s *etcdStore) transact(ctx context.Context, op *operation) wrote {
+	resp, err := s.client.Txn(ctx).If(comparisons(op.guards)...).Then(branchOps(op.branches)...).Commit()
 	if err != nil {
 		return wrote{op: op, err: fmt.Errorf("%s %s: %w", op.verb, op.about, err)}
 	}

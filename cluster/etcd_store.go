@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// DefaultPrefix is the prefix of the keys in etcd.
+const DefaultPrefix = "/troupe/v1"
+
+// etcdStore keeps the records in etcd. A watch of etcd is silent when nothing changes, but also after a lost connection, and after etcd came back
+// without its data, when it waits for a revision that etcd will reach much later; hence the probe.
+type etcdStore struct {
+	client *clientv3.Client
+	keys   etcdLayout
+	// seen and cluster are the highest revision passed on and the ID of its etcd cluster; the probe compares them with etcd.
+	seen    atomic.Int64
+	cluster atomic.Uint64
+}
+
+var _ prober = (*etcdStore)(nil)
+
+// NewEtcdStore makes a store in etcd, with all keys under a prefix; "" = DefaultPrefix. Clusters that share an etcd need different prefixes: under
+// one prefix the nodes of either would collect the IDs of the other. The caller closes the client after every Syncer that uses it has returned.
+func NewEtcdStore(client *clientv3.Client, prefix string) Store {
+	return &etcdStore{client: client, keys: etcdLayout{or(strings.TrimRight(prefix, "/"), DefaultPrefix)}}
+}
+
+// traits satisfies Store. 5 ms is the duration of a transaction on a slow but healthy etcd.
+func (s *etcdStore) traits() traits {
+	return traits{name: "etcd", layout: s.keys, relist: 10 * time.Minute, turn: 5 * time.Millisecond, maxTurn: 2 * time.Second}
+}
+
+// list satisfies Store with one request.
+func (s *etcdStore) list(ctx context.Context) (listed, error) {
+	resp, err := s.client.Get(ctx, s.keys.root(), clientv3.WithPrefix())
+	if err != nil {
+		return listed{}, fmt.Errorf("list %s: %w", s.keys.root(), err)
+	}
+	pairs := make([]pair, len(resp.Kvs))
+	for i, kv := range resp.Kvs {
+		pairs[i] = pairOf(kv.Key, kv.Value, kv.ModRevision)
+	}
+	revision := resp.Header.GetRevision()
+	s.seen.Store(revision)
+	s.cluster.Store(resp.Header.GetClusterId())
+	return listed{revision: revision, pairs: pairs}, nil
+}
+
+// watch satisfies Store. A goroutine opens the watch, because the client blocks while etcd is down. It always asks for a list afterwards: the client
+// itself resumes watches that can be resumed.
+func (s *etcdStore) watch(ctx context.Context, after int64, out func([]change)) (int64, error) {
+	// Without this option the watch of a member without a leader is silent instead of broken.
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	opened := make(chan clientv3.WatchChan, 1)
+	go func() {
+		opened <- s.client.Watch(ctx, s.keys.root(), clientv3.WithPrefix(), clientv3.WithRev(after+1))
+	}()
+	var responses clientv3.WatchChan
+	defer func() {
+		cancel()
+		if responses == nil {
+			<-opened // the goroutine ends with this call
+		}
+	}()
+	for {
+		select {
+		case responses = <-opened:
+			opened = nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case resp, ok := <-responses:
+			if err := watchError(resp, ok); err != nil {
+				return 0, err
+			}
+			if len(resp.Events) > 0 {
+				s.pass(resp, out)
+			}
+		}
+	}
+}
+
+// watchError returns the reason for the end of a watch; nil = it continues.
+func watchError(resp clientv3.WatchResponse, ok bool) error {
+	switch err := resp.Err(); {
+	case !ok:
+		return fmt.Errorf("%w: closed by the client", errGap)
+	case resp.CompactRevision != 0:
+		return fmt.Errorf("%w: compacted up to revision %d", errGap, resp.CompactRevision)
+	case err != nil:
+		return fmt.Errorf("watch: %w", err)
+	default:
+		return nil
+	}
+}
+
+// pass passes on one response.
+func (s *etcdStore) pass(resp clientv3.WatchResponse, out func([]change)) {
+	changes := make([]change, len(resp.Events))
+	for i, e := range resp.Events {
+		changes[i] = change{pair: pairOf(e.Kv.Key, e.Kv.Value, e.Kv.ModRevision), deleted: e.Type == clientv3.EventTypeDelete}
+	}
+	s.seen.Store(changes[len(changes)-1].mod)
+	out(changes)
+}
+
+func pairOf(key, value []byte, mod int64) pair {
+	return pair{key: string(key), value: value, mod: mod}
+}
+
+// probe satisfies prober with a request for a key that does not exist.
+func (s *etcdStore) probe(ctx context.Context) error {
+	seen, cluster := s.seen.Load(), s.cluster.Load()
+	resp, err := s.client.Get(ctx, s.keys.probe(), clientv3.WithKeysOnly())
+	if err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	if header := resp.Header; cluster != 0 && (header.GetClusterId() != cluster || header.GetRevision() < seen) {
+		return fmt.Errorf("%w: cluster %x at revision %d, before cluster %x at revision %d", errGap, header.GetClusterId(), header.GetRevision(), cluster, seen)
+	}
+	return nil
+}

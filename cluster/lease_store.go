@@ -1,0 +1,205 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
+)
+
+// shortest is the time that a watch must last so that its end is in the normal course.
+const shortest = time.Second
+
+// leaseStore keeps the records in Leases of the API server.
+type leaseStore struct {
+	leases coordination.LeaseInterface
+	keys   leaseLayout
+}
+
+// NewLeaseStore makes a store in the Leases of a namespace. The client needs to create, delete, list, patch and watch them. It should limit its
+// requests to not less than 5 per second: a node that joins a crowd needs up to 8 at once.
+func NewLeaseStore(client coordination.LeasesGetter, namespace string) Store {
+	return &leaseStore{leases: client.Leases(namespace), keys: leaseLayout{namespace}}
+}
+
+// traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so it is rare. After the first
+// conflict a crowd of any size makes about 25 claims per second, of which each node gets two events of its watch.
+func (s *leaseStore) traits() traits {
+	return traits{name: "the API server", layout: s.keys, relist: time.Hour, turn: 40 * time.Millisecond, maxTurn: 4 * time.Minute}
+}
+
+// list satisfies Store.
+func (s *leaseStore) list(ctx context.Context) (listed, error) {
+	list, err := s.leases.List(ctx, metav1.ListOptions{LabelSelector: leaseLabel})
+	if err != nil {
+		return listed{}, fmt.Errorf("list leases in %s: %w", s.keys.namespace, err)
+	}
+	out := listed{}
+	if out.revision, err = revisionOf(list.ResourceVersion); err != nil {
+		return listed{}, err
+	}
+	for i := range list.Items {
+		mod, err := revisionOf(list.Items[i].ResourceVersion)
+		if err != nil {
+			return listed{}, err
+		}
+		for _, c := range s.keys.changes(&list.Items[i], mod, false) {
+			if !c.deleted {
+				out.pairs = append(out.pairs, c.pair)
+			}
+		}
+	}
+	return out, nil
+}
+
+// watch satisfies Store. Bookmarks keep the revision from which it continues young.
+func (s *leaseStore) watch(ctx context.Context, after int64, out func([]change)) (int64, error) {
+	begun := time.Now()
+	w, err := s.leases.Watch(ctx, metav1.ListOptions{
+		LabelSelector: leaseLabel, ResourceVersion: strconv.FormatInt(after, 10), AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		return s.ended(after, err)
+	}
+	defer w.Stop()
+	events := w.ResultChan()
+	select {
+	case event, ok := <-events:
+		// A connection that ends before the answer makes a watch that is closed, and no error.
+		if !ok {
+			return s.ended(after, errWatchEnded)
+		}
+		if after, err = s.pass(after, event, out); err != nil {
+			return after, err
+		}
+	default:
+		out(nil)
+	}
+	for event := range events {
+		if after, err = s.pass(after, event, out); err != nil {
+			return after, err
+		}
+	}
+	if time.Since(begun) < shortest && ctx.Err() == nil {
+		return s.ended(after, errWatchEnded)
+	}
+	return after, nil
+}
+
+// pass passes on one event and returns what watch returns.
+func (s *leaseStore) pass(after int64, event watch.Event, out func([]change)) (int64, error) {
+	if event.Type == watch.Error {
+		return s.ended(after, apierrors.FromObject(event.Object))
+	}
+	lease, ok := event.Object.(*coordinationv1.Lease)
+	if !ok {
+		return 0, fmt.Errorf("%w: event with a %T", errGap, event.Object)
+	}
+	mod, err := revisionOf(lease.ResourceVersion)
+	if err != nil {
+		return 0, err
+	}
+	// The API server has been restored from a backup.
+	if mod < after {
+		return 0, fmt.Errorf("%w: resource version %d after %d", errGap, mod, after)
+	}
+	if event.Type == watch.Bookmark {
+		out(nil)
+	} else {
+		out(s.keys.changes(lease, mod, event.Type == watch.Deleted))
+	}
+	return mod, nil
+}
+
+// ended returns from where to continue after a watch was refused or broken off.
+func (s *leaseStore) ended(after int64, err error) (int64, error) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return 0, fmt.Errorf("%w: %w", errGap, err)
+	}
+	return after, fmt.Errorf("watch leases in %s: %w", s.keys.namespace, err)
+}
+
+// transact satisfies Store.
+func (s *leaseStore) transact(ctx context.Context, op *operation) wrote {
+	return transactLeases(ctx, s.write, s.keys, op)
+}
+
+// write is a leaseWriter. Every change sets spec.renewTime, so that it has a new resource version even if it repeats a record.
+func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
+	var lease *coordinationv1.Lease
+	var err error
+	version := strconv.FormatInt(w.mod, 10)
+	switch {
+	case w.deletes:
+		err = s.leases.Delete(ctx, w.lease, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+	case w.mod == 0:
+		lease, err = s.leases.Create(ctx, w.object(metav1.NowMicro()), metav1.CreateOptions{})
+	default:
+		lease, err = s.patch(ctx, w, version)
+	}
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && w.mod != 0:
+		return 0, fmt.Errorf("%w: %w", errGuard, err)
+	case err != nil:
+		return 0, err
+	case lease == nil:
+		return 0, nil
+	}
+	return revisionOf(lease.ResourceVersion)
+}
+
+// patch changes a Lease of a resource version.
+func (s *leaseStore) patch(ctx context.Context, w leaseWrite, version string) (*coordinationv1.Lease, error) {
+	metadata := map[string]any{"resourceVersion": version, "annotations": w.annotations}
+	spec := map[string]any{"renewTime": metav1.NowMicro()}
+	if w.record != nil {
+		spec["holderIdentity"] = w.record.GetName()
+		metadata["ownerReferences"] = w.owners()
+	}
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "spec": spec})
+	if err != nil {
+		return nil, err
+	}
+	return s.leases.Patch(ctx, w.lease, types.MergePatchType, body, metav1.PatchOptions{})
+}
+
+// object is the Lease that a write creates.
+func (w leaseWrite) object(now metav1.MicroTime) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Name: w.lease, Labels: map[string]string{leaseLabel: "v1"}, Annotations: map[string]string{}, OwnerReferences: w.owners(),
+	}}
+	for name, value := range w.annotations {
+		if value != nil {
+			lease.Annotations[name] = *value
+		}
+	}
+	holder := w.record.GetName()
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, AcquireTime: &now, RenewTime: &now}
+	return lease
+}
+
+// owners makes the Node own the Lease that is named after it, so that the garbage collector deletes it with the Node. The Lease of an ID has no
+// owner: it outlasts the Node by the grace period.
+func (w leaseWrite) owners() []metav1.OwnerReference {
+	if w.record.GetUid() == "" || w.lease != w.record.GetName() {
+		return nil
+	}
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: w.record.GetName(), UID: types.UID(w.record.GetUid())}}
+}
+
+// revisionOf reads a resource version, which is a number that grows (Kubernetes 1.35 promises it, earlier API servers keep to it).
+func revisionOf(version string) (int64, error) {
+	revision, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resource version %q of the API server is not a number", version)
+	}
+	return revision, nil
+}

@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/troupe-vpp/troupe/cluster/leasetest"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// TestLeaseHangUp has a proxy that closes every connection: a watch that never began does not count as an answer.
+func TestLeaseHangUp(t *testing.T) {
+	p := newLeasePlace(t)
+	a := startAgent(t, p, testConfig("n1"))
+	a.SetNodes(named("n1", 1))
+	a.waitHeld(t)
+	p.server.Before(func(string) error { return leasetest.ErrHangUp })
+	p.server.Break()
+	a.waitFor(t, "the connection lost", func(s *messages.ClusterState) bool {
+		return !s.GetConnected() && strings.Contains(s.GetReason(), "the watch ended")
+	})
+	generation, watches := a.state().GetGeneration(), p.server.Requests("watch")
+	for p.server.Requests("watch") < watches+5 {
+		time.Sleep(time.Millisecond)
+	}
+	for _, s := range a.history()[generation:] {
+		if s.GetConnected() {
+			t.Errorf("connected meanwhile: %v", s)
+		}
+	}
+	p.server.Before(nil)
+	a.waitFor(t, "the connection", (*messages.ClusterState).GetConnected)
+}
+
+// TestLeaseObjects shows what is stored: a Lease of the node, which belongs to the Node, and one of its ID, which outlasts it.
+func TestLeaseObjects(t *testing.T) {
+	p := newLeasePlace(t)
+	a := startAgent(t, p, testConfig("n1"))
+	a.SetNodes(named("n1", 1))
+	a.Publish([]string{"10.0.0.1/24"})
+	a.waitFor(t, "its addresses published", published)
+	leases := p.server.Leases()
+	ofNode, id := leases["n1"], leases["troupe-id-1"]
+	if len(leases) != 2 || ofNode == nil || id == nil {
+		t.Fatalf("leases %v", leases)
+	}
+	if diff := cmp.Diff([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u1"}}, ofNode.OwnerReferences); diff != "" {
+		t.Errorf("owners of the node's lease (-want +got):\n%s", diff)
+	}
+	if len(id.OwnerReferences) != 0 || *id.Spec.HolderIdentity != "n1" || *ofNode.Spec.HolderIdentity != "n1" || ofNode.Spec.RenewTime == nil {
+		t.Errorf("lease of the ID: %v", id)
+	}
+	// The Node is deleted, and created again under its name with another UID: the agent keeps its ID, whatever the garbage collector does.
+	p.server.CollectGarbage()
+	a.waitFor(t, "its lease again", func(s *messages.ClusterState) bool { return s.GetPublished() && p.server.Leases()["n1"] != nil })
+	a.SetNodes(nodesOf("n1", node("n1", "other")))
+	a.waitFor(t, "the new owner", func(s *messages.ClusterState) bool {
+		now := p.server.Leases()["n1"]
+		return s.GetPublished() && s.GetId() == 1 && now != nil && now.OwnerReferences[0].UID == types.UID("other")
+	})
+	for _, s := range a.history() {
+		if s.GetClaim() == fence || s.GetId() > 1 {
+			t.Errorf("meanwhile %v", s)
+		}
+	}
+}
+
+// TestLeasesAtRest counts requests: a node that holds its ID makes none, however many bookmarks arrive, and resumes its watch without a list.
+func TestLeasesAtRest(t *testing.T) {
+	p := newLeasePlace(t)
+	a := startAgent(t, p, testConfig("n1"))
+	a.SetNodes(named("n1", 1))
+	a.Publish([]string{"10.0.0.1/24"})
+	a.waitFor(t, "its addresses published", published)
+	counts := func() string {
+		var all []string
+		for _, verb := range []string{"list", "create", "patch", "delete"} {
+			all = append(all, fmt.Sprintf("%s %d", verb, p.server.Requests(verb)))
+		}
+		return strings.Join(all, ", ")
+	}
+	before := counts()
+	if want := "list 1, create 2, patch 1, delete 0"; before != want {
+		t.Errorf("to join: %s, want %s", before, want)
+	}
+	for range 3 {
+		watches := p.server.Requests("watch")
+		p.server.Break()
+		for p.server.Requests("watch") == watches {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	p.server.Change("other", func(l *coordinationv1.Lease) { l.Labels = map[string]string{"other": ""} }) // not of the store
+	p.put(t, leaseKeys.id(2), mustEncode(t, 2, "n2", "u2"))
+	s := a.waitFor(t, "a peer", func(s *messages.ClusterState) bool { return s.GetNodes()["n2"].GetId() == 2 })
+	if after := counts(); after != before || s.GetReason() != "" {
+		t.Errorf("at rest: %s, before: %s; reason %q", after, before, s.GetReason())
+	}
+}
+
+// TestTwoAgentsOfOneNode interleaves the first claims of two agents under one name: one of them gets an ID, the other leaves nothing behind.
+func TestTwoAgentsOfOneNode(t *testing.T) {
+	m := newLeaseModel()
+	k := m.keyspace(nil)
+	claims := func() *operation {
+		op, err := k.takeFree(k.free(4), "n1", "u1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return op
+	}
+	var inner bool
+	m.between = func() error {
+		m.between = func() error { return nil }
+		inner = m.apply(claims())
+		return nil
+	}
+	outer := m.apply(claims())
+	if outer == inner || !inner {
+		t.Errorf("first agent %t, second agent, which was faster, %t", outer, inner)
+	}
+	now := m.keyspace(nil)
+	if got := now.owners["n1"]; !slices.Equal(got, []uint32{2}) || now.names["n1"].value.GetId() != 2 {
+		t.Errorf("IDs %v, name record %v; want ID 2 alone", got, now.names["n1"].value)
+	}
+}
+
+// TestLeaseErrors tells refusals of the API server that mean a conflict from those that do not.
+func TestLeaseErrors(t *testing.T) {
+	server := leasetest.New(t)
+	store := func(namespace string) *leaseStore {
+		s, _ := NewLeaseStore(server.Client().CoordinationV1(), namespace).(*leaseStore)
+		return s
+	}
+	s, record := store(leasetest.Namespace), `{"id":1,"name":"n1"}`
+	one := leaseWrite{lease: "n1", annotations: map[string]*string{recordAnnotation: &record}, record: &messages.NodeRecord{Id: 1, Name: "n1"}}
+	mod, err := s.write(context.Background(), one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := one
+	again.mod = mod
+	if next, err := s.write(context.Background(), again); err != nil || next <= mod {
+		t.Errorf("the same record again: version %d after %d, %v", next, mod, err)
+	}
+	for name, w := range map[string]leaseWrite{
+		"created again":         one,
+		"changed meanwhile":     {lease: "n1", mod: mod, annotations: one.annotations},
+		"changed, and gone":     {lease: "n2", mod: mod, annotations: one.annotations},
+		"deleted meanwhile":     {lease: "n2", mod: mod, deletes: true},
+		"deletion of a new one": {lease: "n1", mod: mod, deletes: true},
+	} {
+		if _, err := s.write(context.Background(), w); !errors.Is(err, errGuard) {
+			t.Errorf("%s: %v, want a conflict", name, err)
+		}
+	}
+	if _, err := store("none").write(context.Background(), one); err == nil || errors.Is(err, errGuard) {
+		t.Errorf("namespace that does not exist: %v, want an error that is no conflict", err)
+	}
+}

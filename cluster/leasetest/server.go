@@ -1,0 +1,240 @@
+package leasetest
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// Namespace is the only one that exists.
+const Namespace = "troupe-system"
+
+// ErrHangUp is the error of Before that closes the connection without an answer.
+var ErrHangUp = errors.New("hang up")
+
+// bookmarkInterval is the time between two bookmarks of a watch; a real API server takes about a minute.
+const bookmarkInterval = 100 * time.Millisecond
+
+// event is one entry of the history.
+type event struct {
+	revision int64
+	lease    *coordinationv1.Lease // as it was before a deletion
+	line     []byte                // of a watch
+}
+
+// Server is the API server. Its methods are safe for concurrent use.
+type Server struct {
+	t       testing.TB
+	address string
+	serving *httptest.Server // nil while stopped
+
+	mu        sync.Mutex
+	revision  int64
+	compacted int64
+	leases    map[string]*coordinationv1.Lease
+	history   []event
+	changed   chan struct{} // closed by the next change
+	requests  map[string]int
+	before    func(verb string) error
+}
+
+// New makes a server and starts it.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{
+		t: t, address: "127.0.0.1:0", revision: 1, leases: map[string]*coordinationv1.Lease{}, changed: make(chan struct{}), requests: map[string]int{},
+	}
+	s.Start()
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start puts a stopped server back on the network.
+func (s *Server) Start() {
+	s.t.Helper()
+	listener, err := net.Listen("tcp", s.address)
+	if err != nil {
+		s.t.Fatalf("listen: %v", err)
+	}
+	s.address = listener.Addr().String()
+	s.serving = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	_ = s.serving.Listener.Close()
+	s.serving.Listener = listener
+	s.serving.Start()
+}
+
+// Stop breaks all connections and refuses new ones.
+func (s *Server) Stop() {
+	if s.serving == nil {
+		return
+	}
+	_ = s.serving.Listener.Close() // first, so that no watch comes after the others are broken
+	s.serving.CloseClientConnections()
+	s.serving.Close()
+	s.serving = nil
+}
+
+// Break breaks all connections, of watches too.
+func (s *Server) Break() { s.serving.CloseClientConnections() }
+
+// Client makes a client with connections of its own.
+func (s *Server) Client() kubernetes.Interface {
+	s.t.Helper()
+	transport := &http.Transport{}
+	s.t.Cleanup(transport.CloseIdleConnections)
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: "http://" + s.address, QPS: -1, Transport: transport, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	})
+	if err != nil {
+		s.t.Fatalf("make client: %v", err)
+	}
+	return client
+}
+
+// Before sets a function that is called before each request, outside of all locks, with its verb (create, patch, delete, list, watch). Its error
+// is the answer.
+func (s *Server) Before(f func(verb string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
+}
+
+// Requests returns the number of requests by verb.
+func (s *Server) Requests(verb string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[verb]
+}
+
+// serve answers one request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	rest, ok := strings.CutPrefix(r.URL.Path, "/apis/coordination.k8s.io/v1/namespaces/")
+	namespace, rest, _ := strings.Cut(rest, "/")
+	resource, name, _ := strings.Cut(rest, "/")
+	if !ok || resource != "leases" {
+		fail(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, group, "", "no such path: "+r.URL.Path, 0, true))
+		return
+	}
+	verb := map[string]string{http.MethodGet: "list", http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
+	if r.URL.Query().Get("watch") != "" {
+		verb = "watch"
+	}
+	s.mu.Lock()
+	s.requests[verb]++
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		if err := before(verb); errors.Is(err, ErrHangUp) {
+			panic(http.ErrAbortHandler)
+		} else if err != nil {
+			fail(w, err)
+			return
+		}
+	}
+	switch {
+	case namespace != Namespace && verb == "list":
+		reply(w, &coordinationv1.LeaseList{})
+	case namespace != Namespace:
+		fail(w, apierrors.NewNotFound(coordinationv1.Resource("namespaces"), namespace))
+	case verb == "list":
+		reply(w, s.list(r.URL.Query().Get("labelSelector")))
+	case verb == "watch":
+		s.watch(w, r)
+	default:
+		lease, err := s.write(verb, name, r)
+		switch {
+		case err != nil:
+			fail(w, err)
+		case verb == "delete":
+			reply(w, &metav1.Status{Status: metav1.StatusSuccess})
+		default:
+			reply(w, lease)
+		}
+	}
+}
+
+// list returns all Leases with the label.
+func (s *Server) list(label string) *coordinationv1.LeaseList {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := &coordinationv1.LeaseList{ListMeta: metav1.ListMeta{ResourceVersion: version(s.revision)}}
+	for _, lease := range s.leases {
+		if has(lease, label) {
+			list.Items = append(list.Items, *lease)
+		}
+	}
+	return list
+}
+
+// has reports whether a Lease has a label; "" = any Lease.
+func has(lease *coordinationv1.Lease, label string) bool {
+	_, ok := lease.Labels[label]
+	return ok || label == ""
+}
+
+// watch streams events until the client leaves or the server stops.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	from, err := strconv.ParseInt(query.Get("resourceVersion"), 10, 64)
+	if err != nil {
+		fail(w, apierrors.NewBadRequest("invalid resource version"))
+		return
+	}
+	label := query.Get("labelSelector")
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	flusher, _ := w.(http.Flusher)
+	flusher.Flush()
+	ticker := time.NewTicker(bookmarkInterval)
+	defer ticker.Stop()
+	send := func(line []byte) bool {
+		_, err := w.Write(line)
+		return err == nil
+	}
+	for {
+		events, now, gone, changed := s.since(from)
+		if gone {
+			status := apierrors.NewResourceExpired("too old resource version: " + version(from)).Status()
+			send(line("ERROR", &status))
+			return
+		}
+		for _, e := range events {
+			if has(e.lease, label) && !send(e.line) {
+				return
+			}
+			from = e.revision
+		}
+		flusher.Flush()
+		select {
+		case <-r.Context().Done():
+			return
+		case <-changed:
+		case <-ticker.C:
+			mark := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version(now)}}
+			if query.Get("allowWatchBookmarks") != "" && !send(line("BOOKMARK", mark)) {
+				return
+			}
+		}
+	}
+}
+
+// since returns the events after a version, the present version, and a channel that the next change closes; gone = they were compacted.
+func (s *Server) since(from int64) (events []event, now int64, gone bool, changed chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := sort.Search(len(s.history), func(i int) bool { return s.history[i].revision > from })
+	return s.history[first:], s.revision, from < s.compacted, s.changed
+}

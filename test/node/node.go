@@ -1,0 +1,188 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/troupe-vpp/troupe/test/build"
+	"github.com/troupe-vpp/troupe/test/controlplane"
+)
+
+// Node is a node of the cluster. Its fields do not change.
+type Node struct {
+	Name    string
+	Address netip.Addr   // of its end of the link to the other node
+	Pods    netip.Prefix // addresses of its pods
+
+	t                         testing.TB
+	plane                     *controlplane.Plane
+	dir                       string // for files of this node, on the machine
+	group                     string // its cgroup
+	pid                       int    // of its first process
+	kubeletDir, containerdDir string
+
+	kubelet, containerd *Process
+}
+
+// Missing says what a node needs and the machine does not have, or "".
+func Missing() string {
+	if os.Geteuid() != 0 {
+		return "a node needs root"
+	}
+	for _, command := range []string{"runc", "nsenter", "ip"} {
+		if _, err := exec.LookPath(command); err != nil {
+			return "a node needs " + command
+		}
+	}
+	if _, err := os.Stat(filepath.Join(hierarchies, "memory", "cgroup.procs")); err != nil {
+		return "a node needs cgroups of version 1: " + err.Error()
+	}
+	return ""
+}
+
+// Start starts two nodes with the images of the archives, and waits until both are Ready. They end with the test.
+func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
+	t.Helper()
+	removeAbandoned()
+	kubeletDir, containerdDir, err := build.Node(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images = append(images, podImage(t))
+	var nodes []*Node
+	for i := range 2 {
+		n := &Node{
+			Name: fmt.Sprintf("node%d", i+1), Address: netip.AddrFrom4([4]byte{172, 31, 250, byte(i + 1)}),
+			Pods: netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 1, byte(i + 1), 0}), 24),
+			t:    t, plane: plane, kubeletDir: kubeletDir, containerdDir: containerdDir,
+		}
+		n.begin()
+		nodes = append(nodes, n)
+	}
+	link(t, nodes[0], nodes[1])
+	for _, n := range nodes {
+		n.forward(plane.Address())
+		n.StartContainerd()
+		for _, image := range images {
+			n.Ctr("images", "import", image)
+		}
+		n.StartKubelet()
+	}
+	for _, n := range nodes {
+		n.wait()
+	}
+	return nodes
+}
+
+// begin makes the namespaces and the cgroup.
+func (n *Node) begin() {
+	n.t.Helper()
+	dir, err := os.MkdirTemp("", "troupe")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.dir, n.group = dir, groupName(n.Name)
+	n.t.Cleanup(func() {
+		controlplane.Eventually(n.t, "cgroups of "+n.Name+" removed", func() string { return removeCgroups(n.group) })
+		if err := os.RemoveAll(dir); err != nil {
+			n.t.Errorf("remove files of %s: %v", n.Name, err)
+		}
+	})
+	if err := makeCgroup(n.group); err != nil {
+		n.t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	first := controlplane.SpawnAs(n.t, filepath.Join(dir, "init.log"), &exec.Cmd{
+		Path: self, Args: []string{initial, dir},
+		SysProcAttr: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID},
+	})
+	n.pid = first.Pid()
+	controlplane.Eventually(n.t, n.Name+" has its namespaces", func() string {
+		if said := first.Output(); said != "ready\n" {
+			if first.Ended() {
+				n.t.Fatalf("%s: %s", n.Name, said)
+			}
+			return "said " + said
+		}
+		return ""
+	})
+}
+
+// link makes the link between two nodes; each is the router of the other one's pods.
+func link(t testing.TB, a, b *Node) {
+	t.Helper()
+	a.Do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth1")
+	// The names of namespaces are pids in the pid namespace of the command; that of the machine knows both.
+	out, err := exec.Command("nsenter", "-t", fmt.Sprint(a.pid), "-n", "--", "ip", "link", "set", "eth1", "netns", fmt.Sprint(b.pid)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("move link to %s: %v: %s", b.Name, err, out)
+	}
+	b.Do("ip", "link", "set", "eth1", "name", "eth0")
+	for _, pair := range [][2]*Node{{a, b}, {b, a}} {
+		n, other := pair[0], pair[1]
+		n.Do("ip", "address", "add", n.Address.String()+"/24", "dev", "eth0")
+		n.Do("ip", "link", "set", "eth0", "up")
+		n.Do("ip", "route", "add", other.Pods.String(), "via", other.Address.String())
+		n.Do("ip", "route", "add", "default", "via", other.Address.String())
+		n.Do("sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+	}
+}
+
+// wait gives the node its range of pods and waits until it is Ready.
+func (n *Node) wait() {
+	n.t.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"podCIDR":"%s","podCIDRs":["%[1]s"]}}`, n.Pods)
+	given := false
+	controlplane.Eventually(n.t, n.Name+" Ready", func() string {
+		if n.kubelet.Ended() {
+			n.t.Fatalf("kubelet of %s has ended", n.Name)
+		}
+		if !given {
+			if _, err := n.plane.Admin.CoreV1().Nodes().Patch(context.Background(), n.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return err.Error()
+			}
+			given = true
+		}
+		object, err := n.plane.Admin.CoreV1().Nodes().Get(context.Background(), n.Name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, condition := range object.Status.Conditions {
+			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
+				return ""
+			}
+		}
+		return fmt.Sprintf("conditions: %v", object.Status.Conditions)
+	})
+}
+
+// Ctr runs ctr for the containers of Kubernetes.
+func (n *Node) Ctr(arguments ...string) string {
+	n.t.Helper()
+	return n.Do(append([]string{filepath.Join(n.containerdDir, "ctr"), "-a", socket, "-n", "k8s.io"}, arguments...)...)
+}
+
+// Write writes a file on the node.
+func (n *Node) Write(file, content string) {
+	n.t.Helper()
+	command := n.enter("tee", file)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdin = strings.NewReader(content)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		n.t.Fatalf("write %s on %s: %v: %s", file, n.Name, err, out)
+	}
+}
