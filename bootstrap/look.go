@@ -117,6 +117,13 @@ func newGetNodes(io streams) *cobra.Command {
 				}
 				c.row(name, n.ID, strings.Join(n.VPPAddresses, ","), strings.Join(n.ManagementAddresses, ","), strings.Join(n.PodCIDRs, ","))
 			}
+			if len(nodes.Approximations) > 0 {
+				c.section("Approximations of this node")
+				c.row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
+			}
+			for _, a := range nodes.Approximations {
+				c.row(a.Renderer, a.Services, a.Wanted, a.Rendered, a.Why)
+			}
 		})
 	}
 	return cmd

@@ -63,6 +63,10 @@ INDEX   NAME      KIND     UP     FRONTEND   BACKEND   ADDRESSES         PODS
 NAME                  ID   VPP ADDRESSES     MANAGEMENT ADDRESSES   POD CIDRS
 shop-a (this, held)   1    192.168.16.1/24   192.168.16.1           -
 shop-b                2    -                 -                      -
+
+Approximations of this node
+RENDERER   SERVICES   WANTED               RENDERED               WHY
+nat44      3          connection refused   connection times out   NAT44 sends no refusal
 `,
 		"actors --kind service": `
 ACTOR                                    KIND      STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE

@@ -3,7 +3,10 @@ package bootstrap
 import (
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestContainerLimit(t *testing.T) {
@@ -17,5 +20,24 @@ func TestContainerLimit(t *testing.T) {
 		if got := containerLimit(file+".missing", file); got != want {
 			t.Errorf("%q is %d, want %d", text, got, want)
 		}
+	}
+}
+
+func TestGarbageIsBounded(t *testing.T) {
+	before := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(before)
+	for _, test := range []struct {
+		variable      string
+		atStart, then int
+	}{{"300", 100, 100}, {"", growthAtStart, growth}} {
+		t.Setenv("GOGC", test.variable)
+		synctest.Test(t, func(t *testing.T) {
+			defer collectEarly()()
+			atStart := debug.SetGCPercent(100)
+			time.Sleep(startTakes + time.Second)
+			if then := debug.SetGCPercent(100); atStart != test.atStart || then != test.then {
+				t.Errorf("with GOGC=%q the heap grows by %d %%, then by %d %%, want %d %% and %d %%", test.variable, atStart, then, test.atStart, test.then)
+			}
+		})
 	}
 }

@@ -484,8 +484,9 @@ type Approximation struct {
 	Wanted   string                 `protobuf:"bytes,3,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	Rendered string                 `protobuf:"bytes,4,opt,name=rendered,proto3" json:"rendered,omitempty"`
 	Why      string                 `protobuf:"bytes,5,opt,name=why,proto3" json:"why,omitempty"`
-	// Every connection works as Kubernetes asks all the same: no Event is made of it.
-	Harmless      bool `protobuf:"varint,6,opt,name=harmless,proto3" json:"harmless,omitempty"`
+	// Only services that ask for something special have it, and on every node alike: an Event is made of it. Otherwise it is so for the renderer or
+	// for the node.
+	Particular    bool `protobuf:"varint,6,opt,name=particular,proto3" json:"particular,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,9 +556,9 @@ func (x *Approximation) GetWhy() string {
 	return ""
 }
 
-func (x *Approximation) GetHarmless() bool {
+func (x *Approximation) GetParticular() bool {
 	if x != nil {
-		return x.Harmless
+		return x.Particular
 	}
 	return false
 }
@@ -1263,14 +1264,16 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x05error\x18\a \x01(\tR\x05error\"<\n" +
 	"\bRowLocal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xa7\x01\n" +
+	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xab\x01\n" +
 	"\rApproximation\x12\x18\n" +
 	"\aservice\x18\x01 \x01(\tR\aservice\x12\x1a\n" +
 	"\bfrontend\x18\x02 \x01(\tR\bfrontend\x12\x16\n" +
 	"\x06wanted\x18\x03 \x01(\tR\x06wanted\x12\x1a\n" +
 	"\brendered\x18\x04 \x01(\tR\brendered\x12\x10\n" +
-	"\x03why\x18\x05 \x01(\tR\x03why\x12\x1a\n" +
-	"\bharmless\x18\x06 \x01(\bR\bharmless\"<\n" +
+	"\x03why\x18\x05 \x01(\tR\x03why\x12\x1e\n" +
+	"\n" +
+	"particular\x18\x06 \x01(\bR\n" +
+	"particular\"<\n" +
 	"\bConflict\x12\x1a\n" +
 	"\bfrontend\x18\x01 \x01(\tR\bfrontend\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\"\xb8\x02\n" +

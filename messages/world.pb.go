@@ -997,8 +997,10 @@ type ObjectError struct {
 	// "namespace/name", or what is known of it.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// Path of the field, for example "spec.ports[0].port".
-	Field         string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
-	Message       string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	Field   string `protobuf:"bytes,4,opt,name=field,proto3" json:"field,omitempty"`
+	Message string `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// Why it is so for every such object on this node; "" = it is particular to this one, and an Event is made of it.
+	General       string `protobuf:"bytes,6,opt,name=general,proto3" json:"general,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1064,6 +1066,13 @@ func (x *ObjectError) GetField() string {
 func (x *ObjectError) GetMessage() string {
 	if x != nil {
 		return x.Message
+	}
+	return ""
+}
+
+func (x *ObjectError) GetGeneral() string {
+	if x != nil {
+		return x.General
 	}
 	return ""
 }
@@ -1511,13 +1520,14 @@ const file_world_proto_rawDesc = "" +
 	"\x03uid\x18\x03 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x1c\n" +
 	"\taddresses\x18\x05 \x03(\tR\taddresses\x12!\n" +
-	"\fhost_network\x18\x06 \x01(\bR\vhostNetwork\"\x81\x01\n" +
+	"\fhost_network\x18\x06 \x01(\bR\vhostNetwork\"\x9b\x01\n" +
 	"\vObjectError\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06object\x18\x03 \x01(\tR\x06object\x12\x14\n" +
 	"\x05field\x18\x04 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\tR\amessage\"\xc7\x01\n" +
+	"\amessage\x18\x05 \x01(\tR\amessage\x12\x18\n" +
+	"\ageneral\x18\x06 \x01(\tR\ageneral\"\xc7\x01\n" +
 	"\fServiceInput\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
 	"\aservice\x18\x02 \x01(\v2\x0f.troupe.ServiceR\aservice\x12-\n" +

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -16,7 +18,11 @@ func (b backend) Nodes(ctx context.Context) (*api.Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &api.Nodes{Self: b.cfg.NodeName, Claim: "none", Items: []api.Node{}}
+	services, err := ask[*status.ServicesPage](ctx, b.Agent, address.Introspect, &status.ServicesQuery{})
+	if err != nil {
+		return nil, err
+	}
+	out := &api.Nodes{Self: b.cfg.NodeName, Claim: "none", Items: []api.Node{}, Approximations: approximations(services.Services)}
 	if cluster := world.Cluster; cluster != nil {
 		out.Claim, out.Reason, out.Connected = claimWord(cluster.GetClaim()), cluster.GetReason(), cluster.GetConnected()
 		for _, name := range slices.Sorted(maps.Keys(cluster.GetNodes())) {

@@ -179,10 +179,10 @@ func TestEventsOnServices(t *testing.T) {
 	names := []string{"plain", "older", "younger", "sticky", "signalling"}
 	check := func(when string, a *Agent) {
 		t.Helper()
-		for name, want := range map[string]struct{ reason, note string }{
-			"younger":    {"ConflictingExternalIP", "service shop/older, which is older or has the smaller name, has " + sharedIP + ":80/TCP"},
-			"sticky":     {"Approximated", "a client stays with its endpoint per frontend"},
-			"signalling": {"FailedToRender", "10.96.7.5:80/SCTP is not served"},
+		for name, want := range map[string]struct{ kind, reason, note string }{
+			"younger":    {"Warning", "ConflictingExternalIP", "service shop/older, which is older or has the smaller name, has " + sharedIP + ":80/TCP"},
+			"sticky":     {"Normal", "Approximated", "a client stays with its endpoint per frontend"},
+			"signalling": {"Warning", "FailedToRender", "ports[x].protocol is not served"},
 			"plain":      {}, "older": {},
 		} {
 			got := k.about(a, name)
@@ -198,7 +198,7 @@ func TestEventsOnServices(t *testing.T) {
 			}
 			e := got[0]
 			object := corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: "shop", Name: name, UID: types.UID("uid-of-" + name)}
-			if e.Reason != want.reason || e.Type != "Warning" || e.Regarding != object || !strings.Contains(e.Note, want.note) || e.Series != nil ||
+			if e.Reason != want.reason || e.Type != want.kind || e.Regarding != object || !strings.Contains(e.Note, want.note) || e.Series != nil ||
 				e.ReportingController != "troupe" || e.ReportingInstance != "troupe-shop-a" || e.Namespace != "shop" {
 				t.Errorf("%s: %s: %+v", when, name, e)
 			}

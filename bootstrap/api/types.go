@@ -137,6 +137,19 @@ type Nodes struct {
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`
+	// Approximations of this node, ordered by renderer and reason.
+	Approximations []Approximation `json:"approximations"`
+}
+
+// Approximation is what this node does not do exactly as Kubernetes asks, for every service of which Kubernetes asks it.
+type Approximation struct {
+	Renderer string `json:"renderer"`
+	// Services is how many services it concerns.
+	Services int `json:"services"`
+	// Wanted and Rendered are those of the first service.
+	Wanted   string `json:"wanted"`
+	Rendered string `json:"rendered"`
+	Why      string `json:"why"`
 }
 
 // Node is one node of the cluster.

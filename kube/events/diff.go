@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -55,10 +56,15 @@ type differ struct {
 	events   []Event
 }
 
-// warn adds something that is wrong.
+// warn adds something that is not served.
 func (d *differ) warn(reason, action, note string, shared bool) {
+	d.add(Warning, reason, action, note, shared)
+}
+
+// add adds a state of the service.
+func (d *differ) add(kind, reason, action, note string, shared bool) {
 	d.events = append(d.events, Event{
-		Object: d.object, Type: Warning, Reason: reason, Action: action, Note: note, Standing: d.standing, Shared: shared,
+		Object: d.object, Type: kind, Reason: reason, Action: action, Note: note, Standing: d.standing, Shared: shared,
 	})
 }
 
@@ -67,15 +73,15 @@ func (d *differ) inform(reason, action, note string) {
 	d.events = append(d.events, Event{Object: d.object, Type: Normal, Reason: reason, Action: action, Note: note})
 }
 
-// warnEach adds an event per note, but not too many of one reason.
-func (d *differ) warnEach(reason, action string, notes []string, shared bool) {
+// addEach adds an event per note, but not too many of one reason.
+func (d *differ) addEach(kind, reason, action string, notes []string, shared bool) {
 	for i, note := range notes {
 		if rest := len(notes) - i; i == mostPerReason-1 && rest > 1 {
 			note = fmt.Sprintf("%s (and %d more)", note, rest-1)
 		} else if i == mostPerReason {
 			return
 		}
-		d.warn(reason, action, note, shared)
+		d.add(kind, reason, action, note, shared)
 	}
 }
 
@@ -92,7 +98,7 @@ func (d *differ) input(previous, current []*messages.ObjectError) {
 			notes = append(notes, text)
 		}
 	}
-	d.warnEach(ReasonInvalidInput, actionResolve, notes, true)
+	d.addEach(Warning, ReasonInvalidInput, actionResolve, notes, true)
 }
 
 // problemText names the field of a problem, and its object where that is not the object of the event.
@@ -114,26 +120,42 @@ func (d *differ) render(previous, current *messages.RenderAck) {
 	d.approximations(current.GetRenderer(), previous.GetApproximations(), current.GetApproximations())
 }
 
-// state adds errors and their end. An error with a state that is good means a part that the renderer has no means for (SCTP, IPv6), on
-// every node alike.
+// state adds errors and their end. A state that is not failed can have parts that the renderer has no means for (SCTP), on every node alike.
 func (d *differ) state(previous, current *messages.RenderAck) {
+	before, text := unserved(previous), unserved(current)
 	failed := current.GetState() == messages.RenderState_RENDER_FAILED
-	wrong := failed || current.GetError() != ""
-	wasWrong := previous.GetState() == messages.RenderState_RENDER_FAILED || previous.GetError() != ""
 	switch {
-	case wrong && (!wasWrong || previous.GetState() != current.GetState() || previous.GetError() != current.GetError()):
-		d.warn(ReasonFailedToRender, actionRender, current.GetRenderer()+": "+orUnknown(current.GetError()), !failed)
-	case wasWrong && !wrong && current.GetState() == messages.RenderState_RENDER_IN_SYNC:
+	case text != "" && (text != before || previous.GetState() != current.GetState()):
+		d.warn(ReasonFailedToRender, actionRender, current.GetRenderer()+": "+text, !failed)
+	case before != "" && text == "" && current.GetState() == messages.RenderState_RENDER_IN_SYNC:
 		d.inform(ReasonRendered, actionRender, current.GetRenderer()+": VPP holds everything that this service needs")
 	}
 }
 
-// orUnknown gives an error without a text one.
-func orUnknown(text string) string {
-	if text == "" {
-		return "the reason is not known"
+// frontendName begins the message of each frontend that is not rendered, behind the field. That of a node port is another one on each node.
+var frontendName = regexp.MustCompile(`^: frontend \S+`)
+
+// unserved says what a renderer does not serve of a service, apart from what it serves of none; "" = nothing.
+func unserved(ack *messages.RenderAck) string {
+	if ack.GetState() == messages.RenderState_RENDER_FAILED {
+		return cmp.Or(ack.GetError(), "the reason is not known")
 	}
-	return text
+	var parts []string
+	for _, e := range ack.GetUnrendered() {
+		if e.GetGeneral() == "" {
+			parts = append(parts, e.GetField()+frontendName.ReplaceAllString(": "+e.GetMessage(), ""))
+		}
+	}
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1:
+		return parts[0]
+	default:
+		return fmt.Sprintf("%s (and %d more)", parts[0], len(parts)-1)
+	}
 }
 
 // conflicts adds frontends that another service owns, one event per owner, and those that are won back.
@@ -151,8 +173,8 @@ func (d *differ) conflicts(previous, current []*messages.Conflict) {
 			services = append(services, fmt.Sprintf("service %s, which is older or has the smaller name, has %s", owner, list(lost)))
 		}
 	}
-	d.warnEach(ReasonConflictingExternalIP, actionRender, services, true)
-	d.warnEach(ReasonConflictingExternalIP, actionRender, foreign, false)
+	d.addEach(Warning, ReasonConflictingExternalIP, actionRender, services, true)
+	d.addEach(Warning, ReasonConflictingExternalIP, actionRender, foreign, false)
 
 	contested := map[string]bool{}
 	for _, c := range current {
@@ -205,28 +227,21 @@ func list(frontends []string) string {
 	return strings.Join(frontends, ", ")
 }
 
-// approximations adds each approximation that clients may notice once, however many frontends have it.
+// approximations adds what the service does not get exactly because it asks for something special, each once, however many frontends have it: every
+// node writes the same. Everything is served, so they only inform.
 func (d *differ) approximations(renderer string, previous, current []*messages.Approximation) {
 	known := map[string]bool{}
 	for _, a := range previous {
 		known[approximationText(a)] = true
 	}
-	frontends := map[string][]string{}
-	var order []string
+	var notes []string
 	for _, a := range current {
-		text := approximationText(a)
-		if known[text] || a.GetHarmless() {
-			continue
+		if text := approximationText(a); a.GetParticular() && !known[text] {
+			known[text] = true
+			notes = append(notes, renderer+": "+text)
 		}
-		if frontends[text] == nil {
-			order = append(order, text)
-		}
-		frontends[text] = append(frontends[text], a.GetFrontend())
 	}
-	for i, text := range order {
-		order[i] = fmt.Sprintf("%s: %s: %s", renderer, list(frontends[text]), text)
-	}
-	d.warnEach(ReasonApproximated, actionRender, order, true)
+	d.addEach(Normal, ReasonApproximated, actionRender, notes, true)
 }
 
 // endpointCount is how many endpoints there are, which changes all the time.

@@ -71,14 +71,27 @@ func conflict(frontend, owner string) func(*messages.RenderAck) {
 func approximated(frontend, wanted, rendered, why string) func(*messages.RenderAck) {
 	return func(a *messages.RenderAck) {
 		a.Approximations = append(a.Approximations, &messages.Approximation{
-			Service: a.GetKey(), Frontend: frontend, Wanted: wanted, Rendered: rendered, Why: why,
+			Service: a.GetKey(), Frontend: frontend, Wanted: wanted, Rendered: rendered, Why: why, Particular: true,
 		})
 	}
 }
 
-func harmless(a *messages.RenderAck) {
+// ofTheRenderer makes everything that is not exact a matter of the renderer.
+func ofTheRenderer(a *messages.RenderAck) {
 	for _, one := range a.GetApproximations() {
-		one.Harmless = true
+		one.Particular = false
+	}
+	for _, one := range a.GetUnrendered() {
+		one.General = "so it is"
+	}
+}
+
+// unrendered adds a frontend without a row, as nat44 does.
+func unrendered(frontend, field, why string) func(*messages.RenderAck) {
+	return func(a *messages.RenderAck) {
+		message := "frontend " + frontend + " is not served: " + why
+		a.Unrendered = append(a.Unrendered, &messages.ObjectError{Field: field, Message: message})
+		a.Error = "not rendered: " + field + ": " + message
 	}
 }
 
@@ -109,8 +122,9 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing to tell of a good service", nil, good, nil},
 		{
-			"nor of an approximation that clients do not notice", good,
-			status(ack("nat44", inSync, approximated("10.0.0.1:80/TCP", "source replaced", "source kept", "it comes back"), harmless)), nil,
+			"nor of what the renderer does with every service", good,
+			status(ack("nat44", inSync, approximated("10.0.0.1:80/TCP", "source replaced", "source kept", "one row"),
+				unrendered("[fd00::1]:80/TCP", "ports[x].address", "IPv4 only"), ofTheRenderer)), nil,
 		},
 		{"the same again", good, good, nil},
 		{"a service without a view", nil, &messages.ServiceStatus{Key: "default/web"}, nil},
@@ -148,20 +162,23 @@ func TestDiff(t *testing.T) {
 		},
 
 		{
-			"a part that cannot be rendered", good, status(ack("nat44", inSync, because("not rendered: ports[sip].protocol: NAT44 translates TCP and UDP only"))),
-			[]string{"*FailedToRender nat44: not rendered: ports[sip].protocol: NAT44 translates TCP and UDP only"},
+			"a part that cannot be rendered", good, status(ack("nat44", inSync, unrendered("10.0.0.1:5060/SCTP", "ports[sip].protocol", "TCP and UDP only"))),
+			[]string{"*FailedToRender nat44: ports[sip].protocol is not served: TCP and UDP only"},
 		},
 		{
-			"it was like that when we came", nil, status(ack("nat44", inSync, because("not rendered: IPv6"))),
-			[]string{"~*FailedToRender nat44: not rendered: IPv6"},
+			"it was like that when we came, for the cluster IP and the node port", nil, status(ack("nat44", inSync,
+				unrendered("192.168.16.1:30000/SCTP", "ports[sip].protocol", "TCP and UDP only"),
+				unrendered("10.0.0.1:5060/SCTP", "ports[sip].protocol", "TCP and UDP only"))),
+			[]string{"~*FailedToRender nat44: ports[sip].protocol is not served: TCP and UDP only"},
 		},
 		{
-			"it is not wanted any more", status(ack("nat44", inSync, because("not rendered: IPv6"))), good,
+			"it is not wanted any more", status(ack("nat44", inSync, unrendered("10.0.0.1:5060/SCTP", "ports[sip].protocol", "x"))), good,
 			[]string{"+Rendered nat44: VPP holds everything that this service needs"},
 		},
 		{
-			"the rest works again", status(ack("nat44", failed, because("boom"))), status(ack("nat44", inSync, because("not rendered: IPv6"))),
-			[]string{"*FailedToRender nat44: not rendered: IPv6"},
+			"the rest works again", status(ack("nat44", failed, because("boom"))),
+			status(ack("nat44", inSync, unrendered("10.0.0.1:5060/SCTP", "ports[sip].protocol", "x"), unrendered("10.0.0.1:5061/SCTP", "ports[sips].protocol", "x"))),
+			[]string{"*FailedToRender nat44: ports[sip].protocol is not served: x (and 1 more)"},
 		},
 
 		{
@@ -202,15 +219,13 @@ func TestDiff(t *testing.T) {
 
 		{
 			"an approximation", good, status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "drop", "no row", "NAT44 drops nothing"))),
-			[]string{"*Approximated nat44: 1.2.3.4:80/TCP: no row instead of drop: NAT44 drops nothing"},
+			[]string{"+*Approximated nat44: no row instead of drop: NAT44 drops nothing"},
 		},
 		{
 			"the same one for many frontends is told once", good, status(ack("nat44", inSync,
 				approximated("1.2.3.4:80/TCP", "drop", "no row", ""), approximated("1.2.3.5:80/TCP", "drop", "no row", ""),
 				approximated("1.2.3.5:80/TCP", "reject", "no row", ""))),
-			[]string{
-				"*Approximated nat44: 1.2.3.4:80/TCP, 1.2.3.5:80/TCP: no row instead of drop", "*Approximated nat44: 1.2.3.5:80/TCP: no row instead of reject",
-			},
+			[]string{"+*Approximated nat44: no row instead of drop", "+*Approximated nat44: no row instead of reject"},
 		},
 		{
 			"one more frontend is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "drop", "no row", ""))),
@@ -219,7 +234,7 @@ func TestDiff(t *testing.T) {
 		{
 			"how many endpoints there are is not part of it", good, status(ack("nat44", inSync,
 				approximated("1.2.3.4:80/TCP", "300 endpoints", "253 endpoints, local ones first", "a row has room for 253 backends"))),
-			[]string{"*Approximated nat44: 1.2.3.4:80/TCP: some endpoints, local ones first instead of all its endpoints: a row has room for 253 backends"},
+			[]string{"+*Approximated nat44: some endpoints, local ones first instead of all its endpoints: a row has room for 253 backends"},
 		},
 		{
 			"one more endpoint is no news", status(ack("nat44", inSync, approximated("1.2.3.4:80/TCP", "from local: 1 endpoints", "like all others: drop", ""))),
@@ -288,7 +303,7 @@ func TestManyProblemsAreFewEvents(t *testing.T) {
 
 func TestDiffOfTheSameIsNothing(t *testing.T) {
 	s := status(frontends("1.2.3.4"), ack("nat44", failed, because("boom"), conflict("1.2.3.4:80/TCP", "a/b"),
-		approximated("1.2.3.4:80/TCP", "a", "b", "c")), ack("cnat", inSync, because("not rendered")), wrong("Service", "default/web", "a", "b"))
+		approximated("1.2.3.4:80/TCP", "a", "b", "c")), ack("cnat", inSync, unrendered("1.2.3.4:80/TCP", "ports[a].protocol", "x")), wrong("Service", "default/web", "a", "b"))
 	if got := Diff(s, s); len(got) > 0 {
 		t.Errorf("got %q", eventText(got))
 	}

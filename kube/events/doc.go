@@ -23,7 +23,9 @@
 // A repeated event (same object, type, reason, action and note) raises series.count, at most once per SeriesInterval. The name of an event
 // follows from its content, so that a restarted agent finds its own event: the API server answers "already exists". For a state that was found
 // (Event.Standing) that is the end; for a new occurrence the count continues. An event that every node would write alike (Event.Shared: a
-// conflict, a field that cannot be used) has one name in the whole cluster. There is no storm after a restart, neither of one agent nor of all.
+// conflict, a field that cannot be used) has one name in the whole cluster: the node that comes first writes it, for the others it exists already. No node
+// is chosen, so none that is down is missed; an event costs each other node one refused request. There is no storm after a restart, neither of one agent
+// nor of all, because nothing is an event that the renderer does with every service (Approximation.particular, ObjectError.general).
 //
 // # Limits
 //

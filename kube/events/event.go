@@ -17,11 +17,12 @@ const (
 
 // Reasons of events. They are part of what users depend on: alerts and scripts select by them.
 const (
-	// ReasonFailedToRender means that VPP does not hold what the service needs, or that the renderer has no means for a part of it.
+	// ReasonFailedToRender means that VPP does not hold what the service needs, or that no renderer has the means for a part of it that others do not
+	// ask for.
 	ReasonFailedToRender = "FailedToRender"
 	// ReasonRendered means that VPP holds what the service needs, after it did not.
 	ReasonRendered = "Rendered"
-	// ReasonApproximated means that VPP serves the service, but not exactly as Kubernetes asks for.
+	// ReasonApproximated means that VPP serves the service, but not something special that it asks for exactly. Such an event is Normal.
 	ReasonApproximated = "Approximated"
 	// ReasonConflictingExternalIP means that another service owns an address and port that this one wants as well.
 	ReasonConflictingExternalIP = "ConflictingExternalIP"

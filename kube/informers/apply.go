@@ -2,104 +2,99 @@ package informers
 
 import (
 	"net/netip"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
+	"google.golang.org/protobuf/proto"
 	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // apply brings the Store up to date with the cache for everything that is in the queue.
 func (s *Source) apply() {
-	for i, trigger := range s.queue.take() {
-		// The cache has the latest object, perhaps newer than the event; the value in between is not needed.
-		object, present, err := s.indexes[i.kind].GetByKey(i.key)
-		if err != nil || !present { // the cache of client-go has no errors
-			object = nil
+	for i, triggered := range s.queue.take() {
+		// The cache has the latest object, perhaps newer than the event; the value in between is not needed. It has no errors, and what it does not
+		// have is a deletion, as is what this node is not to see.
+		object, _, _ := s.indexes[i.kind].GetByKey(i.key)
+		h, present := object.(*held)
+		if !present {
+			h = &held{}
 		}
 		switch i.kind {
 		case normalize.KindService:
-			service, _ := object.(*corev1.Service)
-			s.applyService(i.key, service)
+			s.applyService(i.key, h)
 		case normalize.KindEndpointSlice:
-			slice, _ := object.(*discoveryv1.EndpointSlice)
-			s.applySlice(i.key, slice, trigger)
+			s.applySlice(i.key, h, triggered)
 		case normalize.KindNode:
-			node, _ := object.(*corev1.Node)
-			s.applyNode(i.key, node)
+			s.applyNode(i.key, h)
 		case normalize.KindPod:
-			pod, _ := object.(*corev1.Pod)
-			s.applyPod(i.key, pod)
+			s.applyPod(i.key, h)
 		case normalize.KindServiceCIDR:
-			cidr, _ := object.(*networkingv1.ServiceCIDR)
-			s.applyServiceCIDR(i.key, cidr)
+			s.applyServiceCIDR(i.key, h)
 		}
 	}
 }
 
-// applyService records a Service; nil, or one that this node is not to see, is a deletion.
-func (s *Source) applyService(key string, in *corev1.Service) {
-	out, problems := normalize.Service(sourceName, in)
-	// A server that does not implement the selectors sends objects of other proxies and headless ones.
-	if out == nil || !normalize.SelectedService(out) {
-		s.store.DeleteService(key)
+// applyService records a Service. A server that does not implement the selectors sends objects of other proxies and headless ones.
+func (s *Source) applyService(key string, h *held) {
+	if out, _ := h.value.(*messages.Service); out != nil && normalize.SelectedService(out) {
+		s.store.SetService(out, h.problems)
 		return
 	}
-	s.store.SetService(out, problems)
+	s.store.DeleteService(key)
 }
 
 // applySlice sets the trigger time to that of the first change that was not delivered yet: the changes that coalesced with it have
 // waited shorter.
-func (s *Source) applySlice(key string, in *discoveryv1.EndpointSlice, trigger string) {
-	out, problems := normalize.EndpointSlice(sourceName, in)
+func (s *Source) applySlice(key string, h *held, triggered int64) {
+	out, _ := h.value.(*messages.EndpointSlice)
 	if out == nil || !normalize.SelectedSlice(out) {
 		s.store.DeleteSlice(key)
 		return
 	}
-	if first, err := time.Parse(time.RFC3339Nano, trigger); err == nil {
-		if at := first.UnixNano(); at < out.Triggered && at > s.store.SliceTriggered(key) {
-			out.Triggered = at
-		}
+	if triggered != 0 && triggered < out.Triggered && triggered > s.store.SliceTriggered(key) {
+		out = proto.CloneOf(out)
+		out.Triggered = triggered
 	}
-	s.store.SetSlice(out, problems)
+	s.store.SetSlice(out, h.problems)
 }
 
-// applyNode records a Node; nil is a deletion.
-func (s *Source) applyNode(key string, in *corev1.Node) {
-	out, problems := normalize.Node(sourceName, in)
-	if out == nil {
-		s.store.DeleteNode(key)
+// applyNode records a Node.
+func (s *Source) applyNode(key string, h *held) {
+	if out, _ := h.value.(*messages.Node); out != nil {
+		s.store.SetNode(out, h.problems)
 		return
 	}
-	s.store.SetNode(out, problems)
+	s.store.DeleteNode(key)
 }
 
-// applyPod records a Pod; nil, one of another node or one that cannot be reached is a deletion.
-func (s *Source) applyPod(key string, in *corev1.Pod) {
-	out, problems := normalize.Pod(sourceName, in)
-	if out == nil || !normalize.SelectedPod(out, s.config.NodeName) {
-		s.store.DeletePod(key)
+// applyPod records a Pod; one of another node or one that cannot be reached is a deletion.
+func (s *Source) applyPod(key string, h *held) {
+	if out, _ := h.value.(*messages.Pod); out != nil && normalize.SelectedPod(out, s.config.NodeName) {
+		s.store.SetPod(out, h.problems)
 		return
 	}
-	s.store.SetPod(out, problems)
+	s.store.DeletePod(key)
 }
 
-// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to its end; nil is a deletion.
-func (s *Source) applyServiceCIDR(key string, in *networkingv1.ServiceCIDR) {
-	if in == nil {
-		s.store.DeleteServiceCIDR(key)
+// applyServiceCIDR records the networks of a ServiceCIDR, as kube-proxy does from its creation to its end.
+func (s *Source) applyServiceCIDR(key string, h *held) {
+	if networks, present := h.value.([]string); present {
+		s.store.SetServiceCIDR(key, networks)
 		return
 	}
-	var networks []string
+	s.store.DeleteServiceCIDR(key)
+}
+
+// networksOf returns the networks of a ServiceCIDR.
+func networksOf(_ string, in *networkingv1.ServiceCIDR) (networks []string, _ []*messages.ObjectError) {
 	for _, text := range in.Spec.CIDRs {
 		if p, err := netip.ParsePrefix(text); err == nil { // the API server admits no other
 			networks = append(networks, p.Masked().String())
 		}
 	}
-	s.store.SetServiceCIDR(key, networks)
+	return networks, nil
 }
 
 // sameVersion says whether two objects are the same version of one; servers that give no versions say nothing.

@@ -13,20 +13,20 @@ type queue struct {
 	wake chan struct{} // holds one signal that something was added
 
 	mu    sync.Mutex
-	items map[item]string // with the trigger time of the first change that is waiting, as it stands in the annotation
+	items map[item]int64 // with the trigger time of the first change that is waiting, in Unix nanoseconds; 0 = none
 }
 
 // newQueue returns an empty queue.
 func newQueue() *queue {
-	return &queue{wake: make(chan struct{}, 1), items: map[item]string{}}
+	return &queue{wake: make(chan struct{}, 1), items: map[item]int64{}}
 }
 
 // add notes that an object changed. Of several changes the first trigger time is kept: the longest waiting change is the one whose
 // latency is measured.
-func (q *queue) add(i item, trigger string) {
+func (q *queue) add(i item, triggered int64) {
 	q.mu.Lock()
-	if first := q.items[i]; first == "" {
-		q.items[i] = trigger
+	if first := q.items[i]; first == 0 {
+		q.items[i] = triggered
 	}
 	q.mu.Unlock()
 	q.signal()
@@ -41,10 +41,10 @@ func (q *queue) signal() {
 }
 
 // take returns what was added since the last call.
-func (q *queue) take() map[item]string {
+func (q *queue) take() map[item]int64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := q.items
-	q.items = map[item]string{}
+	q.items = map[item]int64{}
 	return out
 }

@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/normalize"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // sourceName is the source in the errors of objects from the API server.
@@ -117,11 +116,12 @@ func (s *Source) handler(kind string) cache.ResourceEventHandler {
 			s.log.Error("object without a key from the informer", "kind", kind, "err", err)
 			return
 		}
-		trigger := ""
-		if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
-			trigger = normalize.Trigger(slice)
+		triggered := int64(0)
+		if h, ok := object.(*held); ok {
+			slice, _ := h.value.(*messages.EndpointSlice)
+			triggered = slice.GetTriggered()
 		}
-		s.queue.add(item{kind, key}, trigger)
+		s.queue.add(item{kind, key}, triggered)
 	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: note,

@@ -30,7 +30,7 @@ type resource struct {
 	fields string
 	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	trim   cache.TransformFunc
+	hold   cache.TransformFunc // what the cache keeps
 
 	optional *optional // nil = the agent needs it
 }
@@ -39,7 +39,7 @@ type resource struct {
 func serviceCIDRs(client kubernetes.Interface, log *slog.Logger) resource {
 	cidrs := client.NetworkingV1().ServiceCIDRs()
 	return resource{
-		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, trim: trimmed(trimServiceCIDR),
+		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(networksOf),
 		list: lister(cidrs.List), watch: cidrs.Watch,
 		optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
 	}
@@ -53,22 +53,22 @@ func resources(client kubernetes.Interface, node string) []resource {
 	pods := client.CoreV1().Pods(metav1.NamespaceAll)
 	return []resource{
 		{
-			kind: normalize.KindService, plural: "services", object: &corev1.Service{}, trim: trimmed(trimService),
+			kind: normalize.KindService, plural: "services", object: &corev1.Service{}, hold: normalised(normalize.Service),
 			labels: "!service.kubernetes.io/service-proxy-name",
 			fields: fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone).String(),
 			list:   lister(services.List), watch: services.Watch,
 		},
 		{
-			kind: normalize.KindEndpointSlice, plural: "endpointslices", object: &discoveryv1.EndpointSlice{}, trim: trimmed(trimSlice),
+			kind: normalize.KindEndpointSlice, plural: "endpointslices", object: &discoveryv1.EndpointSlice{}, hold: normalised(normalize.EndpointSlice),
 			labels: "!" + corev1.IsHeadlessService,
 			list:   lister(slices.List), watch: slices.Watch,
 		},
 		{
-			kind: normalize.KindNode, plural: "nodes", object: &corev1.Node{}, trim: trimmed(trimNode),
+			kind: normalize.KindNode, plural: "nodes", object: &corev1.Node{}, hold: normalised(normalize.Node),
 			list: lister(nodes.List), watch: nodes.Watch,
 		},
 		{
-			kind: normalize.KindPod, plural: "pods", object: &corev1.Pod{}, trim: trimmed(trimPod),
+			kind: normalize.KindPod, plural: "pods", object: &corev1.Pod{}, hold: normalised(normalize.Pod),
 			fields: fields.OneTermEqualSelector("spec.nodeName", node).String(),
 			list:   lister(pods.List), watch: pods.Watch,
 		},
@@ -126,7 +126,7 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		note(ctx, err) // the worker logs it; the default handler would do so once more
 	})
-	return informer, errors.Join(err, informer.SetTransform(r.trim))
+	return informer, errors.Join(err, informer.SetTransform(r.hold))
 }
 
 // observed is a watch whose errors are noted on their way to the reflector, which swallows most of them.

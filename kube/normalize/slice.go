@@ -26,7 +26,7 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 		Name:       in.Name,
 		Service:    in.Labels[discoveryv1.LabelServiceName],
 		Generation: in.Generation,
-		Triggered:  r.triggered(Trigger(in)),
+		Triggered:  r.triggered(in.Annotations[corev1.EndpointsLastChangeTriggerTime]),
 	}
 	// The label counts, whatever its value: the selector of kube-proxy asks for its presence only.
 	_, out.Headless = in.Labels[corev1.IsHeadlessService]
@@ -48,11 +48,6 @@ func EndpointSlice(source string, in *discoveryv1.EndpointSlice) (*messages.Endp
 	out.Ports = r.endpointPorts(in.Ports)
 	out.Endpoints = r.endpoints(in, out.Family)
 	return out, r.errors
-}
-
-// Trigger returns the text of the annotation that says when the change behind this slice happened, "" if there is none.
-func Trigger(in *discoveryv1.EndpointSlice) string {
-	return in.Annotations[corev1.EndpointsLastChangeTriggerTime]
 }
 
 // triggered parses the annotation that says when the change behind this slice happened; it only serves measurement.

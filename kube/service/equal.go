@@ -67,7 +67,8 @@ func equalError(a, b *messages.ObjectError) bool {
 		a.GetKind() == b.GetKind() &&
 		a.GetObject() == b.GetObject() &&
 		a.GetField() == b.GetField() &&
-		a.GetMessage() == b.GetMessage()
+		a.GetMessage() == b.GetMessage() &&
+		a.GetGeneral() == b.GetGeneral()
 }
 
 // equalNoLocal takes missing counters for zero.

@@ -61,6 +61,7 @@ func Hash(view *messages.ServiceView) uint64 {
 		d.text(e.GetObject())
 		d.text(e.GetField())
 		d.text(e.GetMessage())
+		d.text(e.GetGeneral())
 	}
 	for _, counters := range []*messages.NoLocalEndpoints{view.GetNoLocalIpv4(), view.GetNoLocalIpv6()} {
 		d.number(uint64(counters.GetInternal()))

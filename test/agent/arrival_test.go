@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,8 @@ const (
 	writers  = 8
 )
 
-// TestArrival creates 5,000 services with one endpoint slice each, as fast as the API server takes them: all of them come to be in sync.
+// TestArrival creates 5,000 services with one endpoint slice each, as fast as the API server takes them: all of them come to be in sync, and none of
+// them is worth an Event.
 func TestArrival(t *testing.T) {
 	n := stage(t)
 	n.Namespace("many")
@@ -55,6 +57,25 @@ func TestArrival(t *testing.T) {
 		return ""
 	})
 	t.Logf("all in sync after %s", time.Since(begun).Round(time.Second))
+	if got := n.told(); !slices.Equal(got, []string{"Node n1: Starting"}) {
+		t.Errorf("%d events of the agent, want that of its start alone: %q", len(got), got[:min(len(got), 5)])
+	}
+}
+
+// told lists the events of the agent as "kind name: reason".
+func (n *node) told() []string {
+	n.Helper()
+	list, err := n.Admin.EventsV1().Events("").List(n.Context(), metav1.ListOptions{})
+	if err != nil {
+		n.Fatalf("list events: %v", err)
+	}
+	var told []string
+	for _, e := range list.Items {
+		if e.ReportingController == "troupe" {
+			told = append(told, fmt.Sprintf("%s %s: %s", e.Regarding.Kind, e.Regarding.Name, e.Reason))
+		}
+	}
+	return told
 }
 
 // arrive creates a service without a selector and its slice, and returns its row. No controller is needed for that.

@@ -43,16 +43,26 @@ kubernetes: {stalenessLimit: 15s}
 
 // node is a node with its agent and its VPP.
 type node struct {
-	*testing.T
+	testing.TB
 	*controlplane.Plane
 	vpp, agent *controlplane.Process
 	start      func() // the agent; only in a town
 	client     http.Client
+	dir        string
 	token      string // path of the token
 }
 
 // stage starts a control plane, a VPP and an agent, and waits until the agent is ready.
 func stage(t *testing.T) *node {
+	t.Helper()
+	n := prepare(t)
+	n.launch(troupe)
+	n.ready()
+	return n
+}
+
+// prepare starts a control plane and a VPP.
+func prepare(t testing.TB) *node {
 	t.Helper()
 	bin, err := build.ControlPlane(t.Context(), t.Logf)
 	if err != nil {
@@ -63,7 +73,7 @@ func stage(t *testing.T) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	n := &node{T: t, Plane: controlplane.Start(t, bin), token: filepath.Join(dir, "token")}
+	n := &node{TB: t, Plane: controlplane.Start(t, bin), dir: dir, token: filepath.Join(dir, "token")}
 	n.Grant(namespace, filepath.Join(build.Root(), "deploy", "kubernetes", "base", "rbac.yaml"))
 	n.write(n.token, n.Token(namespace, account, "first"))
 	n.write(filepath.Join(dir, "topology.yaml"), topology)
@@ -71,21 +81,28 @@ func stage(t *testing.T) *node {
 	n.register(thisNode, nodeIP, "10.1.1.0/24")
 	n.register("n2", "192.168.16.2", "10.1.2.0/24")
 
-	api, stats, control := filepath.Join(dir, "api.sock"), filepath.Join(dir, "stats.sock"), filepath.Join(dir, "control.sock")
-	vppDir := filepath.Join(dir, "vpp") // the two processes have the same binary, so their logs need two directories
+	vppDir := n.file("vpp") // the two processes have the same binary, so their logs need two directories
 	if err := os.Mkdir(vppDir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	n.vpp = controlplane.Spawn(t, vppDir, troupe, "simulator", "--api-socket", api, "--stats-socket", stats, "--topology", filepath.Join(dir, "topology.yaml"))
-	n.agent = controlplane.Spawn(t, dir, troupe, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
-		"--vpp-api-socket", api, "--vpp-stats-socket", stats, "--etcd", "none", "--config", filepath.Join(dir, "config.yaml"),
-		"--cluster-cidr", "10.1.0.0/16", "--data-dir", filepath.Join(dir, "data"), "--control-socket", control,
-		"--http-address", "127.0.0.1:0", "--healthz-bind-address", "", "--log-format", "text")
+	n.vpp = controlplane.Spawn(t, vppDir, troupe, "simulator", "--api-socket", n.file("api.sock"), "--stats-socket", n.file("stats.sock"),
+		"--topology", n.file("topology.yaml"))
 	n.client.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "unix", control)
+		return (&net.Dialer{}).DialContext(ctx, "unix", n.file("control.sock"))
 	}}
-	n.ready()
 	return n
+}
+
+// file is the path of a file of the node.
+func (n *node) file(name string) string { return filepath.Join(n.dir, name) }
+
+// launch starts the agent from a program.
+func (n *node) launch(program string) {
+	n.Helper()
+	n.agent = controlplane.Spawn(n, n.dir, program, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
+		"--vpp-api-socket", n.file("api.sock"), "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none",
+		"--config", n.file("config.yaml"), "--cluster-cidr", "10.1.0.0/16", "--data-dir", n.file("data"),
+		"--control-socket", n.file("control.sock"), "--http-address", "127.0.0.1:0", "--healthz-bind-address", "", "--log-format", "text")
 }
 
 // write writes a file at once, as the kubelet replaces a token.

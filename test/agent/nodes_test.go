@@ -54,7 +54,7 @@ func (w *town) join(i int) *node {
 	}
 	w.Cleanup(func() { _ = os.RemoveAll(dir) })
 	file := func(name string) string { return filepath.Join(dir, name) }
-	n := &node{T: w.T, Plane: w.Plane, token: file("token")}
+	n := &node{TB: w.T, Plane: w.Plane, token: file("token")}
 	n.write(n.token, w.token)
 	n.write(file("topology.yaml"), strings.ReplaceAll(topology, nodeIP, address(i)))
 	n.write(file("agent.yaml"), "apiVersion: troupe.dev/v1alpha1\nkind: AgentConfiguration\netcd: {gracePeriod: 2s}\nkubernetes: {qps: 50, burst: 100}\n")

@@ -131,6 +131,12 @@ func Agent(ctx context.Context, dir string) (string, error) {
 	return file, run(ctx, root(), "-o", file, ".") // the flags of every other build of the agent, so that its packages are in Go's cache
 }
 
+// Trimmed builds the agent as it is in the image: the agent and nothing else.
+func Trimmed(ctx context.Context, dir string) (string, error) {
+	file := filepath.Join(dir, "troupe-image")
+	return file, run(ctx, root(), "-tags", "agent,grpcnotrace", "-ldflags", "-s -w", "-o", file, ".")
+}
+
 // Image builds the image of the agent under a name, for this platform, into an OCI archive, as the README does.
 func Image(ctx context.Context, archive, name string) error {
 	cmd := exec.CommandContext(ctx, "go", "run", "./deploy/image", "-o", archive, "-platforms", "linux/"+runtime.GOARCH, "-name", name)

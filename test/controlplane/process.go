@@ -65,6 +65,9 @@ func SpawnAs(t testing.TB, log string, cmd *exec.Cmd) *Process {
 // Signal sends a signal; a process that has ended does not get it.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
+// PID is the ID of the process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Kill kills the process and waits for its end.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill()

@@ -125,7 +125,8 @@ func (p *planner) rule(f *messages.Frontend) (Rule, bool) {
 		p.unrendered(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.name))
 	case addr.Is6() && p.cfg.IPv6Elsewhere:
 	case addr.Is6():
-		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and is not guarded: ACLs are made for IPv4 only", p.name))
+		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and is not guarded: %s", p.name, whyFamily))
+		p.plan.Unrendered[len(p.plan.Unrendered)-1].General = whyFamily
 	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
 		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not guarded: ACLs compare ports of TCP and UDP only", p.name))
 	default:

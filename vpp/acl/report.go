@@ -13,6 +13,7 @@ import (
 // Reasons why VPP does not do exactly what Kubernetes asks for.
 const (
 	whyClass     = "an access list recognises a client by the interface through which it enters, Kubernetes by its address"
+	whyFamily    = "ACLs are made for IPv4 only"
 	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
 	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )

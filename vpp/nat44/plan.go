@@ -116,7 +116,8 @@ func (p *planner) key(f *messages.Frontend) (frontend.Key, bool) {
 		p.unrendered(f, "address", fmt.Sprintf("frontend %s is not an address and a port", p.name))
 	case addr.Is6() && p.cfg.IPv6Elsewhere:
 	case addr.Is6():
-		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and NAT44 is IPv4 only: choose a renderer that serves IPv6", p.name))
+		p.unrendered(f, "address", fmt.Sprintf("frontend %s is IPv6 and %s", p.name, whyFamily))
+		p.plan.Unrendered[len(p.plan.Unrendered)-1].General = whyFamily
 	case proto != messages.Protocol_TCP && proto != messages.Protocol_UDP:
 		p.unrendered(f, "protocol", fmt.Sprintf("frontend %s is not served: NAT44 translates TCP and UDP only", p.name))
 	default:
@@ -147,8 +148,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 		p.reportKept()
 	}
 	if row.Affinity > 0 {
-		p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", row.Affinity),
-			"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
+		p.reportAffinity(row.Affinity)
 	}
 	row.Tag = Tag{Hash: ServiceHash(p.plan.Service), Affinity: row.Affinity, Weight: weight}.String()
 	if name := rule.GetPortName(); name != "" {

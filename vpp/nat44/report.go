@@ -19,6 +19,7 @@ const (
 	whyLocal     = "NAT44 has one row per address, port and protocol; the rule for clients outside this node decides"
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
+	whyFamily    = "NAT44 is IPv4 only: choose a renderer that serves IPv6"
 	whyOneSource = "NAT44 replaces the source for every client of a row or for none, and pods have to keep theirs"
 	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
 )
@@ -49,6 +50,16 @@ func (p *planner) reportOthers(rules []*messages.Frontend, decided *messages.Fro
 	}
 }
 
+// reportAffinity reports how the affinity of a row differs.
+func (p *planner) reportAffinity(seconds uint32) {
+	p.approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", seconds),
+		"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
+	p.particular()
+}
+
+// particular marks the last approximation as one that the service has because of what it asks for.
+func (p *planner) particular() { p.plan.Approximations[len(p.plan.Approximations)-1].Particular = true }
+
 // reportKept reports that the source of clients outside the cluster is not replaced. Where every endpoint is on this node its answers come back all
 // the same.
 func (p *planner) reportKept() {
@@ -57,7 +68,6 @@ func (p *planner) reportKept() {
 		rendered = "source kept: the answer of an endpoint on another node may go past this node"
 	}
 	p.approximate("the source of clients outside the cluster replaced", rendered, whyOneSource)
-	p.plan.Approximations[len(p.plan.Approximations)-1].Harmless = !p.chosen.elsewhere
 }
 
 // reportTwiceNAT reports the limits of a row that replaces every source.

@@ -45,6 +45,7 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 	}
 	if total := p.chosen.total; total > MaxBackends {
 		p.approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
+		p.particular()
 	}
 	return p.chosen.locals
 }

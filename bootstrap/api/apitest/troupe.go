@@ -175,6 +175,8 @@ func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
 	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Items: []api.Node{
 		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}},
 		{Name: "shop-b", ID: 2},
+	}, Approximations: []api.Approximation{
+		{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
 	}}, nil
 }
 

@@ -1,0 +1,49 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// approximations returns what is not exact, or not there, for every service alike, each reason of a renderer once.
+func approximations(services []*messages.ServiceStatus) []api.Approximation {
+	type reason struct{ renderer, why string }
+	found := map[reason]*api.Approximation{}
+	for _, s := range services {
+		counted := map[reason]bool{}
+		count := func(renderer, wanted, rendered, why string) {
+			r := reason{renderer, why}
+			if counted[r] {
+				return
+			}
+			counted[r] = true
+			if found[r] == nil {
+				found[r] = &api.Approximation{Renderer: renderer, Wanted: wanted, Rendered: rendered, Why: why}
+			}
+			found[r].Services++
+		}
+		for _, ack := range s.GetRenders() {
+			for _, a := range ack.GetApproximations() {
+				if !a.GetParticular() {
+					count(ack.GetRenderer(), a.GetWanted(), a.GetRendered(), a.GetWhy())
+				}
+			}
+			for _, e := range ack.GetUnrendered() {
+				if e.GetGeneral() != "" {
+					count(ack.GetRenderer(), "served", "not served", e.GetGeneral())
+				}
+			}
+		}
+	}
+	all := make([]api.Approximation, 0, len(found))
+	for _, a := range found {
+		all = append(all, *a)
+	}
+	slices.SortFunc(all, func(a, b api.Approximation) int {
+		return cmp.Or(cmp.Compare(a.Renderer, b.Renderer), cmp.Compare(a.Why, b.Why))
+	})
+	return all
+}
