@@ -34,6 +34,8 @@ type Plane struct {
 	address string // of the API server
 	without string // admission plugins that are disabled
 	api     *Process
+
+	controllers *Process
 }
 
 // Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no service account in it.
@@ -72,8 +74,7 @@ func start(t testing.TB, bin, without string) *Plane {
 		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", "default="+peer)
 	p.StartAPI()
-	controllers := p.Kubeconfig("controllers", Credentials)
-	Spawn(t, p.dir, filepath.Join(bin, "controllers"), "--kubeconfig", controllers, "--root-ca-file", p.file("api.crt"))
+	p.StartControllers()
 	return p
 }
 
@@ -113,6 +114,16 @@ func (p *Plane) StartAPI(more ...string) {
 
 // Address is that of the API server, on loopback.
 func (p *Plane) Address() string { return p.address }
+
+// StartControllers starts the controllers, again where they run: after an outage of the API server they would wait for up to a minute.
+func (p *Plane) StartControllers() {
+	p.t.Helper()
+	if p.controllers != nil {
+		p.controllers.Kill()
+	}
+	kubeconfig := p.Kubeconfig("controllers", Credentials)
+	p.controllers = Spawn(p.t, p.dir, filepath.Join(p.bin, "controllers"), "--kubeconfig", kubeconfig, "--root-ca-file", p.file("api.crt"))
+}
 
 // StopAPI kills the API server; etcd and the controllers stay.
 func (p *Plane) StopAPI() { p.api.Kill() }

@@ -105,6 +105,7 @@ func away(c *cluster) {
 		c.Errorf("VPP was changed: %v, before %v", now, count)
 	}
 	c.StartAPI()
+	c.StartControllers()
 	c.restarted(0, before[0])
 	c.same(1, before[1], c.rolledOut()[1], 0)
 	address := c.runPod("after", "after", 1)
