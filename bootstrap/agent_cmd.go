@@ -34,7 +34,13 @@ func newAgentCommand(io streams) *cobra.Command {
 		if err != nil {
 			return configError(err)
 		}
-		return runAgent(cmd.Context(), cfg, newLog(io.errs, cfg.Log.Format, cfg.Log.Level))
+		log := newLog(io.errs, cfg.Log.Format, cfg.Log.Level)
+		err = runAgent(cmd.Context(), cfg, log)
+		if err != nil && cfg.Log.Format == "json" { // what reads the log reads each line as JSON
+			log.Error("agent failed", "err", err)
+			return &loggedError{err}
+		}
+		return err
 	}
 	return cmd
 }

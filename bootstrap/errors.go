@@ -21,6 +21,9 @@ func (*usageError) Is(target error) bool { return target == errUsage }
 // usagef makes a usage error.
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
+// loggedError is an error that the log has; it is not printed once more.
+type loggedError struct{ error }
+
 // isUsage reports whether the exit code of an error is 2.
 func isUsage(err error) bool { return errors.Is(err, errUsage) }
 

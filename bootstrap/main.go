@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,9 @@ func run(ctx context.Context, args []string, io streams) int {
 	err := root.cmd.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
+	}
+	if logged := (*loggedError)(nil); errors.As(err, &logged) {
+		return exitFailed
 	}
 	usage := isUsage(err) || !root.started
 	for line := range strings.Lines(strings.TrimRight(err.Error(), "\n")) {

@@ -129,7 +129,7 @@ type VPP struct {
 // NAT44 are the settings of VPP's NAT44-ED plugin, which the agent owns on its node.
 type NAT44 struct {
 	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin), and of clients that must be masqueraded.
-	// It must not be in use elsewhere. Empty: the last address of the node's pod CIDR.
+	// It must not be in use elsewhere. Empty: the last address of the node's pod CIDR; of a node without one, the node's own address.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
 	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
 	// keeps VPP's value.

@@ -3,12 +3,13 @@ package controlplane
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
-	"path"
-	"slices"
 )
 
-// auditPolicy records what service accounts ask for.
+// auditPolicy lets the API server write down the requests of service accounts: once when they are answered, watches when they begin.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -17,29 +18,43 @@ rules:
 - {level: None}
 `
 
-// Used returns what a service account has asked the API server for and was allowed, each once, in order: "list discovery.k8s.io/endpointslices",
-// "watch nodes".
-func (p *Plane) Used(namespace, account string) []string {
+// Request is a request of a service account to the API server.
+type Request struct {
+	Verb     string // in the words of RBAC
+	Resource string // with its group: "services", "leases.coordination.k8s.io"
+}
+
+// Requests returns how often the service accounts were allowed and refused each kind of request since the control plane was started.
+func (p *Plane) Requests() (allowed, refused map[Request]int) {
 	p.t.Helper()
+	allowed, refused = map[Request]int{}, map[Request]int{}
 	log, err := os.ReadFile(p.file("audit.log"))
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // there is none before the first request
 		p.t.Fatalf("read audit log: %v", err)
 	}
-	var used []string
-	for line := range bytes.Lines(log) {
-		var entry struct {
+	log = log[:bytes.LastIndexByte(log, '\n')+1] // a line may be half written
+	for events := json.NewDecoder(bytes.NewReader(log)); ; {
+		var event struct {
 			Verb      string
-			User      struct{ Username string }
-			ObjectRef struct{ APIGroup, Resource string }
-			Response  struct{ Code int } `json:"responseStatus"`
+			ObjectRef *struct{ Resource, APIGroup string }
+			Status    struct{ Code int } `json:"responseStatus"`
 		}
-		if json.Unmarshal(line, &entry) != nil {
-			continue // the last line may be half written
+		switch err := events.Decode(&event); {
+		case errors.Is(err, io.EOF):
+			return allowed, refused
+		case err != nil:
+			p.t.Fatalf("decode audit log: %v", err)
+		case event.ObjectRef == nil: // /version and the like
+			continue
 		}
-		if entry.User.Username == "system:serviceaccount:"+namespace+":"+account && entry.ObjectRef.Resource != "" && entry.Response.Code != 403 {
-			used = append(used, entry.Verb+" "+path.Join(entry.ObjectRef.APIGroup, entry.ObjectRef.Resource))
+		r := Request{event.Verb, event.ObjectRef.Resource}
+		if event.ObjectRef.APIGroup != "" {
+			r.Resource += "." + event.ObjectRef.APIGroup
+		}
+		if event.Status.Code == http.StatusForbidden {
+			refused[r]++
+		} else {
+			allowed[r]++
 		}
 	}
-	slices.Sort(used)
-	return slices.Compact(used)
 }
