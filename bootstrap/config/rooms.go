@@ -43,8 +43,8 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
-// Keeper returns the settings of the host routes for the service CIDRs; ok is false when there are none. It fails only where Validate does.
-func (h HostRoute) Keeper(serviceCIDRs []netip.Prefix) (cfg hostroute.Config, ok bool, err error) {
+// Keeper returns the settings of the host routes; ok is false when there are none. It fails only where Validate does.
+func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {
 	if h.Interface == "" {
 		return hostroute.Config{}, false, nil
 	}
@@ -52,7 +52,7 @@ func (h HostRoute) Keeper(serviceCIDRs []netip.Prefix) (cfg hostroute.Config, ok
 	if err != nil {
 		return hostroute.Config{}, false, fmt.Errorf("hostRoute.gateway: %w", err)
 	}
-	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap(), Networks: serviceCIDRs}, true, nil
+	return hostroute.Config{Interface: h.Interface, Gateway: gateway.Unmap()}, true, nil
 }
 
 // Reserved returns the ports of nodes that no service may claim: the configured ones, and those of the agent's servers. It fails only where Validate does.

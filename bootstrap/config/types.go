@@ -175,7 +175,7 @@ type SNAT struct {
 	OverlayPorts []string `json:"overlayPorts" check:"port"`
 }
 
-// HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for each of services.serviceCIDRs. It needs the capability
+// HostRoute lets processes of the host reach ClusterIPs: the agent keeps a route in the kernel for each service CIDR. It needs the capability
 // NET_ADMIN. The agent leaves a route of another owner for the same network alone, and has none beside it.
 type HostRoute struct {
 	// Name of the host's interface whose other end is in VPP, for example of a tap. Empty: no routes.

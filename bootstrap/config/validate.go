@@ -234,8 +234,8 @@ func (v *validator) together(a *Agent) {
 	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {
 		v.fail("hostRoute.gateway", "interface and gateway need each other")
 	}
-	if a.HostRoute.Interface != "" && len(a.Services.ServiceCIDRs) == 0 {
-		v.fail("hostRoute.interface", "needs services.serviceCIDRs")
+	if files && a.HostRoute.Interface != "" && len(a.Services.ServiceCIDRs) == 0 {
+		v.fail("hostRoute.interface", "needs services.serviceCIDRs with source %q", a.Kubernetes.Source)
 	}
 	if a.VPP.Mode == VPPSocket && a.VPP.APISocket == "" {
 		v.fail("vpp.apiSocket", `is required with mode "socket"`)

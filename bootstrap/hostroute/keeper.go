@@ -39,8 +39,6 @@ type Config struct {
 	Interface string
 	// Gateway is the address of VPP at the other end. Networks of the other address family are not routed.
 	Gateway netip.Addr
-	// Networks are the service CIDRs.
-	Networks []netip.Prefix
 }
 
 // Status is the result of the last comparison.
@@ -53,36 +51,60 @@ type Status struct {
 
 // Keeper keeps the routes.
 type Keeper struct {
-	cfg    Config
-	kernel Kernel
-	log    *slog.Logger
+	cfg     Config
+	kernel  Kernel
+	log     *slog.Logger
+	changed chan struct{} // holds a token while there is something to compare
 
-	mu     sync.Mutex
-	status Status
+	mu       sync.Mutex
+	networks []netip.Prefix
+	known    bool // Route was called
+	status   Status
 }
 
-// New returns a keeper that has not looked yet.
+// New returns a keeper that leaves all routes as they are until it knows the networks.
 func New(cfg Config, kernel Kernel, log *slog.Logger) *Keeper {
-	cfg.Networks = slices.DeleteFunc(slices.Clone(cfg.Networks), func(n netip.Prefix) bool { return n.Addr().Is4() != cfg.Gateway.Is4() })
-	for i, n := range cfg.Networks {
-		cfg.Networks[i] = n.Masked()
+	return &Keeper{cfg: cfg, kernel: kernel, log: log, changed: make(chan struct{}, 1), status: Status{Problem: "the service CIDRs are not known yet"}}
+}
+
+// Route sets the networks, which are the service CIDRs. It does not block.
+func (k *Keeper) Route(networks []netip.Prefix) {
+	var own []netip.Prefix
+	for _, n := range networks {
+		if n.Addr().Is4() == k.cfg.Gateway.Is4() {
+			own = append(own, n.Masked())
+		}
 	}
-	return &Keeper{cfg: cfg, kernel: kernel, log: log, status: Status{Failed: len(cfg.Networks), Problem: "not compared yet"}}
+	k.mu.Lock()
+	k.networks, k.known = own, true
+	k.mu.Unlock()
+	k.look()
+}
+
+// look has the routes compared soon.
+func (k *Keeper) look() {
+	select {
+	case k.changed <- struct{}{}:
+	default:
+	}
+}
+
+// wanted returns the networks; known is false before the first call of Route.
+func (k *Keeper) wanted() (networks []netip.Prefix, known bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.networks, k.known
 }
 
 // Run compares until ctx ends. It never returns an error: what fails is in Status, and tried again.
 func (k *Keeper) Run(ctx context.Context) error {
-	changed := make(chan struct{}, 1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		k.watch(ctx, func(r Route) {
-			if r.Prefix.IsValid() && r.Protocol != Protocol && !slices.Contains(k.cfg.Networks, r.Prefix) {
-				return // the host may have very many routes
-			}
-			select {
-			case changed <- struct{}{}:
-			default:
+			networks, _ := k.wanted()
+			if !r.Prefix.IsValid() || r.Protocol == Protocol || slices.Contains(networks, r.Prefix) { // the host may have very many routes
+				k.look()
 			}
 		})
 	}()
@@ -95,7 +117,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-		case <-changed:
+		case <-k.changed:
 			pause(ctx, settle)
 		}
 	}
@@ -132,7 +154,11 @@ func (k *Keeper) Remove(context.Context) error {
 
 // compare brings the kernel to what it should have and logs what is new.
 func (k *Keeper) compare() {
-	status := k.reconcile()
+	networks, known := k.wanted()
+	if !known {
+		return
+	}
+	status := k.reconcile(networks)
 	k.mu.Lock()
 	before := k.status
 	k.status = status
@@ -146,8 +172,8 @@ func (k *Keeper) compare() {
 	}
 }
 
-func (k *Keeper) reconcile() Status {
-	none := func(err error) Status { return Status{Failed: len(k.cfg.Networks), Problem: err.Error()} }
+func (k *Keeper) reconcile(networks []netip.Prefix) Status {
+	none := func(err error) Status { return Status{Failed: len(networks), Problem: err.Error()} }
 	link, err := k.kernel.Link(k.cfg.Interface)
 	if err != nil {
 		return none(err)
@@ -156,7 +182,7 @@ func (k *Keeper) reconcile() Status {
 	if err != nil {
 		return none(err)
 	}
-	changes := Plan(k.cfg.Networks, k.cfg.Gateway, link, have)
+	changes := Plan(networks, k.cfg.Gateway, link, have)
 	var problems []string
 	for _, r := range changes.Remove {
 		if err := k.kernel.Remove(r); err != nil {
@@ -173,7 +199,7 @@ func (k *Keeper) reconcile() Status {
 			problems = append(problems, err.Error())
 		}
 	}
-	status.Kept = len(k.cfg.Networks) - status.Foreign - status.Failed
+	status.Kept = len(networks) - status.Foreign - status.Failed
 	status.Problem = strings.Join(problems, "; ")
 	return status
 }

@@ -79,11 +79,37 @@ func (f *table) set(reported Route, change func()) {
 	tell(reported)
 }
 
+// TestKeeperStarts: routes of the process before stay until the networks are known.
+func TestKeeperStarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &table{routes: []Route{own(services), own(more)}}
+		k := New(Config{Interface: "vpp0", Gateway: vppEnd}, f, slog.New(slog.DiscardHandler))
+		done := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			defer close(done)
+			_ = k.Run(ctx)
+		}()
+		time.Sleep(2 * Interval)
+		if f.writes != 0 || k.Status().Problem != "the service CIDRs are not known yet" {
+			t.Errorf("%d writes, status %+v", f.writes, k.Status())
+		}
+		k.Route([]netip.Prefix{services})
+		time.Sleep(settle)
+		synctest.Wait()
+		if want := []Route{own(services)}; !slices.Equal(f.routes, want) || k.Status() != (Status{Kept: 1}) {
+			t.Errorf("routes %v, want %v; status %+v", f.routes, want, k.Status())
+		}
+		cancel()
+		<-done
+	})
+}
+
 // keeping runs a keeper of two networks, one of them IPv6, until the test ends.
 func keeping(t *testing.T, kernel *table) (k *Keeper, log *bytes.Buffer) {
 	log = &bytes.Buffer{}
-	k = New(Config{Interface: "vpp0", Gateway: vppEnd, Networks: []netip.Prefix{netip.MustParsePrefix("10.96.0.1/12"), netip.MustParsePrefix("fd00::/108")}},
-		kernel, slog.New(slog.NewTextHandler(log, nil)))
+	k = New(Config{Interface: "vpp0", Gateway: vppEnd}, kernel, slog.New(slog.NewTextHandler(log, nil)))
+	k.Route([]netip.Prefix{netip.MustParsePrefix("10.96.0.1/12"), netip.MustParsePrefix("fd00::/108")})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -93,6 +119,7 @@ func keeping(t *testing.T, kernel *table) (k *Keeper, log *bytes.Buffer) {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
+	time.Sleep(2 * settle) // for the networks, and for the watch that has begun
 	synctest.Wait()
 	return k, log
 }
@@ -156,6 +183,15 @@ func TestKeeper(t *testing.T) {
 			f.set(Route{Prefix: more, Protocol: 186}, func() { f.routes = nil }) // what is reported does not concern the agent
 			settled()
 			check(t, k, Status{Kept: 1}, f)
+		},
+		"another network, then none": func(t *testing.T, f *table) {
+			k, _ := keeping(t, f)
+			k.Route([]netip.Prefix{more})
+			settled()
+			check(t, k, Status{Kept: 1}, f, own(more))
+			k.Route(nil)
+			settled()
+			check(t, k, Status{}, f)
 		},
 		"removed at the end": func(t *testing.T, f *table) {
 			k, _ := keeping(t, f)
