@@ -90,7 +90,7 @@ func (c *claims) last(node, prefix string) (id uint32, uid string) {
 	if c == nil || c.latest.GetNode() != node || c.latest.GetPrefix() != prefix {
 		return 0, ""
 	}
-	c.log.Info("node ID from the local mirror, unconfirmed until etcd answers", "node", node, "id", c.latest.GetId())
+	c.log.Info("node ID from the local mirror, unconfirmed until the node store answers", "node", node, "id", c.latest.GetId())
 	return c.latest.GetId(), c.latest.GetUid()
 }
 
