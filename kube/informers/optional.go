@@ -22,7 +22,7 @@ type optional struct {
 	log     *slog.Logger
 	missing chan struct{} // closed at the first such answer
 	once    sync.Once
-	// Only the goroutine of the reflector: no request before until, and how long the last rest was; 0 = there was an answer.
+	// Only the goroutine of the reflector: no request before until, and how long the last rest was; 0 = a watch was opened since the last refusal.
 	until time.Time
 	rest  time.Duration
 }
@@ -46,7 +46,6 @@ func (o *optional) ask(ctx context.Context, request func() error) error {
 	}
 	err := request()
 	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		o.rest = 0
 		return err
 	}
 	before := o.rest
@@ -57,6 +56,13 @@ func (o *optional) ask(ctx context.Context, request func() error) error {
 		o.log.Info("resource not used", "err", err)
 	}
 	return err
+}
+
+// watched ends the rests: the resource is there and can be seen. A list alone does not show that, nor does an API server that cannot stream one.
+func (o *optional) watched() {
+	if o != nil {
+		o.rest = 0
+	}
 }
 
 // settled returns a channel that is closed when the resource is listed, or is known to be missing; ctx ends its goroutine, which group waits for.

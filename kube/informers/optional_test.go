@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -48,21 +49,36 @@ func TestServiceCIDRs(t *testing.T) {
 	})
 }
 
-// TestWithoutServiceCIDRs: an API server without them, or without the right to see them, keeps nothing back, is asked rarely and logged once; when they
-// come, they are used.
+// TestWithoutServiceCIDRs: an API server without them, or without the right to list or to watch them, keeps nothing back, is asked rarely and logged once;
+// when they come, they are used.
 func TestWithoutServiceCIDRs(t *testing.T) {
 	resource := schema.GroupResource{Group: "networking.k8s.io", Resource: "servicecidrs"}
-	for name, refusal := range map[string]error{
-		"no such resource": apierrors.NewNotFound(resource, ""), "no right": apierrors.NewForbidden(resource, "", errors.New("no role")),
+	forbidden := apierrors.NewForbidden(resource, "", errors.New("no role"))
+	for name, tc := range map[string]struct {
+		verb    string
+		refusal error
+	}{
+		"no such resource": {"list", apierrors.NewNotFound(resource, "")}, "no list": {"list", forbidden}, "no watch": {"watch", forbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var there atomic.Bool
 			var asked atomic.Int64
 			prepare := func(r *running) {
 				withServiceCIDRs(r)
-				r.client.PrependReactor("list", "servicecidrs", func(clienttesting.Action) (bool, runtime.Object, error) {
+				refuse := func() (bool, error) {
 					asked.Add(1)
-					return !there.Load(), nil, refusal
+					return !there.Load(), tc.refusal
+				}
+				if tc.verb == "watch" {
+					r.client.PrependWatchReactor("servicecidrs", func(clienttesting.Action) (bool, watch.Interface, error) {
+						refused, err := refuse()
+						return refused, nil, err
+					})
+					return
+				}
+				r.client.PrependReactor("list", "servicecidrs", func(clienttesting.Action) (bool, runtime.Object, error) {
+					refused, err := refuse()
+					return refused, nil, err
 				})
 			}
 			run(t, []runtime.Object{service("web", "10.96.0.1"), serviceCIDR("kubernetes", "10.96.0.0/12")}, prepare, func(r *running) {

@@ -118,6 +118,7 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 			}
 			// Only a watch that was opened counts as healthy: a list alone sees no changes.
 			set(trouble{})
+			r.optional.watched()
 			return observe(w, func(event watch.Event) { note(ctx, apierrors.FromObject(event.Object)) }), nil
 		},
 	}
