@@ -27,23 +27,22 @@ var floors = map[string]int{"messages": 0, "kube": 1, "vpp": 1, "cluster": 1, "a
 
 // owners says which rooms may import a foreign module, by the longest prefix that fits. Tests may import what they like.
 var owners = map[string][]string{
-	"github.com/asynkron/protoactor-go":              {"actors"},
-	"github.com/fsnotify/fsnotify":                   {"kube"},
-	"github.com/prometheus":                          {"bootstrap"},
-	"github.com/sirupsen/logrus":                     {"vpp"},
-	"github.com/spf13/cobra":                         {"bootstrap"},
-	"go.etcd.io":                                     {"cluster"},
-	"go.etcd.io/etcd/client/v3":                      {"cluster", "bootstrap"}, // who wires hands the client over
-	"go.fd.io/govpp":                                 {"vpp"},
-	"go.uber.org/zap":                                {"cluster"},
-	"google.golang.org/grpc":                         {"cluster"}, // options of etcd's connection
-	"google.golang.org/protobuf":                     {"messages", "kube", "vpp", "cluster", "actors", "bootstrap"},
-	"k8s.io":                                         {"kube"},
-	"k8s.io/api/coordination":                        {"cluster"}, // Leases, a node store
-	"k8s.io/apimachinery/pkg":                        {"kube", "cluster"},
-	"k8s.io/apimachinery/pkg/util/wait":              {"kube", "vpp"}, // back-off
-	"k8s.io/client-go/kubernetes/typed/coordination": {"cluster"},
-	"sigs.k8s.io/yaml":                               {"kube", "bootstrap"},
+	"github.com/asynkron/protoactor-go": {"actors"},
+	"github.com/fsnotify/fsnotify":      {"kube"},
+	"github.com/prometheus":             {"bootstrap"},
+	"github.com/sirupsen/logrus":        {"vpp"},
+	"github.com/spf13/cobra":            {"bootstrap"},
+	"go.etcd.io":                        {"cluster"},
+	"go.etcd.io/etcd/client/v3":         {"cluster", "bootstrap"}, // who wires hands the client over
+	"go.fd.io/govpp":                    {"vpp"},
+	"go.uber.org/zap":                   {"cluster"},
+	"google.golang.org/grpc":            {"cluster"}, // options of etcd's connection
+	"google.golang.org/protobuf":        {"messages", "kube", "vpp", "cluster", "actors", "bootstrap"},
+	"k8s.io":                            {"kube"},
+	"k8s.io/api/coordination":           {"cluster", "kube"}, // Leases, a node store
+	"k8s.io/apimachinery/pkg":           {"kube", "cluster"},
+	"k8s.io/apimachinery/pkg/util/wait": {"kube", "vpp"}, // back-off
+	"sigs.k8s.io/yaml":                  {"kube", "bootstrap"},
 }
 
 // pure lists packages that compute and do nothing else, with what they must therefore not import.

@@ -12,22 +12,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
 // shortest is the time that a watch must last so that its end is in the normal course.
 const shortest = time.Second
 
+// Leases reads and writes the Leases of a namespace, as the typed client of client-go does.
+type Leases interface {
+	Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error)
+	Patch(
+		ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
+	) (*coordinationv1.Lease, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	List(ctx context.Context, options metav1.ListOptions) (*coordinationv1.LeaseList, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
 // leaseStore keeps the records in Leases of the API server.
 type leaseStore struct {
-	leases coordination.LeaseInterface
+	leases Leases
 	keys   leaseLayout
 }
 
-// NewLeaseStore makes a store in the Leases of a namespace. The client needs to create, delete, list, patch and watch them. It should limit its
-// requests to not less than 5 per second: a node that joins a crowd needs up to 8 at once.
-func NewLeaseStore(client coordination.LeasesGetter, namespace string) Store {
-	return &leaseStore{leases: client.Leases(namespace), keys: leaseLayout{namespace}}
+// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests
+// to not less than 5 per second: a node that joins a crowd needs up to 8 at once.
+func NewLeaseStore(leases Leases, namespace string) Store {
+	return &leaseStore{leases: leases, keys: leaseLayout{namespace}}
 }
 
 // traits satisfies Store. A list of 5,000 nodes has 10,000 Leases, so it is rare. After the first

@@ -111,7 +111,7 @@ func TestLeasesAtRest(t *testing.T) {
 func TestLeaseErrors(t *testing.T) {
 	server := leasetest.New(t)
 	store := func(namespace string) *leaseStore {
-		s, _ := NewLeaseStore(server.Client().CoordinationV1(), namespace).(*leaseStore)
+		s, _ := NewLeaseStore(server.Client().CoordinationV1().Leases(namespace), namespace).(*leaseStore)
 		return s
 	}
 	s, record := store(leasetest.Namespace), `{"id":1,"name":"n1"}`

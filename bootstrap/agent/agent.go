@@ -21,9 +21,9 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
-	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -68,7 +68,7 @@ func Start(cfg *config.Agent, log *slog.Logger) (*Agent, error) {
 }
 
 // sourceMaker makes the source of an agent, with the client of the API server where there is one.
-type sourceMaker func(*Agent) (kube.Source, informers.Client, error)
+type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 
 // startWith is Start with a choice of the source.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {

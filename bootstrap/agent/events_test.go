@@ -20,6 +20,8 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/messages"
@@ -110,8 +112,9 @@ func (k *kubernetes) change(name string, change func(*corev1.Service)) {
 func (k *kubernetes) agent() *Agent {
 	k.Helper()
 	cfg := everything(k.T)
-	a, err := startWith(cfg, quiet(), func(a *Agent) (kube.Source, informers.Client, error) {
-		return informers.New(k, informers.Config{NodeName: cfg.NodeName}, quiet()), k, nil
+	a, err := startWith(cfg, quiet(), func(a *Agent) (kube.Source, *apiserver.Client, error) {
+		client := apiservertest.Client(k)
+		return informers.New(client, informers.Config{NodeName: cfg.NodeName}, quiet()), client, nil
 	})
 	if err != nil {
 		k.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/desired"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
-	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -55,7 +55,7 @@ type nodeSync struct {
 var _ desired.NodeSync = (*nodeSync)(nil)
 
 // nodeSync makes node sync on the configured store; nil without one. client is that of the API server, nil if there is none.
-func (a *Agent) nodeSync(client informers.Client) (*nodeSync, error) {
+func (a *Agent) nodeSync(client *apiserver.Client) (*nodeSync, error) {
 	kind, why := a.cfg.Store()
 	n := &nodeSync{log: a.log.With("part", "cluster"), cfg: cluster.Config{
 		NodeName: a.cfg.NodeName, GracePeriod: a.cfg.Etcd.GracePeriod.Duration(),
@@ -68,7 +68,7 @@ func (a *Agent) nodeSync(client informers.Client) (*nodeSync, error) {
 		namespace := a.cfg.StoreNamespace()
 		n.place, n.waitsFor = "leases/"+namespace, "the API server"
 		n.open = func(context.Context) (cluster.Store, error) {
-			return cluster.NewLeaseStore(client.CoordinationV1(), namespace), nil
+			return cluster.NewLeaseStore(client.Leases(namespace), namespace), nil
 		}
 	default:
 		n.place, n.waitsFor, n.open = a.cfg.Etcd.Prefix, "etcd", a.etcd.store(a.cfg.Etcd.Prefix)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/kube/informers"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
 // brokenSource is a source that can never work.
@@ -22,7 +22,7 @@ func (brokenSource) Refresh() {}
 // TestASourceThatCannotWorkEndsTheProcess: no restart of an actor could help.
 func TestASourceThatCannotWorkEndsTheProcess(t *testing.T) {
 	broken := errors.New("broken")
-	a, err := startWith(everything(t), quiet(), func(*Agent) (kube.Source, informers.Client, error) { return brokenSource{broken}, nil, nil })
+	a, err := startWith(everything(t), quiet(), func(*Agent) (kube.Source, *apiserver.Client, error) { return brokenSource{broken}, nil, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
-	"github.com/troupe-vpp/troupe/kube/informers"
 )
 
 // startOutside starts the writer of Kubernetes Events, to the API server if there is one and to the log otherwise, and the servers of
 // health-check node ports. Both are no actors: they keep their state when actors restart.
-func (a *Agent) startOutside(client informers.Client) {
+func (a *Agent) startOutside(client *apiserver.Client) {
 	if client == nil {
 		a.events = events.NewLog(a.log.With("part", "events"))
 	} else {

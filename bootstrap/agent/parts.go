@@ -8,13 +8,14 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/listening"
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/informers"
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // kubeSource makes the configured source, with the client of the API server if it uses one.
-func (a *Agent) kubeSource() (kube.Source, informers.Client, error) {
+func (a *Agent) kubeSource() (kube.Source, *apiserver.Client, error) {
 	log := a.log.With("part", "kube")
 	if dir, ok := a.cfg.Kubernetes.FilesDir(); ok {
 		return files.New(dir, a.cfg.NodeName, log), nil, nil

@@ -83,7 +83,7 @@ func (w *Writer) create(ctx context.Context, s *series, count int) result {
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	e := s.object(w.instance, count)
-	_, err := w.client.EventsV1().Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
+	_, err := w.client.Events(e.Namespace).Create(ctx, e, metav1.CreateOptions{})
 	r := resultOf(err)
 	switch r.verdict {
 	case accepted:
@@ -108,6 +108,6 @@ func (w *Writer) patch(ctx context.Context, s *series, patch []byte) (*eventsv1.
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	name := objectName(&s.id, w.instance)
-	e, err := w.client.EventsV1().Events(namespaceOf(&s.id.object)).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+	e, err := w.client.Events(namespaceOf(&s.id.object)).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	return e, resultOf(err)
 }

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
 // dropsInterval is the least time between two log lines about dropped events.
@@ -32,7 +33,7 @@ func (s Stats) Lost() uint64 { return s.Limited + s.Overflowed + s.Expired + s.R
 
 // Writer is the Recorder that writes to the API server.
 type Writer struct {
-	client   kubernetes.Interface
+	client   *apiserver.Client
 	cfg      Config
 	instance string
 	log      *slog.Logger
@@ -53,7 +54,7 @@ var _ Recorder = (*Writer)(nil)
 
 // New returns a recorder that writes through this client when Run does; until then events wait. The client needs to create and patch events
 // of the group events.k8s.io, nothing else.
-func New(client kubernetes.Interface, cfg Config, log *slog.Logger) *Writer {
+func New(client *apiserver.Client, cfg Config, log *slog.Logger) *Writer {
 	cfg = cfg.withDefaults()
 	return &Writer{
 		client: client, cfg: cfg, instance: instanceName(cfg.NodeName), log: log, wake: make(chan struct{}, 1), events: newAggregator(cfg),

@@ -6,10 +6,11 @@ import (
 	"net/netip"
 	"os"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
 // Errors of NewClient.
@@ -41,20 +42,13 @@ type ClientConfig struct {
 	Burst int
 }
 
-// Client is a client of the API server. Only kube uses it; other packages pass it on, for example to events.New.
-type Client = kubernetes.Interface
-
 // NewClient returns a client for New. It does not connect. Objects are transferred as protobuf.
-func NewClient(config ClientConfig) (Client, error) {
+func NewClient(config ClientConfig) (*apiserver.Client, error) {
 	rc, err := restConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(rc)
-	if err != nil {
-		return nil, fmt.Errorf("make client of the API server %s: %w", rc.Host, err)
-	}
-	return client, nil
+	return apiserver.New(rc)
 }
 
 // restConfig returns the configuration of the client.

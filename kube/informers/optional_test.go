@@ -15,11 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 )
 
 // withServiceCIDRs makes the source of a test watch ServiceCIDRs.
 func withServiceCIDRs(r *running) {
-	r.source.watched = append(r.source.watched, serviceCIDRs(r.client, r.source.log))
+	r.source.watched = append(r.source.watched, serviceCIDRs(apiservertest.Client(r.client), r.source.log))
 }
 
 func serviceCIDR(name string, networks ...string) *networkingv1.ServiceCIDR {

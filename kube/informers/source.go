@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -30,7 +30,6 @@ type Config struct {
 
 // Source delivers the objects of the API server to the agent of one node. It is a kube.Source.
 type Source struct {
-	client  kubernetes.Interface
 	config  Config
 	log     *slog.Logger
 	watched []resource
@@ -52,7 +51,7 @@ type Source struct {
 var _ kube.Source = (*Source)(nil)
 
 // New returns a source that watches through this client. The client's rate limits apply to requests, not to events.
-func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
+func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
 	if config.Interval <= 0 {
 		config.Interval = 10 * time.Millisecond
 	}
@@ -65,7 +64,7 @@ func New(client kubernetes.Interface, config Config, log *slog.Logger) *Source {
 		watched = append(watched, serviceCIDRs(client, log))
 	}
 	return &Source{
-		client: client, config: config, log: log, watched: watched,
+		config: config, log: log, watched: watched,
 		store: kube.NewStore(config.NodeName), queue: q, gate: &gate{}, health: newHealth(q.signal, plurals),
 		refresh: make(chan struct{}, 1),
 		indexes: map[string]cache.Indexer{},
@@ -91,7 +90,7 @@ func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	// The kinds are listed in parallel; the first Snapshot waits for the slowest.
 	for i := range s.watched {
 		r := &s.watched[i]
-		informer, err := r.informer(s.client, s.gate, s.health)
+		informer, err := r.informer(s.gate, s.health)
 		if err != nil {
 			return fmt.Errorf("set up informer of %s: %w", r.plural, err)
 		}

@@ -22,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
@@ -47,7 +49,7 @@ func run(t *testing.T, objects []runtime.Object, prepare, test func(*running)) {
 		log := &bytes.Buffer{}
 		r := &running{
 			t: t, client: client, mirror: kubetest.NewMirror(), log: log, done: make(chan error, 1),
-			source: New(client, Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
+			source: New(apiservertest.Client(client), Config{NodeName: "n1", Interval: interval}, slog.New(slog.NewTextHandler(log, nil))),
 		}
 		if prepare != nil {
 			prepare(r)
@@ -212,12 +214,13 @@ func TestNothingBeforeEverythingIsListed(t *testing.T) {
 	var release chan struct{}
 	hold := func(r *running) {
 		release = make(chan struct{})
-		pods := &r.source.watched[3]
-		list := pods.list
-		pods.list = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		api := r.source.watched[3].api
+		held := &cache.ListWatch{WatchFuncWithContext: api.WatchWithContext}
+		held.ListWithContextFunc = func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			<-release
-			return list(ctx, options)
+			return api.ListWithContext(ctx, options)
 		}
+		r.source.watched[3].api = cache.ToListerWatcherWithContext(cache.ToListWatcherWithWatchListSemantics(held, api))
 	}
 	run(t, []runtime.Object{service("web", "10.96.0.1")}, hold, func(r *running) {
 		if view := r.settle(); view.Snapshots != 0 || len(view.Healths) != 0 {

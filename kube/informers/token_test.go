@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
@@ -34,7 +35,7 @@ func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"major":"1","minor":"36"}`))
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
 	}))
 	defer server.Close()
 	ca := filepath.Join(t.TempDir(), "ca")
@@ -54,7 +55,7 @@ func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func() error {
-		_, err := client.Discovery().ServerVersion()
+		_, err := client.Nodes.ListWithContext(t.Context(), metav1.ListOptions{})
 		return err
 	}
 	if err := ask(); err != nil {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 )
 
@@ -28,68 +28,48 @@ type resource struct {
 	object runtime.Object
 	labels string
 	fields string
-	list   func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch  func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	api    cache.ListerWatcherWithContext
 	hold   cache.TransformFunc // what the cache keeps
 
 	optional *optional // nil = the agent needs it
 }
 
 // serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
-func serviceCIDRs(client kubernetes.Interface, log *slog.Logger) resource {
-	cidrs := client.NetworkingV1().ServiceCIDRs()
+func serviceCIDRs(client *apiserver.Client, log *slog.Logger) resource {
 	return resource{
 		kind: normalize.KindServiceCIDR, plural: "servicecidrs", object: &networkingv1.ServiceCIDR{}, hold: normalised(networksOf),
-		list: lister(cidrs.List), watch: cidrs.Watch,
-		optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
+		api: client.ServiceCIDRs, optional: newOptional(log.With("resource", "servicecidrs.networking.k8s.io")),
 	}
 }
 
 // resources returns what the agent of this node must watch.
-func resources(client kubernetes.Interface, node string) []resource {
-	services := client.CoreV1().Services(metav1.NamespaceAll)
-	slices := client.DiscoveryV1().EndpointSlices(metav1.NamespaceAll)
-	nodes := client.CoreV1().Nodes()
-	pods := client.CoreV1().Pods(metav1.NamespaceAll)
+func resources(client *apiserver.Client, node string) []resource {
 	return []resource{
 		{
 			kind: normalize.KindService, plural: "services", object: &corev1.Service{}, hold: normalised(normalize.Service),
 			labels: "!service.kubernetes.io/service-proxy-name",
 			fields: fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone).String(),
-			list:   lister(services.List), watch: services.Watch,
+			api:    client.Services,
 		},
 		{
 			kind: normalize.KindEndpointSlice, plural: "endpointslices", object: &discoveryv1.EndpointSlice{}, hold: normalised(normalize.EndpointSlice),
 			labels: "!" + corev1.IsHeadlessService,
-			list:   lister(slices.List), watch: slices.Watch,
+			api:    client.EndpointSlices,
 		},
 		{
 			kind: normalize.KindNode, plural: "nodes", object: &corev1.Node{}, hold: normalised(normalize.Node),
-			list: lister(nodes.List), watch: nodes.Watch,
+			api: client.Nodes,
 		},
 		{
 			kind: normalize.KindPod, plural: "pods", object: &corev1.Pod{}, hold: normalised(normalize.Pod),
 			fields: fields.OneTermEqualSelector("spec.nodeName", node).String(),
-			list:   lister(pods.List), watch: pods.Watch,
+			api:    client.Pods,
 		},
 	}
 }
 
-// lister turns a typed List into the form of cache.ListWatch.
-func lister[L runtime.Object](
-	list func(context.Context, metav1.ListOptions) (L, error),
-) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		out, err := list(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		return out, nil
-	}
-}
-
 // informer returns an informer of the resource whose requests pass the gate and whose troubles are noted in health.
-func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (cache.SharedIndexInformer, error) {
+func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, error) {
 	set := func(why trouble) { h.set(r.plural, why) }
 	if r.optional != nil {
 		set = func(trouble) {} // what concerns all resources, the others say too
@@ -105,11 +85,11 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 	}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
-			err = ask(ctx, &options, func() (err error) { list, err = r.list(ctx, options); return err })
+			err = ask(ctx, &options, func() (err error) { list, err = r.api.ListWithContext(ctx, options); return err })
 			return list, err // an error comes back through the watch error handler
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (w watch.Interface, err error) {
-			err = ask(ctx, &options, func() (err error) { w, err = r.watch(ctx, options); return err })
+			err = ask(ctx, &options, func() (err error) { w, err = r.api.WatchWithContext(ctx, options); return err })
 			if err != nil {
 				if options.SendInitialEvents == nil || !apierrors.IsInvalid(err) { // an API server that cannot stream a list is asked for one
 					note(ctx, err)
@@ -122,7 +102,7 @@ func (r *resource) informer(client kubernetes.Interface, g *gate, h *health) (ca
 			return observe(w, func(event watch.Event) { note(ctx, apierrors.FromObject(event.Object)) }), nil
 		},
 	}
-	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, client), r.object,
+	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, r.api), r.object,
 		cache.SharedIndexInformerOptions{ObjectDescription: r.plural})
 	err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, _ *cache.Reflector, err error) {
 		note(ctx, err) // the worker logs it; the default handler would do so once more

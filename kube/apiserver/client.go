@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Client makes requests to one API server. It is safe for concurrent use.
+type Client struct {
+	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces.
+	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
+	// Events returns the events of a namespace.
+	Events func(namespace string) Events
+	// Leases returns the Leases of a namespace.
+	Leases func(namespace string) Leases
+}
+
+// Events creates and patches events of the group events.k8s.io in a namespace.
+type Events interface {
+	Create(ctx context.Context, event *eventsv1.Event, options metav1.CreateOptions) (*eventsv1.Event, error)
+	Patch(
+		ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
+	) (*eventsv1.Event, error)
+}
+
+// Leases reads and writes the Leases of a namespace.
+type Leases interface {
+	Create(ctx context.Context, lease *coordinationv1.Lease, options metav1.CreateOptions) (*coordinationv1.Lease, error)
+	Patch(
+		ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
+	) (*coordinationv1.Lease, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+	List(ctx context.Context, options metav1.ListOptions) (*coordinationv1.LeaseList, error)
+	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+}
+
+// New makes a client. It does not connect.
+func New(rc *rest.Config) (*Client, error) {
+	groups, err := newGroups(rc)
+	if err != nil {
+		return nil, err
+	}
+	watched := func(group schema.GroupVersion, plural string) cache.ListerWatcherWithContext {
+		return cache.NewListWatchFromClient(groups[group], plural, metav1.NamespaceAll, fields.Everything())
+	}
+	return &Client{
+		Services:       watched(corev1.SchemeGroupVersion, "services"),
+		EndpointSlices: watched(discoveryv1.SchemeGroupVersion, "endpointslices"),
+		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),
+		Pods:           watched(corev1.SchemeGroupVersion, "pods"),
+		ServiceCIDRs:   watched(networkingv1.SchemeGroupVersion, "servicecidrs"),
+		Events: func(namespace string) Events {
+			return objects[eventsv1.Event, *eventsv1.Event]{groups[eventsv1.SchemeGroupVersion], namespace, "events"}
+		},
+		Leases: func(namespace string) Leases {
+			return leases{objects[coordinationv1.Lease, *coordinationv1.Lease]{groups[coordinationv1.SchemeGroupVersion], namespace, "leases"}}
+		},
+	}, nil
+}
+
+// newGroups makes a client for each API group. They share connections and rate limit.
+func newGroups(rc *rest.Config) (map[schema.GroupVersion]rest.Interface, error) {
+	shared := *rc
+	if shared.UserAgent == "" {
+		shared.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if shared.RateLimiter == nil && shared.QPS > 0 {
+		shared.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(shared.QPS, shared.Burst)
+	}
+	known := runtime.NewScheme()
+	shared.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(known, serializer.NewCodecFactory(known)).WithoutConversion()
+	client, err := rest.HTTPClientFor(&shared)
+	if err != nil {
+		return nil, fmt.Errorf("make HTTP client of the API server %s: %w", rc.Host, err)
+	}
+	groups := map[schema.GroupVersion]rest.Interface{}
+	for group, add := range map[schema.GroupVersion]func(*runtime.Scheme) error{
+		corev1.SchemeGroupVersion: corev1.AddToScheme, discoveryv1.SchemeGroupVersion: discoveryv1.AddToScheme,
+		networkingv1.SchemeGroupVersion: networkingv1.AddToScheme, eventsv1.SchemeGroupVersion: eventsv1.AddToScheme,
+		coordinationv1.SchemeGroupVersion: coordinationv1.AddToScheme,
+	} {
+		if err := add(known); err != nil {
+			return nil, fmt.Errorf("register types of %s: %w", group, err)
+		}
+		if groups[group], err = newGroup(shared, group, client); err != nil {
+			return nil, fmt.Errorf("make client of the API server %s for %s: %w", rc.Host, group, err)
+		}
+	}
+	return groups, nil
+}
+
+// newGroup makes the client of one API group.
+func newGroup(rc rest.Config, group schema.GroupVersion, client *http.Client) (rest.Interface, error) {
+	rc.GroupVersion, rc.APIPath = &group, "/apis"
+	if group.Group == "" {
+		rc.APIPath = "/api"
+	}
+	return rest.RESTClientForConfigAndClient(&rc, client)
+}

@@ -1,0 +1,58 @@
+package apiserver
+
+import (
+	"context"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+)
+
+// objects writes the objects of one kind in a namespace, as the typed clients of client-go do.
+type objects[T any, P interface {
+	*T
+	runtime.Object
+}] struct {
+	client            rest.Interface
+	namespace, plural string
+}
+
+// Create returns the object as the API server has stored it.
+func (o objects[T, P]) Create(ctx context.Context, object P, options metav1.CreateOptions) (P, error) {
+	made := P(new(T))
+	return made, o.client.Post().Namespace(o.namespace).Resource(o.plural).VersionedParams(&options, metav1.ParameterCodec).Body(object).Do(ctx).Into(made)
+}
+
+// Patch returns the object as it is then.
+func (o objects[T, P]) Patch(
+	ctx context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string,
+) (P, error) {
+	changed := P(new(T))
+	return changed, o.client.Patch(kind).Namespace(o.namespace).Resource(o.plural).Name(name).SubResource(subresources...).
+		VersionedParams(&options, metav1.ParameterCodec).Body(patch).Do(ctx).Into(changed)
+}
+
+// leases reads them as well.
+type leases struct {
+	objects[coordinationv1.Lease, *coordinationv1.Lease]
+}
+
+// Delete deletes a Lease.
+func (l leases) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	return l.client.Delete().Namespace(l.namespace).Resource(l.plural).Name(name).Body(&options).Do(ctx).Error()
+}
+
+// List returns the Leases that the options select.
+func (l leases) List(ctx context.Context, options metav1.ListOptions) (*coordinationv1.LeaseList, error) {
+	list := &coordinationv1.LeaseList{}
+	return list, l.client.Get().Namespace(l.namespace).Resource(l.plural).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
+}
+
+// Watch watches the Leases that the options select.
+func (l leases) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	options.Watch = true
+	return l.client.Get().Namespace(l.namespace).Resource(l.plural).VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
+}
