@@ -11,7 +11,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -58,7 +57,7 @@ func New(rc *rest.Config) (*Client, error) {
 		return nil, err
 	}
 	watched := func(group schema.GroupVersion, plural string) cache.ListerWatcherWithContext {
-		return cache.NewListWatchFromClient(groups[group], plural, metav1.NamespaceAll, fields.Everything())
+		return cache.NewFilteredListWatchFromClient(groups[group], plural, metav1.NamespaceAll, func(*metav1.ListOptions) {})
 	}
 	return &Client{
 		Services:       watched(corev1.SchemeGroupVersion, "services"),

@@ -1,0 +1,130 @@
+package apiserver_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver"
+	"github.com/troupe-vpp/troupe/kube/apiserver/apiservertest"
+)
+
+// recorder is an API server that writes down what it is asked, and answers each request with an object of the kind that it is about.
+type recorder struct{ requests []string }
+
+// ServeHTTP satisfies http.Handler.
+func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	query := request.URL.Query()
+	query.Del("timeout") // of the client, which the clientset sends as well
+	h := request.Header
+	r.requests = append(r.requests, fmt.Sprintf("%s %s?%s agent=%s token=%s type=%s accept=%s %q %v", request.Method, request.URL.Path, query.Encode(),
+		h.Get("User-Agent"), h.Get("Authorization"), h.Get("Content-Type"), h.Get("Accept"), body, err))
+	kinds := map[string]string{
+		"services": `v1","kind":"Service`, "nodes": `v1","kind":"Node`, "pods": `v1","kind":"Pod`, "endpointslices": `discovery.k8s.io/v1","kind":"EndpointSlice`,
+		"servicecidrs": `networking.k8s.io/v1","kind":"ServiceCIDR`, "events": `events.k8s.io/v1","kind":"Event`, "leases": `coordination.k8s.io/v1","kind":"Lease`,
+	}
+	w.Header().Set("Content-Type", "application/json")
+	list := fmt.Sprintf(`{"apiVersion":"%sList","metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"x"}}]}`, kinds[path.Base(request.URL.Path)])
+	one := func(plural string) string {
+		return fmt.Sprintf(`{"apiVersion":"%s","metadata":{"name":"x"}}`, kinds[plural])
+	}
+	switch {
+	case query.Has("watch"):
+		_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`, one(path.Base(request.URL.Path)))
+	case request.Method == http.MethodGet:
+		_, _ = io.WriteString(w, list)
+	case request.Method == http.MethodPost:
+		_, _ = io.WriteString(w, one(path.Base(request.URL.Path)))
+	case request.Method == http.MethodPatch:
+		_, _ = io.WriteString(w, one(path.Base(path.Dir(request.URL.Path))))
+	default:
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Conflict","code":409}`)
+	}
+}
+
+// use makes every request of a client and returns the answers.
+func use(t *testing.T, client *apiserver.Client) (answers []any) {
+	t.Helper()
+	answer := func(object any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+		answers = append(answers, object)
+	}
+	ctx, seconds := t.Context(), int64(400)
+	listing := metav1.ListOptions{LabelSelector: "!a", FieldSelector: "b!=c", ResourceVersion: "0", Limit: 500}
+	watching := metav1.ListOptions{LabelSelector: "!a", FieldSelector: "b!=c", ResourceVersion: "7", AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
+	for _, api := range []cache.ListerWatcherWithContext{client.Services, client.EndpointSlices, client.Nodes, client.Pods, client.ServiceCIDRs} {
+		answer(api.ListWithContext(ctx, listing))
+		w, err := api.WatchWithContext(ctx, watching)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer((<-w.ResultChan()).Object, nil)
+		w.Stop()
+	}
+	meta := metav1.ObjectMeta{Name: "x"}
+	events, leases := client.Events("shop"), client.Leases("troupe-system")
+	answer(events.Create(ctx, &eventsv1.Event{ObjectMeta: meta, EventTime: metav1.NewMicroTime(time.Unix(1, 0)), Note: "boom"}, metav1.CreateOptions{}))
+	answer(events.Patch(ctx, "x", types.MergePatchType, []byte(`{"note":"b"}`), metav1.PatchOptions{}))
+	answer(leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: meta}, metav1.CreateOptions{FieldManager: "m"}))
+	answer(leases.Patch(ctx, "x", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))
+	answer(leases.List(ctx, listing))
+	w, err := leases.Watch(ctx, watching)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer((<-w.ResultChan()).Object, nil)
+	w.Stop()
+	version := "7"
+	err = leases.Delete(ctx, "x", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
+	if !apierrors.IsConflict(err) {
+		t.Errorf("deletion: %v, want a conflict", err)
+	}
+	return answers
+}
+
+// TestSameRequestsAsTheClientset: same method, path, parameters, headers and body, and the answers are understood alike.
+func TestSameRequestsAsTheClientset(t *testing.T) {
+	api := &recorder{}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	rc := &rest.Config{Host: server.URL, BearerToken: "t", QPS: 1000, Burst: 100, ContentConfig: rest.ContentConfig{
+		ContentType: "application/vnd.kubernetes.protobuf", AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
+	}}
+	set, err := kubernetes.NewForConfig(rc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAnswers := use(t, apiservertest.Client(set))
+	want := api.requests
+	api.requests = nil
+	client, err := apiserver.New(rc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := use(t, client)
+	if diff := cmp.Diff(wantAnswers, answers); diff != "" || len(answers) != 16 {
+		t.Errorf("%d answers (-clientset +client):\n%s", len(answers), diff)
+	}
+	if diff := cmp.Diff(want, api.requests); diff != "" || len(want) != 17 {
+		t.Errorf("%d requests (-clientset +client):\n%s", len(want), diff)
+	}
+}
