@@ -90,9 +90,21 @@ func NewSystem(o Options) *System {
 	s.background, s.cancel = context.WithCancel(context.Background())
 	s.guardian = &guardian{sys: s}
 	s.proto = actor.NewActorSystem(quietLogging(s.log))
+	s.shrinkRegistry()
 	s.replaceEventStream()
 	s.props = s.newProps()
 	return s
+}
+
+// shrinkRegistry leaves protoactor's registry one of its 1024 buckets, each of which consists of 32 maps: empty they take 3 MB, and one entry of a map
+// has the room of eight. Its processes do not change: nothing else knows the system yet.
+func (s *System) shrinkRegistry() {
+	buckets := &s.proto.ProcessRegistry.LocalPIDs.LocalPIDs
+	first := (*buckets)[0]
+	for _, bucket := range (*buckets)[1:] {
+		first.MSet(bucket.Items())
+	}
+	*buckets = append((*buckets)[:0:0], first)
 }
 
 // newProps makes protoactor's properties. All children share one value; what differs between them is in spawning.
