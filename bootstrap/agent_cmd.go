@@ -60,7 +60,7 @@ func isFile(source string) bool { return source != "" && !strings.HasPrefix(sour
 // runAgent runs an agent until ctx ends or the root actor has given up.
 func runAgent(ctx context.Context, cfg *config.Agent, log *slog.Logger) error {
 	quiet(log)
-	collectEarly()
+	defer collectEarly()()
 	followContainer(log)
 	a, err := agent.Start(cfg, log)
 	if err != nil {

@@ -6,21 +6,28 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // unlimited is the least number of bytes that stands for no limit: cgroup v1 has a very large one then.
 const unlimited = 1 << 50
 
-// growth is by how many percent the heap may exceed what is alive before it is collected. The default of Go is 100. The peak of the memory is at the
-// start, where most of what is allocated is garbage; with less than this, collecting begins to delay the start. A fixed memory limit would have to
-// know the size of the cluster.
-const growth = 35
+// By how many percent the heap may exceed what is alive before it is collected. The default of Go is 100. At the start most of what is allocated is
+// garbage, and collecting more often would delay it; afterwards there is little to collect.
+const (
+	growthAtStart = 35
+	growth        = 25
+	startTakes    = 15 * time.Second
+)
 
-// collectEarly bounds the garbage. GOGC, where it is set, has the last word.
-func collectEarly() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(growth)
+// collectEarly bounds the garbage until stop is called. GOGC, where it is set, has the last word.
+func collectEarly() (stop func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
 	}
+	debug.SetGCPercent(growthAtStart)
+	started := time.AfterFunc(startTakes, func() { debug.SetGCPercent(growth) })
+	return func() { started.Stop() }
 }
 
 // followContainer has the garbage collector work harder when the process comes near to the memory limit of its container, instead of letting the kernel
