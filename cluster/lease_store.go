@@ -34,8 +34,8 @@ type leaseStore struct {
 	keys   leaseLayout
 }
 
-// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests
-// to not less than 5 per second: a node that joins a crowd needs up to 8 at once.
+// NewLeaseStore makes a store in the Leases of a namespace. The client should limit its requests to not less than 5 per second: a
+// node that joins a crowd needs up to 8 at once.
 func NewLeaseStore(leases Leases, namespace string) Store {
 	return &leaseStore{leases: leases, keys: leaseLayout{namespace}}
 }

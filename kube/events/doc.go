@@ -16,7 +16,7 @@
 //
 // client-go's tools/events names each event at random, so that a restarted agent would write all standing problems again; it compares
 // repetitions without their note, so that of two conflicts on one Service only the first would be seen; and it has no limit per object. Its
-// typed client, token buckets, back-off and conventions are used here.
+// REST client, token buckets, back-off and conventions are used here.
 //
 // # Series, names, restarts
 //
