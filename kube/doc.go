@@ -3,6 +3,7 @@
 //
 //	kube/normalize    API objects -> messages, pure
 //	kube/files        the source that reads YAML and JSON files of a watched directory
+//	kube/files/watch  when to read a directory again
 //	kube/informers    the source that watches the API server
 //	kube/mirror       the source in front of one of these that keeps their last state on disk
 //	kube/relay        runs the source and passes it to the watch actor: the Feed
@@ -10,6 +11,7 @@
 //	kube/healthcheck  HTTP servers for load balancers that check services and the node
 //	kube/events       Kubernetes Events about services and the node
 //	kube/durable      small files that survive a crash of the process or of the machine
+//	kube/connector    services of an outside catalog, as Services of the cluster
 //	kube/kubetest     a Sink and objects for tests
 //
 // # Flow

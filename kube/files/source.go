@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/files/watch"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -17,7 +17,7 @@ type Source struct {
 	dir   string
 	node  string
 	log   *slog.Logger
-	pace  pace
+	pace  watch.Pace
 	store *kube.Store
 
 	refresh chan struct{} // holds one request
@@ -28,13 +28,6 @@ type Source struct {
 	listed   bool // the first Snapshot went out
 	healthy  health
 	problems []*messages.ObjectError // of the last scan, to log each once
-}
-
-// pace is how fast the source follows events.
-type pace struct {
-	quiet time.Duration // without another event before the directory is read
-	most  time.Duration // to wait for quiet
-	poll  time.Duration // between looks without an event
 }
 
 // health is a report to the sink.
@@ -51,7 +44,7 @@ func New(dir, nodeName string, log *slog.Logger) *Source {
 	dir = filepath.Clean(dir) // as the watcher of fsnotify names it
 	return &Source{
 		dir: dir, node: nodeName, log: log,
-		pace:    pace{quiet: 50 * time.Millisecond, most: time.Second, poll: 10 * time.Second},
+		pace:    watch.DefaultPace(),
 		store:   kube.NewStore(nodeName),
 		refresh: make(chan struct{}, 1),
 		read:    &directory{path: dir, files: map[string]*file{}},
@@ -74,53 +67,9 @@ func (s *Source) Refresh() {
 // Run satisfies kube.Source. It never fails: a directory that cannot be read is bad health.
 func (s *Source) Run(ctx context.Context, sink kube.Sink) error {
 	s.sink = sink
-	w := newWatcher(s.dir, s.log)
-	defer w.close()
-	events, failures := w.events()
-	poll := time.NewTicker(s.pace.poll)
-	defer poll.Stop()
-	// The timer delays a look until an editor or kubectl has finished: a half-written file would be reported as broken for a moment.
-	settled := time.NewTimer(0) // fires at once: the first look
-	defer settled.Stop()
-	var since time.Time // first event of those that are waited for; zero = none
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-s.refresh:
-			s.snapshot()
-			continue
-		case _, open := <-events:
-			if !open {
-				events = nil
-				continue
-			}
-		case err, open := <-failures: // events were lost: look
-			if !open {
-				failures = nil
-				continue
-			}
-			s.log.Warn("file events", "file", s.dir, "err", err)
-		case <-settled.C:
-			since = time.Time{}
-			w.follow()
-			s.look(true)
-			continue
-		case <-poll.C:
-			w.follow()
-			s.look(false)
-			continue
-		}
-		now := time.Now()
-		if since.IsZero() {
-			since = now
-		}
-		settled.Reset(s.pace.wait(now.Sub(since)))
-	}
+	watch.Run(ctx, s.dir, s.pace, s.log, s.look, s.refresh, s.snapshot)
+	return nil
 }
-
-// wait returns how long to wait for the next event when the first one is this old.
-func (p pace) wait(age time.Duration) time.Duration { return max(0, min(p.quiet, p.most-age)) }
 
 // look reads the directory and delivers what changed.
 func (s *Source) look(force bool) {

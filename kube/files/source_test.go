@@ -15,11 +15,12 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/troupe-vpp/troupe/kube"
+	"github.com/troupe-vpp/troupe/kube/files/watch"
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
 // start runs a source of a directory until the test ends, with a fast pace.
-func start(t *testing.T, dir string, pace pace) (*Source, *kubetest.Mirror, *buffer) {
+func start(t *testing.T, dir string, pace watch.Pace) (*Source, *kubetest.Mirror, *buffer) {
 	t.Helper()
 	log, mirror := &buffer{}, kubetest.NewMirror()
 	s := New(dir, "n1", slog.New(slog.NewTextHandler(log, nil)))
@@ -38,10 +39,10 @@ func start(t *testing.T, dir string, pace pace) (*Source, *kubetest.Mirror, *buf
 }
 
 // events has no poll in time: what is seen was an event.
-var events = pace{quiet: 5 * time.Millisecond, most: 50 * time.Millisecond, poll: time.Hour}
+var events = watch.Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
 
 // polling has no events in time.
-var polling = pace{quiet: time.Hour, most: time.Hour, poll: 5 * time.Millisecond}
+var polling = watch.Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
 
 // buffer is a log that can be read while it is written.
 type buffer struct {
@@ -186,7 +187,7 @@ func TestWatchFollowsAReplacedDirectory(t *testing.T) {
 	if err := os.Symlink("one", dir); err != nil {
 		t.Fatal(err)
 	}
-	_, mirror, _ := start(t, dir, pace{quiet: time.Millisecond, most: time.Millisecond, poll: 20 * time.Millisecond})
+	_, mirror, _ := start(t, dir, watch.Pace{Quiet: time.Millisecond, Most: time.Millisecond, Poll: 20 * time.Millisecond})
 	mirror.Wait(t, "the first directory", has("one"))
 	if err := os.Symlink("two", dir+".tmp"); err != nil {
 		t.Fatal(err)
@@ -277,17 +278,6 @@ func TestSourceRemembersAnEarlierRun(t *testing.T) {
 			}
 			mirror.Check(t)
 		})
-	}
-}
-
-func TestPace(t *testing.T) {
-	p := pace{quiet: 50 * time.Millisecond, most: time.Second}
-	for age, want := range map[time.Duration]time.Duration{
-		0: p.quiet, 500 * time.Millisecond: p.quiet, 980 * time.Millisecond: 20 * time.Millisecond, time.Second: 0, time.Minute: 0,
-	} {
-		if got := p.wait(age); got != want {
-			t.Errorf("after %v wait %v, want %v", age, got, want)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package files
+package watch
 
 import (
 	"log/slog"

@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	maxLabel   = 63 // bytes of a DNS label
+	hashDigits = 5
+)
+
+// Label returns the name of the Service for a name of a source: prefix and name as they are where that is a DNS-1035 label; otherwise lowercase,
+// "-" for what a label cannot hold, shortened, and with the hash of the name at the end, so that "a_b" and "a.b" stay distinct. The same
+// arguments always give the same label. The prefix must begin a label, or be empty.
+func Label(prefix, name string) string {
+	if exact := prefix + name; isLabel(exact) {
+		return exact
+	}
+	base := []byte(strings.ToLower(prefix + name))
+	for i, c := range base {
+		if !isAlphanumeric(c) {
+			base[i] = '-'
+		}
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:])[:hashDigits]
+	label := strings.TrimLeft(string(base), "-")
+	if label == "" || label[0] < 'a' {
+		label = "s-" + label
+	}
+	label = strings.TrimRight(label[:min(len(label), maxLabel-hashDigits-1)], "-")
+	return label + "-" + hash
+}
+
+// isLabel reports whether s is a DNS-1035 label.
+func isLabel(s string) bool {
+	if s == "" || len(s) > maxLabel || s[0] < 'a' || s[0] > 'z' || s[len(s)-1] == '-' {
+		return false
+	}
+	for i := range len(s) {
+		if !isAlphanumeric(s[i]) && s[i] != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
+
+// Named is a service with the name that its Service gets.
+type Named struct {
+	// Source is the name of its source.
+	Source string
+	// Label is the name of the Service.
+	Label string
+	// Service is that of the source.
+	Service Service
+}
+
+// Sourced is what one source wants.
+type Sourced struct {
+	// Source is its name.
+	Source string
+	// Services in any order, each name once.
+	Services []Service
+}
+
+// Assign gives each service its label. Of services with the same label one gets it: that of the earlier source, of one source that whose name needed no
+// change, then the lesser name; the others are problems. The result is ordered by label and does not depend on the order of the services.
+func Assign(prefix string, sources []Sourced) ([]Named, []Problem) {
+	type candidate struct {
+		Named
+		rank  int
+		exact bool
+	}
+	var all []candidate
+	for rank, source := range sources {
+		for _, s := range source.Services {
+			label := Label(prefix, s.Name)
+			all = append(all, candidate{Named{source.Source, label, s}, rank, label == prefix+s.Name})
+		}
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		switch {
+		case a.Label != b.Label:
+			return strings.Compare(a.Label, b.Label)
+		case a.rank != b.rank:
+			return a.rank - b.rank
+		case a.exact != b.exact && a.exact:
+			return -1
+		case a.exact != b.exact:
+			return 1
+		}
+		return strings.Compare(a.Service.Name, b.Service.Name)
+	})
+	var out []Named
+	var problems []Problem
+	for _, c := range all {
+		if n := len(out); n > 0 && out[n-1].Label == c.Label {
+			first := out[n-1]
+			problems = append(problems, Problem{
+				Source: c.Source, Service: c.Service.Name, Reason: ReasonCollision,
+				Message: fmt.Sprintf("its name %s belongs to %s of %s", c.Label, printable(first.Service.Name), first.Source),
+			})
+			continue
+		}
+		out = append(out, c.Named)
+	}
+	return out, problems
+}

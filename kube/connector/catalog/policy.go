@@ -1,0 +1,87 @@
+package catalog
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// The reasons for which an address is refused.
+const (
+	ReasonNoAddress    Reason = "no-address"    // empty, a host name, or with a zone
+	ReasonUnspecified  Reason = "unspecified"   // 0.0.0.0/8, ::
+	ReasonLoopback     Reason = "loopback"      // 127.0.0.0/8, ::1
+	ReasonLinkLocal    Reason = "link-local"    // 169.254.0.0/16 with the metadata services of clouds, fe80::/10
+	ReasonMulticast    Reason = "multicast"     // and broadcast
+	ReasonServiceRange Reason = "service-range" // a virtual address of the cluster
+	ReasonNode         Reason = "node"          // an address of a node
+	ReasonDenied       Reason = "denied"        // in Policy.Deny
+)
+
+// Policy says which addresses instances may have. The zero value refuses those that EndpointSlices must not have.
+type Policy struct {
+	// ServiceRanges are the ranges of cluster IPs: an instance there would make one service an alias of another.
+	ServiceRanges []netip.Prefix
+	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes to all pods.
+	Nodes []netip.Addr
+	// Deny are further ranges that are refused, for example those of pods.
+	Deny []netip.Prefix
+}
+
+var (
+	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
+	broadcast   = netip.MustParseAddr("255.255.255.255")
+)
+
+// Address returns the address of an instance in its canonical form, or the reason for which it is refused.
+func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
+	text := i.Address
+	if text == "" {
+		text = i.NodeAddress
+	}
+	refuse := func(reason Reason, message string) (netip.Addr, *Problem) {
+		return netip.Addr{}, &Problem{Instance: i.name(), Reason: reason, Message: message}
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil || address.Zone() != "" {
+		return refuse(ReasonNoAddress, fmt.Sprintf("%.80q is no IP address", text))
+	}
+	// A mapped address reaches the IPv4 address in it, so the rules of IPv4 hold.
+	address = address.Unmap()
+	if reason := p.refuses(address); reason != "" {
+		return refuse(reason, fmt.Sprintf("%s is refused: %s", address, reason))
+	}
+	return address, nil
+}
+
+// refuses returns why an address is refused; "" = it is not.
+func (p *Policy) refuses(a netip.Addr) Reason {
+	within := func(ranges []netip.Prefix) bool {
+		return slices.ContainsFunc(ranges, func(r netip.Prefix) bool { return r.Contains(a) })
+	}
+	switch {
+	case a.IsUnspecified() || thisNetwork.Contains(a):
+		return ReasonUnspecified
+	case a.IsLoopback():
+		return ReasonLoopback
+	case a.IsLinkLocalUnicast():
+		return ReasonLinkLocal
+	case a.IsMulticast() || a == broadcast:
+		return ReasonMulticast
+	case within(p.ServiceRanges):
+		return ReasonServiceRange
+	case slices.Contains(p.Nodes, a):
+		return ReasonNode
+	case within(p.Deny):
+		return ReasonDenied
+	}
+	return ""
+}
+
+// name returns what an instance is called in problems.
+func (i Instance) name() string {
+	if i.ID != "" {
+		return i.ID
+	}
+	return i.Address
+}

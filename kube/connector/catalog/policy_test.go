@@ -1,0 +1,62 @@
+package catalog
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// TestA13Addresses: what must not be an endpoint is refused with its reason, also in the clothes of IPv6.
+func TestA13Addresses(t *testing.T) {
+	p := Policy{
+		ServiceRanges: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12"), netip.MustParsePrefix("fd00:96::/112")},
+		Nodes:         []netip.Addr{netip.MustParseAddr("192.0.2.1")},
+		Deny:          []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
+	}
+	var problems []Problem
+	for _, c := range []struct {
+		address, node string
+		want          string // an address or a reason
+	}{
+		{"198.51.100.7", "", "198.51.100.7"},
+		{"", "198.51.100.8", "198.51.100.8"},
+		{"198.51.100.7", "198.51.100.8", "198.51.100.7"},
+		{"2001:DB8::0:1", "", "2001:db8::1"},
+		{"::ffff:198.51.100.7", "", "198.51.100.7"},
+		{"", "", "no-address"},
+		{"db.example.com", "198.51.100.8", "no-address"},
+		{"198.51.100.007", "", "no-address"},
+		{"fe80::1%eth0", "", "no-address"},
+		{"2001:db8::1%eth0", "", "no-address"},
+		{"0.0.0.0", "", "unspecified"},
+		{"0.1.2.3", "", "unspecified"},
+		{"::", "", "unspecified"},
+		{"127.0.0.1", "", "loopback"},
+		{"::ffff:127.0.0.1", "", "loopback"},
+		{"::1", "", "loopback"},
+		{"", "127.8.8.8", "loopback"},
+		{"169.254.169.254", "", "link-local"},
+		{"::ffff:169.254.169.254", "", "link-local"},
+		{"fe80::1", "", "link-local"},
+		{"224.0.0.251", "", "multicast"},
+		{"ff02::1", "", "multicast"},
+		{"255.255.255.255", "", "multicast"},
+		{"10.96.0.10", "", "service-range"},
+		{"::ffff:10.96.0.10", "", "service-range"},
+		{"fd00:96::a", "", "service-range"},
+		{"192.0.2.1", "", "node"},
+		{"10.1.2.3", "", "denied"},
+	} {
+		address, problem := p.Address(Instance{Address: c.address, NodeAddress: c.node})
+		got := address.String()
+		if problem != nil {
+			got = string(problem.Reason)
+			problems = append(problems, *problem)
+		}
+		if got != c.want {
+			t.Errorf("%q on %q: %s, want %s", c.address, c.node, got, c.want)
+		}
+	}
+	if n := Count(problems); n[ReasonLoopback] != 4 || n[ReasonNoAddress] != 5 || n[ReasonNode] != 1 {
+		t.Errorf("counts %v", n)
+	}
+}

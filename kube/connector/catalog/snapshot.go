@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Snapshot is everything that a source knew at one moment.
+type Snapshot struct {
+	// Services of the source. After Clean: ordered by name, each name once.
+	Services []Service
+	// Complete says that a service that is not in Services does not exist. False after a partial answer: then Services may be used, but nothing
+	// follows from what is missing.
+	Complete bool
+	// Problems are what was left out, and why.
+	Problems []Problem
+}
+
+// Service is one name of the source.
+type Service struct {
+	// Name as the source spells it.
+	Name string
+	// Unknown says that the service exists, but its content could not be read: what is in the cluster stays as it is.
+	Unknown bool
+	// Ports of the service. None: those that the instances name.
+	Ports []Port
+	// Instances that serve it, healthy or not. None: known to be empty.
+	Instances []Instance
+}
+
+// Port is one port of a service.
+type Port struct {
+	// Name is what instances call it; "" is possible for one port only.
+	Name string
+	// Number of the port that clients use; 0: that of the instances.
+	Number uint16
+	// Protocol is TCP, UDP or SCTP; "" is TCP.
+	Protocol string
+}
+
+// Instance is one registration of a service.
+type Instance struct {
+	// ID names it in problems, for example "web-1"; "" if the source has none.
+	ID string
+	// Address is an IP address as the source spells it; host names are refused.
+	Address string
+	// NodeAddress is used where Address is empty.
+	NodeAddress string
+	// Ports of this instance by the name of the port. Nil: it serves every port of the service at the port's own number. Otherwise it serves only the
+	// ports that are named here.
+	Ports map[string]uint16
+	// State says whether it serves.
+	State State
+	// Zone is the topology zone; "" if unknown.
+	Zone string
+}
+
+// State of an instance. The zero value is Ready.
+type State int
+
+// The states, better ones first.
+const (
+	Ready       State = iota // takes new connections
+	NotReady                 // unhealthy
+	Terminating              // in maintenance: serves its connections and takes no new ones
+)
+
+// Problem is a part of a snapshot that is not used, or not as the source says it.
+type Problem struct {
+	// Source is the name of the source; set where several sources are put together.
+	Source string
+	// Service is the name at the source; "" if the problem is one of the source, such as a file.
+	Service string
+	// Instance is its ID or address; "" if the problem is one of the service.
+	Instance string
+	// Reason is the class of the problem, fit for a counter.
+	Reason Reason
+	// Message says what was wrong, and with which value.
+	Message string
+}
+
+// String returns the problem in one line.
+func (p Problem) String() string {
+	out := ""
+	for _, part := range []string{p.Source, p.Service, p.Instance} {
+		if part != "" {
+			out += printable(part) + ": "
+		}
+	}
+	return out + p.Message
+}
+
+// Reason is a class of problems.
+type Reason string
+
+// The reasons that are no refused address; those are beside Policy.
+const (
+	ReasonLimit     Reason = "limit"      // more than the limits allow
+	ReasonName      Reason = "name"       // no usable name
+	ReasonCollision Reason = "collision"  // another service has this name
+	ReasonPort      Reason = "port"       // no usable port
+	ReasonSource    Reason = "source"     // the source, or a part of it, could not be read
+	ReasonForeign   Reason = "foreign"    // an object that is not the connector's has this name
+	ReasonImmutable Reason = "immutable"  // the object would have to be deleted first
+	ReasonDuplicate Reason = "duplicated" // occurs twice
+)
+
+// Count returns how many problems there are of each reason.
+func Count(problems []Problem) map[Reason]int {
+	out := map[Reason]int{}
+	for _, p := range problems {
+		out[p.Reason]++
+	}
+	return out
+}
+
+// Limits of one snapshot.
+type Limits struct {
+	// Services of one source.
+	Services int
+	// Instances of one service.
+	Instances int
+	// Body is how many bytes one answer or file of a source may have.
+	Body int
+}
+
+// DefaultLimits are far above what catalogs hold, and low enough that a hostile one cannot exhaust the connector or the API server.
+func DefaultLimits() Limits { return Limits{Services: 10_000, Instances: 5000, Body: 64 << 20} }
+
+const (
+	maxName     = 512 // bytes of a name at the source
+	maxProblems = 1000
+)
+
+// Clean returns the snapshot ordered, with each name once, without services that have no usable name and within the limits. Where services had to
+// be left out it is not complete any more. The services of s are not changed.
+func Clean(s Snapshot, limits Limits) Snapshot {
+	out := Snapshot{Complete: s.Complete, Problems: slices.Clone(s.Problems)}
+	report := func(service string, reason Reason, format string, args ...any) {
+		out.Problems = append(out.Problems, Problem{Service: service, Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	services := slices.Clone(s.Services)
+	slices.SortStableFunc(services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
+	for i, service := range services {
+		switch {
+		case service.Name == "" || len(service.Name) > maxName || !utf8.ValidString(service.Name):
+			report(fmt.Sprintf("%.40q", service.Name), ReasonName, "the name is empty, longer than %d bytes or no text", maxName)
+			continue
+		case i > 0 && service.Name == services[i-1].Name:
+			report(service.Name, ReasonDuplicate, "occurs twice, the first counts")
+			continue
+		}
+		if n := len(service.Instances); n > limits.Instances {
+			report(service.Name, ReasonLimit, "%d instances, at most %d are used", n, limits.Instances)
+			service.Instances = slices.Clone(service.Instances)
+			slices.SortStableFunc(service.Instances, compareInstances)
+			service.Instances = service.Instances[:limits.Instances]
+		}
+		out.Services = append(out.Services, service)
+	}
+	if n := len(out.Services); n > limits.Services {
+		report("", ReasonLimit, "%d services, at most %d are used", n, limits.Services)
+		out.Services, out.Complete = out.Services[:limits.Services], false
+	}
+	if len(out.Problems) > maxProblems {
+		out.Problems = out.Problems[:maxProblems]
+	}
+	return out
+}
+
+// compareInstances orders the ones that serve before the others, so that a limit costs no healthy one first.
+func compareInstances(a, b Instance) int {
+	if a.State != b.State {
+		return int(a.State) - int(b.State)
+	}
+	return strings.Compare(a.Address+" "+a.ID, b.Address+" "+b.ID)
+}
+
+// printable returns a text of the source fit for a log line.
+func printable(s string) string {
+	const most = 80
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	for _, r := range s {
+		if r < ' ' || r == utf8.RuneError || r == 0x7f {
+			return fmt.Sprintf("%q", s)
+		}
+	}
+	return s
+}

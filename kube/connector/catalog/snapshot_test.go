@@ -1,0 +1,48 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClean: within the limits, ordered, each name once; what is left out is reported, and a service that is left out for the limit makes the snapshot
+// incomplete, so that it is not deleted.
+func TestClean(t *testing.T) {
+	in := Snapshot{Complete: true, Services: []Service{
+		{Name: "d"},
+		{Name: "b", Instances: []Instance{{Address: "1", State: NotReady}, {Address: "3"}, {Address: "2"}}},
+		{Name: "b"},
+		{Name: ""},
+		{Name: "\xff"},
+		{Name: strings.Repeat("x", maxName+1)},
+		{Name: "a", Unknown: true},
+		{Name: "c"},
+	}}
+	out := Clean(in, Limits{Services: 3, Instances: 2})
+	if len(out.Services) != 3 || out.Services[0].Name != "a" || !out.Services[0].Unknown || out.Services[1].Name != "b" || out.Services[2].Name != "c" {
+		t.Errorf("services %v", out.Services)
+	}
+	if b := out.Services[1]; len(b.Instances) != 2 || b.Instances[0].Address != "2" || b.Instances[1].Address != "3" {
+		t.Errorf("b is %v: the healthy instances should stay", b)
+	}
+	if out.Complete {
+		t.Error("complete although d is left out")
+	}
+	if n := Count(out.Problems); n[ReasonName] != 3 || n[ReasonDuplicate] != 1 || n[ReasonLimit] != 2 {
+		t.Errorf("problems %v", out.Problems)
+	}
+	if in.Services[1].Instances[0].Address != "1" {
+		t.Error("the snapshot of the source was changed")
+	}
+	if same := Clean(Snapshot{Complete: true, Services: in.Services[:1]}, DefaultLimits()); !same.Complete || len(same.Problems) > 0 {
+		t.Errorf("a good snapshot became %+v", same)
+	}
+}
+
+// TestProblemText: what the source says cannot break a log line.
+func TestProblemText(t *testing.T) {
+	p := Problem{Source: "consul", Service: "a\nb", Instance: strings.Repeat("i", 100), Message: "m"}
+	if got := p.String(); strings.Contains(got, "\n") || !strings.HasPrefix(got, `consul: "a\nb": iii`) || !strings.HasSuffix(got, "...: m") {
+		t.Errorf("text %q", got)
+	}
+}

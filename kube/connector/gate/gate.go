@@ -1,0 +1,166 @@
+// Package gate decides which services of a source are wanted, and above all which may be deleted. A catalog that answers wrongly, or not at all, must
+// not empty the cluster:
+//
+//   - nothing is deleted before the first complete snapshot of this process;
+//   - an incomplete snapshot adds and changes, it deletes nothing;
+//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing is deleted until two further complete snapshots
+//     say the same, or an operator confirms;
+//   - while a source fails, the last good state stays;
+//   - a service without healthy instances is no vanished service: it stays, with the instances that it has.
+//
+// A Gate is a pure state machine for one source, owned by one goroutine. Its owner calls Offer for each snapshot, changed or not, and Wanted
+// before each comparison with the cluster; both only after the objects of the cluster have been listed once.
+package gate
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// confirmations are how many further complete snapshots release what is held back.
+const confirmations = 2
+
+// Gate is the gate of one source.
+type Gate struct {
+	percent int // of the services in the cluster that may vanish at once
+
+	complete bool                       // a complete snapshot was seen
+	known    map[string]catalog.Service // the last good definition of each service that is not released
+	released map[string]bool            // vanished and to be deleted; until it is gone from the cluster or back at the source
+	held     map[string]bool            // vanished and held back
+	agreed   int                        // complete snapshots since that said the same
+	base     int                        // services in the cluster when they began to vanish
+	spent    int                        // of those, released without confirmation
+}
+
+// New returns a gate through which at most this percentage, 0 to 100, of a source's services may vanish without confirmation.
+func New(percent int) *Gate {
+	return &Gate{percent: percent, known: map[string]catalog.Service{}, released: map[string]bool{}}
+}
+
+// Offer takes a clean snapshot of the source. owned are the names at the source of the services that are in the cluster because of it.
+func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
+	there := map[string]bool{}
+	for _, service := range s.Services {
+		there[service.Name] = true
+		delete(g.released, service.Name)
+		delete(g.held, service.Name)
+		if !service.Unknown {
+			g.known[service.Name] = service
+		}
+	}
+	left := map[string]bool{}
+	for _, name := range owned {
+		left[name] = g.released[name]
+	}
+	maps.DeleteFunc(g.released, func(name string, _ bool) bool { return !left[name] })
+	if s.Complete {
+		g.complete = true
+		g.vanish(there, owned)
+	}
+}
+
+// vanish decides about the services that a complete snapshot does not have.
+func (g *Gate) vanish(there map[string]bool, owned []string) {
+	missing := map[string]bool{}
+	live := 0
+	for _, name := range owned {
+		if !g.released[name] {
+			live++
+			missing[name] = !there[name]
+		}
+	}
+	maps.DeleteFunc(missing, func(_ string, is bool) bool { return !is })
+	// What never came into the cluster costs nothing to forget.
+	for name := range g.known {
+		if !there[name] && !missing[name] {
+			delete(g.known, name)
+		}
+	}
+	if len(missing) == 0 {
+		g.release(nil)
+		return
+	}
+	// Services that vanish one after the other count together, or a slow loss of the catalog would pass below the limit.
+	if g.spent == 0 {
+		g.base = live
+	}
+	if len(there) > 0 && (g.spent+len(missing))*100 <= g.percent*g.base {
+		spent := g.spent + len(missing)
+		g.release(missing)
+		g.spent = spent
+		return
+	}
+	if g.held != nil && subset(missing, g.held) {
+		g.agreed++
+	} else {
+		g.agreed = 0
+	}
+	g.held = missing
+	if g.agreed >= confirmations {
+		g.release(missing)
+	}
+}
+
+// release lets services be deleted. The rest counts anew.
+func (g *Gate) release(names map[string]bool) {
+	for name := range names {
+		g.released[name] = true
+		delete(g.known, name)
+	}
+	g.held, g.agreed, g.spent = nil, 0, 0
+}
+
+// Confirm releases what is held back now, by the word of an operator, and returns the names.
+func (g *Gate) Confirm() []string {
+	names := slices.Sorted(maps.Keys(g.held))
+	g.release(g.held)
+	return names
+}
+
+// Wanted returns the services that should be in the cluster, ordered by name: the last good definition of each, and as unknown those that are in the
+// cluster, may not be deleted, and have no definition in this process.
+func (g *Gate) Wanted(owned []string) []catalog.Service {
+	out := maps.Clone(g.known)
+	for _, name := range owned {
+		if _, known := out[name]; !known && !g.released[name] {
+			out[name] = catalog.Service{Name: name, Unknown: true}
+		}
+	}
+	services := make([]catalog.Service, 0, len(out))
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		services = append(services, out[name])
+	}
+	return services
+}
+
+// Status is what an operator is told.
+type Status struct {
+	// Complete says that a complete snapshot was seen: before, nothing is deleted.
+	Complete bool
+	// Held are the services that vanished and are held back, ordered.
+	Held []string
+	// Missing is how many further complete snapshots would release them.
+	Missing int
+}
+
+// Status returns the state of the gate.
+func (g *Gate) Status() Status {
+	out := Status{Complete: g.complete, Held: slices.Sorted(maps.Keys(g.held))}
+	if len(out.Held) > 0 {
+		out.Missing = confirmations - g.agreed
+	}
+	return out
+}
+
+// subset reports whether all of a is in b.
+func subset(a, b map[string]bool) bool {
+	for name := range a {
+		if !b[name] {
+			return false
+		}
+	}
+	return true
+}

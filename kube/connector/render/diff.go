@@ -1,0 +1,220 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// Verb is the kind of a write.
+type Verb string
+
+// The verbs.
+const (
+	Create Verb = "create"
+	Update Verb = "update" // the object has the resource version that was compared
+	Delete Verb = "delete" // only if the object still has the UID and resource version that were compared
+)
+
+// Write is one write of one object: either Service or Slice is set.
+type Write struct {
+	Verb    Verb
+	Service *corev1.Service
+	Slice   *discoveryv1.EndpointSlice
+}
+
+// Work is what one service needs.
+type Work struct {
+	// Service is the name of the Service, the key under which work is retried.
+	Service string
+	// Writes in their order. After the Service has been created, Own gives the slices their owner.
+	Writes []Write
+}
+
+// Changes are what differs between wanted and observed objects.
+type Changes struct {
+	// Work of each service that differs, ordered by name.
+	Work []Work
+	// Problems are wanted objects that cannot be written, and why.
+	Problems []catalog.Problem
+}
+
+// differ compares.
+type differ struct {
+	services map[string]*corev1.Service
+	slices   map[string]*discoveryv1.EndpointSlice
+	owns     func(metav1.Object) bool
+	work     map[string][]Write
+	problems []catalog.Problem
+}
+
+// Diff returns the writes that turn the observed objects into the wanted ones. sources are those that wanted was rendered of: objects of others are foreign.
+func Diff(wanted Wanted, seen Observed, sources []catalog.Sourced, o Options) Changes {
+	d := &differ{
+		services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}, work: map[string][]Write{},
+		owns: func(object metav1.Object) bool { return o.owns(object, sources) },
+	}
+	for _, s := range seen.Services {
+		d.services[s.Name] = s
+	}
+	for _, s := range seen.Slices {
+		d.slices[s.Name] = s
+	}
+	keep, services, parts := map[string]bool{}, map[string]bool{}, map[string]bool{} // what is not deleted: all of a service, Services, slices
+	for _, w := range wanted.Services {
+		services[w.Name] = true
+		if w.Keep {
+			keep[w.Name] = true
+			continue
+		}
+		if d.service(w) {
+			for _, s := range w.Slices {
+				parts[s.Name] = true
+				d.slice(w, s)
+			}
+		}
+	}
+	for _, s := range seen.Services {
+		if !services[s.Name] && d.owns(s) && s.DeletionTimestamp == nil {
+			d.add(s.Name, Write{Verb: Delete, Service: s})
+		}
+	}
+	for _, s := range seen.Slices {
+		if service := serviceOf(s.Name); !parts[s.Name] && !keep[service] && d.owns(s) && s.DeletionTimestamp == nil {
+			d.add(service, Write{Verb: Delete, Slice: s})
+		}
+	}
+	out := Changes{Problems: d.problems}
+	for _, name := range slices.Sorted(maps.Keys(d.work)) {
+		out.Work = append(out.Work, Work{Service: name, Writes: d.work[name]})
+	}
+	return out
+}
+
+func (d *differ) add(service string, w Write) { d.work[service] = append(d.work[service], w) }
+
+func (d *differ) report(w Want, reason catalog.Reason, format string, args ...any) {
+	problem := catalog.Problem{Service: w.Name, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	if w.Service != nil {
+		problem.Source, problem.Service = w.Service.Labels[LabelSource], w.Service.Annotations[AnnotationName]
+	}
+	d.problems = append(d.problems, problem)
+}
+
+// service compares a Service, and reports whether its slices may be written.
+func (d *differ) service(w Want) bool {
+	have := d.services[w.Name]
+	switch {
+	case have == nil:
+		if w.Service != nil {
+			d.add(w.Name, Write{Verb: Create, Service: w.Service})
+		}
+		return w.Service != nil
+	case !d.owns(have):
+		d.report(w, catalog.ReasonForeign, "Service %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		return false
+	case have.DeletionTimestamp != nil:
+		return false // created again when it is gone
+	case w.Service == nil:
+		return true
+	case (have.Spec.ClusterIP == corev1.ClusterIPNone) != (w.Service.Spec.ClusterIP == corev1.ClusterIPNone):
+		d.report(w, catalog.ReasonImmutable, "Service %s/%s has to be deleted before its cluster IP can change", have.Namespace, have.Name)
+		return true
+	}
+	if now := merged(have, w.Service); !equality.Semantic.DeepEqual(have, now) {
+		d.add(w.Name, Write{Verb: Update, Service: now})
+	}
+	return true
+}
+
+// merged returns a copy of a Service with what the connector wants of it.
+func merged(have, want *corev1.Service) *corev1.Service {
+	out := have.DeepCopy()
+	out.Labels = joined(have.Labels, want.Labels)
+	out.Annotations = joined(have.Annotations, want.Annotations)
+	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
+		return strings.HasPrefix(key, flomeshAddress) && want.Annotations[key] == ""
+	})
+	out.Spec.Type = want.Spec.Type
+	out.Spec.Selector = nil
+	out.Spec.Ports = want.Spec.Ports
+	out.Spec.IPFamilyPolicy = want.Spec.IPFamilyPolicy
+	out.Spec.InternalTrafficPolicy = want.Spec.InternalTrafficPolicy
+	return out
+}
+
+// slice compares an EndpointSlice.
+func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
+	have, service := d.slices[want.Name], d.services[w.Name]
+	if have != nil && !d.owns(have) {
+		d.report(w, catalog.ReasonForeign, "EndpointSlice %s/%s is not the connector's and is not touched", have.Namespace, have.Name)
+		return
+	}
+	if have != nil && have.DeletionTimestamp != nil {
+		return
+	}
+	if have == nil {
+		d.add(w.Name, Write{Verb: Create, Slice: Own(want, service)})
+		return
+	}
+	now := have.DeepCopy()
+	now.Labels = joined(have.Labels, want.Labels)
+	now.OwnerReferences = Own(want, service).OwnerReferences
+	now.Ports = want.Ports
+	now.Endpoints = want.Endpoints
+	if !equality.Semantic.DeepEqual(have, now) {
+		d.add(w.Name, Write{Verb: Update, Slice: now})
+	}
+}
+
+// Own returns a copy of a slice that is deleted by Kubernetes with its Service. Without a Service, or one that is not created yet, it has no owner.
+func Own(slice *discoveryv1.EndpointSlice, service *corev1.Service) *discoveryv1.EndpointSlice {
+	out := slice.DeepCopy()
+	out.OwnerReferences = nil
+	if service != nil && service.UID != "" {
+		// A reference of an owner that must not block: the connector may delete the Service while it may not change finalizers.
+		out.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "v1", Kind: "Service", Name: service.Name, UID: service.UID, BlockOwnerDeletion: new(false),
+		}}
+	}
+	return out
+}
+
+// Owned returns the names at the source of the Services that are there because of it, for its gate.
+func Owned(seen Observed, source string, o Options) []string {
+	var out []string
+	for _, s := range seen.Services {
+		if o.owns(s, []catalog.Sourced{{Source: source}}) && s.DeletionTimestamp == nil {
+			name := s.Annotations[AnnotationName]
+			if name == "" { // removed by a user
+				name = s.Name
+			}
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// owns reports whether an object is of these sources.
+func (o *Options) owns(object metav1.Object, sources []catalog.Sourced) bool {
+	labels := object.GetLabels()
+	return labels[LabelManagedBy] == Manager && labels[LabelCluster] == o.ClusterID && object.GetNamespace() == o.Namespace &&
+		slices.ContainsFunc(sources, func(s catalog.Sourced) bool { return s.Source == labels[LabelSource] })
+}
+
+// joined returns the entries of both; those of want count.
+func joined(have, want map[string]string) map[string]string {
+	out := make(map[string]string, len(have)+len(want))
+	maps.Copy(out, have)
+	maps.Copy(out, want)
+	return out
+}

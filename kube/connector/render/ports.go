@@ -1,0 +1,118 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// port is one port of the Service.
+type port struct {
+	name     string // at the source
+	label    string // in Kubernetes
+	protocol corev1.Protocol
+	number   uint16
+	declared bool // number is that of the source, and that of instances that name no ports
+}
+
+// mostPorts is how many ports a Service gets: older API servers allow no more in an EndpointSlice.
+const mostPorts = 100
+
+// admitted is an instance whose address may be used.
+type admitted struct {
+	catalog.Instance
+	address netip.Addr
+}
+
+// report adds a problem of the service.
+func (r *renderer) report(instance string, reason catalog.Reason, format string, args ...any) {
+	r.problems = append(r.problems, catalog.Problem{Instance: instance, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// admitted returns the instances whose address may be used.
+func (r *renderer) admitted() []admitted {
+	var out []admitted
+	for _, i := range r.named.Service.Instances {
+		address, problem := r.options.Policy.Address(i)
+		if problem != nil {
+			r.problems = append(r.problems, *problem)
+			continue
+		}
+		out = append(out, admitted{i, address})
+	}
+	return out
+}
+
+// ports returns the ports of the Service, ordered by label. The number of a port is the one that the source gives; otherwise the one that all instances
+// have; otherwise the lowest, with a problem. Unhealthy instances count, so that health does not change the Service.
+func (r *renderer) ports(used []admitted) []port {
+	numbers := map[string][]uint16{} // by name at the source, ordered
+	for _, i := range used {
+		for name, number := range i.Ports {
+			if number != 0 {
+				numbers[name] = append(numbers[name], number)
+			}
+		}
+	}
+	for name := range numbers {
+		slices.Sort(numbers[name])
+		numbers[name] = slices.Compact(numbers[name])
+	}
+	declared := r.named.Service.Ports
+	if len(declared) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(numbers)) {
+			declared = append(declared, catalog.Port{Name: name})
+		}
+	}
+	if n := len(declared); n > mostPorts {
+		r.report("", catalog.ReasonLimit, "%d ports, at most %d are used", n, mostPorts)
+		declared = declared[:mostPorts]
+	}
+	var out []port
+	for _, d := range declared {
+		if p, ok := r.port(d, numbers[d.Name], out, len(declared)); ok {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b port) int { return cmp.Compare(a.label, b.label) })
+	return out
+}
+
+// port returns the port of a Service for one of the source; before are those that it has already, count how many the source has.
+func (r *renderer) port(d catalog.Port, numbers []uint16, before []port, count int) (port, bool) {
+	p := port{name: d.Name, label: d.Name, number: d.Number, declared: d.Number != 0}
+	p.protocol = corev1.Protocol(strings.ToUpper(cmp.Or(d.Protocol, string(corev1.ProtocolTCP))))
+	if d.Name != "" {
+		p.label = catalog.Label("", d.Name)
+	}
+	if p.number == 0 && len(numbers) > 0 {
+		p.number = numbers[0]
+	}
+	same := func(q port) bool {
+		return q.label == p.label || q.number == p.number && q.protocol == p.protocol
+	}
+	known := []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}
+	switch {
+	case !slices.Contains(known, p.protocol):
+		r.report("", catalog.ReasonPort, "port %.40q: protocol %.20q is not one of TCP, UDP, SCTP", d.Name, d.Protocol)
+	case p.label == "" && count > 1:
+		r.report("", catalog.ReasonPort, "a port without a name must be the only one")
+	case p.number == 0:
+		r.report("", catalog.ReasonPort, "port %.40q: neither the service nor an instance has a number for it", d.Name)
+	case slices.ContainsFunc(before, same):
+		r.report("", catalog.ReasonPort, "port %.40q: name or number %d/%s occurs twice", d.Name, p.number, p.protocol)
+	default:
+		if !p.declared && len(numbers) > 1 {
+			r.report("", catalog.ReasonPort, "port %.40q: instances use %d numbers, the Service has the lowest, %d", d.Name, len(numbers), p.number)
+		}
+		return p, true
+	}
+	return port{}, false
+}

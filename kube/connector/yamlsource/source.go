@@ -1,0 +1,159 @@
+package yamlsource
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/files/watch"
+)
+
+// Source reads a file, or each *.yaml, *.yml and *.json of a directory that is not hidden. It is a connector.Source.
+type Source struct {
+	path   string
+	limits catalog.Limits
+	log    *slog.Logger
+	pace   watch.Pace
+
+	// Below: only the goroutine of Run.
+	publish func(catalog.Snapshot)
+	known   bool // something was published
+	sum     [sha256.Size]byte
+	last    catalog.Snapshot
+}
+
+// New returns a source that reads path, which is a directory if there is one when Run starts, and a file otherwise.
+func New(path string, limits catalog.Limits, log *slog.Logger) *Source {
+	return &Source{path: filepath.Clean(path), limits: limits, log: log, pace: watch.DefaultPace()}
+}
+
+// Run satisfies connector.Source. It never fails: what cannot be read is a problem of an incomplete snapshot.
+func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
+	s.publish = publish
+	dir := s.path
+	if info, err := os.Stat(s.path); err != nil || !info.IsDir() {
+		dir = filepath.Dir(s.path)
+	}
+	watch.Run(ctx, dir, s.pace, s.log, s.look, nil, nil)
+	return nil
+}
+
+// look reads the files and publishes. Without a change it does so only at a poll: events follow each other while a file is written, and must not
+// confirm what is in it for a moment.
+func (s *Source) look(event bool) {
+	contents, problems := s.read()
+	hash := sha256.New()
+	for _, c := range contents {
+		fmt.Fprintf(hash, "%q %d\n", c.name, len(c.text)) // never fails
+		hash.Write(c.text)
+	}
+	for _, p := range problems {
+		fmt.Fprintf(hash, "%q\n", p.Message)
+	}
+	sum := [sha256.Size]byte(hash.Sum(nil))
+	if s.known && sum == s.sum {
+		if !event {
+			s.publish(s.last)
+		}
+		return
+	}
+	out := catalog.Snapshot{Problems: problems}
+	for _, c := range contents {
+		services, errs := Decode(c.text)
+		out.Services = append(out.Services, services...)
+		for _, err := range errs {
+			out.Problems = append(out.Problems, problemOf(c.name, err))
+		}
+	}
+	out.Complete = len(out.Problems) == 0
+	s.known, s.sum, s.last = true, sum, catalog.Clean(out, s.limits)
+	for _, p := range s.last.Problems {
+		s.log.Warn("catalog file not usable", "file", s.path, "err", p.String())
+	}
+	s.publish(s.last)
+}
+
+// content is that of one file.
+type content struct {
+	name string
+	text []byte
+}
+
+// read returns the contents of the files, ordered by name, and which could not be read.
+func (s *Source) read() (contents []content, problems []catalog.Problem) {
+	left := s.limits.Body
+	paths, err := s.paths()
+	if err != nil {
+		return nil, []catalog.Problem{problemOf(filepath.Base(s.path), err)}
+	}
+	for _, path := range paths {
+		text, err := readFile(path, left)
+		if err != nil {
+			problems = append(problems, problemOf(filepath.Base(path), err))
+			continue
+		}
+		left -= len(text)
+		contents = append(contents, content{filepath.Base(path), text})
+	}
+	return contents, problems
+}
+
+// paths returns the paths of the files, ordered.
+func (s *Source) paths() ([]string, error) {
+	info, err := os.Stat(s.path) // follows the symlinks of ConfigMap volumes
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{s.path}, nil
+	}
+	entries, err := os.ReadDir(s.path) // ordered by name
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		known := slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(e.Name()))
+		if known && !strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
+			out = append(out, filepath.Join(s.path, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// readFile reads a regular file of at most this many bytes. Opening a pipe would block.
+func readFile(path string, most int) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is no regular file")
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // reading only, nothing can be lost
+	var out bytes.Buffer
+	if _, err := io.Copy(&out, io.LimitReader(in, int64(most)+1)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if out.Len() > most {
+		return nil, errors.New("the catalog is too large")
+	}
+	return out.Bytes(), nil
+}
+
+func problemOf(file string, err error) catalog.Problem {
+	return catalog.Problem{Reason: catalog.ReasonSource, Message: file + ": " + err.Error()}
+}

@@ -1,0 +1,219 @@
+package yamlsource
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/gate"
+	"github.com/troupe-vpp/troupe/kube/files/watch"
+)
+
+// start runs a source until the test ends, and returns what it publishes.
+func start(t *testing.T, path string, pace watch.Pace) <-chan catalog.Snapshot {
+	t.Helper()
+	s := New(path, catalog.DefaultLimits(), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	s.pace = pace
+	out := make(chan catalog.Snapshot)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() {
+		done <- s.Run(ctx, func(s catalog.Snapshot) {
+			select {
+			case out <- s:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return out
+}
+
+// next returns the first snapshot that fits.
+func next(t *testing.T, from <-chan catalog.Snapshot, what string, fits func(catalog.Snapshot) bool) catalog.Snapshot {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	var last catalog.Snapshot
+	for {
+		select {
+		case last = <-from:
+			if fits(last) {
+				return last
+			}
+		case <-deadline:
+			t.Fatalf("no snapshot with %s, the last is %+v", what, last)
+		}
+	}
+}
+
+// has reports whether a snapshot is complete and has exactly these services.
+func has(names ...string) func(catalog.Snapshot) bool {
+	return func(s catalog.Snapshot) bool { return s.Complete && slices.Equal(namesOf(s.Services), names) }
+}
+
+func namesOf(services []catalog.Service) []string {
+	var out []string
+	for _, s := range services {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+// listing returns a catalog of services with these names.
+func listing(names ...string) string {
+	out := "services:\n"
+	for _, name := range names {
+		out += "- {name: " + name + ", ports: [{name: http, port: 80}]}\n"
+	}
+	return out
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// events has no poll in time: what is seen was an event. polling is the contrary.
+var (
+	events  = watch.Pace{Quiet: 5 * time.Millisecond, Most: 50 * time.Millisecond, Poll: time.Hour}
+	polling = watch.Pace{Quiet: time.Hour, Most: time.Hour, Poll: 5 * time.Millisecond}
+)
+
+// TestA23File: a file that is broken is named with the line, and its services stay behind the gate; a swapped symlink, as in a ConfigMap volume, is followed.
+func TestA23File(t *testing.T) {
+	dir := t.TempDir()
+	for _, version := range []string{"..1", "..2"} {
+		if err := os.Mkdir(filepath.Join(dir, version), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "..1", "catalog"), listing("billing", "web"))
+	write(t, filepath.Join(dir, "..2", "catalog"), listing("billing", "db"))
+	for link, to := range map[string]string{"..data": "..1", "catalog": "..data/catalog"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	published := start(t, filepath.Join(dir, "catalog"), events)
+	g := gate.New(30)
+	owned := []string{"billing", "web"}
+	g.Offer(next(t, published, "the first version", has("billing", "web")), owned)
+	// Any event makes it look: the broken version is written into the directory that is linked, which is not watched.
+	write(t, filepath.Join(dir, "..1", "catalog"), listing("billing")+"  prots: []\n")
+	write(t, filepath.Join(dir, "touched"), "")
+	broken := next(t, published, "an error", func(s catalog.Snapshot) bool { return !s.Complete })
+	if len(broken.Problems) != 1 || !strings.HasPrefix(broken.Problems[0].Message, "catalog: yaml: line ") {
+		t.Errorf("problems %v", broken.Problems)
+	}
+	for range 5 {
+		g.Offer(broken, owned)
+	}
+	if got := namesOf(g.Wanted(owned)); !slices.Equal(got, owned) {
+		t.Errorf("wanted %v after a mistake", got)
+	}
+	if err := os.Symlink("..2", filepath.Join(dir, "..tmp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")); err != nil {
+		t.Fatal(err)
+	}
+	next(t, published, "the second version", has("billing", "db"))
+}
+
+// TestDirectory: all files together; what is broken makes the whole incomplete, what is no catalog is left out.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "b.yaml"), listing("b"))
+	write(t, filepath.Join(dir, "a.json"), `{"services": [{"name": "a"}]}`)
+	write(t, filepath.Join(dir, "README.md"), "no catalog")
+	write(t, filepath.Join(dir, ".hidden.yaml"), "no catalog")
+	published := start(t, dir, events)
+	next(t, published, "both files", has("a", "b"))
+	write(t, filepath.Join(dir, "c.yml"), listing("c", "a"))
+	if s := next(t, published, "the third file", has("a", "b", "c")); len(s.Problems) != 1 || s.Problems[0].Reason != catalog.ReasonDuplicate {
+		t.Errorf("problems %v", s.Problems)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "d.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	s := next(t, published, "the file that cannot be read", func(s catalog.Snapshot) bool { return !s.Complete })
+	if len(s.Services) != 3 || !strings.HasPrefix(s.Problems[0].Message, "d.yaml: ") {
+		t.Errorf("snapshot %+v", s)
+	}
+	for _, name := range []string{"b.yaml", "d.yaml"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next(t, published, "the rest", has("a", "c"))
+}
+
+// TestPoll: a path that comes later is found, one that goes is incomplete and not empty, and what is unchanged is published again, as a confirmation.
+func TestPoll(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.yaml")
+	published := start(t, path, polling)
+	next(t, published, "a missing file", func(s catalog.Snapshot) bool { return !s.Complete && len(s.Problems) == 1 })
+	write(t, path, listing("web"))
+	for range 3 {
+		next(t, published, "the file", has("web"))
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	next(t, published, "the file that went", func(s catalog.Snapshot) bool { return !s.Complete })
+}
+
+// TestEventsDoNotConfirm: a look after an event publishes changes only.
+func TestEventsDoNotConfirm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.yaml")
+	write(t, path, listing("web"))
+	s := New(path, catalog.DefaultLimits(), slog.New(slog.DiscardHandler))
+	n := 0
+	s.publish = func(catalog.Snapshot) { n++ }
+	for _, step := range []struct {
+		event bool
+		want  int
+	}{{true, 1}, {true, 1}, {false, 2}, {true, 2}, {false, 3}} {
+		if s.look(step.event); n != step.want {
+			t.Errorf("%d published, want %d", n, step.want)
+		}
+	}
+	write(t, path, listing("db"))
+	if s.look(true); n != 4 {
+		t.Errorf("%d published, want 4", n)
+	}
+}
+
+// TestTooLarge: what is beyond the limit is not read, nor what is no file.
+func TestTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), listing("a"))
+	write(t, filepath.Join(dir, "b.yaml"), listing("b"))
+	if err := os.Symlink("/dev/null", filepath.Join(dir, "c.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	limits := catalog.DefaultLimits()
+	limits.Body = 60
+	s := New(dir, limits, slog.New(slog.DiscardHandler))
+	var got catalog.Snapshot
+	s.publish = func(s catalog.Snapshot) { got = s }
+	s.look(true)
+	if got.Complete || !slices.Equal(namesOf(got.Services), []string{"a"}) || len(got.Problems) != 2 ||
+		got.Problems[0].Message != "b.yaml: the catalog is too large" || got.Problems[1].Message != "c.yaml: is no regular file" {
+		t.Errorf("snapshot %+v", got)
+	}
+}
