@@ -215,7 +215,7 @@ func TestLimit(t *testing.T) {
 
 // TestMessagesBeforeTheStart: an actor that is being spawned can be sent to at once, from any goroutine. The race detector sees what is not guarded.
 func TestMessagesBeforeTheStart(t *testing.T) {
-	for n := range 300 {
+	for n := range 50 {
 		var j journal
 		sys := dispatched(t, Options{})
 		spec, sent := probeSpec(recorder(&j)), make(chan struct{})

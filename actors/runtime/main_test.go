@@ -186,6 +186,9 @@ func ensureAll(keys ...string) *messages.Ensure {
 // campaign runs body for n seeds. A failing seed ends it; run it alone with -args -seed N.
 func campaign(t *testing.T, n int, body func(t *testing.T, seed uint64)) {
 	t.Helper()
+	if testing.Short() { // the race tier: a simulation has one goroutine
+		n /= 10
+	}
 	first, end := uint64(0), uint64(n)
 	if *oneSeed >= 0 {
 		first, end = uint64(*oneSeed), uint64(*oneSeed)+1
