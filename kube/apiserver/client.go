@@ -29,6 +29,8 @@ type Client struct {
 	Events func(namespace string) Events
 	// Leases returns the Leases of a namespace.
 	Leases func(namespace string) Leases
+
+	groups map[schema.GroupVersion]rest.Interface
 }
 
 // Events creates and patches events of the group events.k8s.io in a namespace.
@@ -60,6 +62,7 @@ func New(rc *rest.Config) (*Client, error) {
 		return cache.NewFilteredListWatchFromClient(groups[group], plural, metav1.NamespaceAll, func(*metav1.ListOptions) {})
 	}
 	return &Client{
+		groups:         groups,
 		Services:       watched(corev1.SchemeGroupVersion, "services"),
 		EndpointSlices: watched(discoveryv1.SchemeGroupVersion, "endpointslices"),
 		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),

@@ -11,19 +11,46 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// objects writes the objects of one kind in a namespace, as the typed clients of client-go do.
+// Objects reads and writes the objects of one kind in a namespace.
+type Objects[P any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (P, error)
+	Create(ctx context.Context, object P, options metav1.CreateOptions) (P, error)
+	Update(ctx context.Context, object P, options metav1.UpdateOptions) (P, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}
+
+// objects does so as the typed clients of client-go do.
 type objects[T any, P interface {
 	*T
 	runtime.Object
+	metav1.Object
 }] struct {
 	client            rest.Interface
 	namespace, plural string
+}
+
+// Get returns the object.
+func (o objects[T, P]) Get(ctx context.Context, name string, options metav1.GetOptions) (P, error) {
+	got := P(new(T))
+	return got, o.client.Get().Namespace(o.namespace).Resource(o.plural).Name(name).VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(got)
 }
 
 // Create returns the object as the API server has stored it.
 func (o objects[T, P]) Create(ctx context.Context, object P, options metav1.CreateOptions) (P, error) {
 	made := P(new(T))
 	return made, o.client.Post().Namespace(o.namespace).Resource(o.plural).VersionedParams(&options, metav1.ParameterCodec).Body(object).Do(ctx).Into(made)
+}
+
+// Update returns the object as the API server has stored it.
+func (o objects[T, P]) Update(ctx context.Context, object P, options metav1.UpdateOptions) (P, error) {
+	updated := P(new(T))
+	return updated, o.client.Put().Namespace(o.namespace).Resource(o.plural).Name(object.GetName()).
+		VersionedParams(&options, metav1.ParameterCodec).Body(object).Do(ctx).Into(updated)
+}
+
+// Delete deletes the object.
+func (o objects[T, P]) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
+	return o.client.Delete().Namespace(o.namespace).Resource(o.plural).Name(name).Body(&options).Do(ctx).Error()
 }
 
 // Patch returns the object as it is then.
@@ -35,14 +62,9 @@ func (o objects[T, P]) Patch(
 		VersionedParams(&options, metav1.ParameterCodec).Body(patch).Do(ctx).Into(changed)
 }
 
-// leases reads them as well.
+// leases lists and watches them as well.
 type leases struct {
 	objects[coordinationv1.Lease, *coordinationv1.Lease]
-}
-
-// Delete deletes a Lease.
-func (l leases) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
-	return l.client.Delete().Namespace(l.namespace).Resource(l.plural).Name(name).Body(&options).Do(ctx).Error()
 }
 
 // List returns the Leases that the options select.

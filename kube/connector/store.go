@@ -17,6 +17,8 @@ type Store interface {
 	Run(ctx context.Context, changed func()) error
 	// Observe returns the objects in the namespace, which are only read, and the policy for addresses. ok is false before all of it was listed once.
 	Observe() (seen render.Observed, policy catalog.Policy, ok bool)
+	// Trouble is why it does not see the objects; "" = it does, or has not begun.
+	Trouble() string
 	// Write makes one write, and returns the Service that it wrote, if it was one: its UID is in the owner reference of the slices. The error is
 	// a *WriteError where the store gave an answer.
 	Write(ctx context.Context, w render.Write) (*corev1.Service, error)

@@ -1,0 +1,32 @@
+package apiserver
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Namespace makes requests about one namespace, those of the connector. It is safe for concurrent use.
+type Namespace struct {
+	// ServiceList and SliceList list and watch all Services and EndpointSlices of the namespace.
+	ServiceList, SliceList cache.ListerWatcherWithContext
+	// Services, EndpointSlices and Leases are read and written one by one.
+	Services       Objects[*corev1.Service]
+	EndpointSlices Objects[*discoveryv1.EndpointSlice]
+	Leases         Objects[*coordinationv1.Lease]
+}
+
+// Namespace returns the requests about a namespace.
+func (c *Client) Namespace(name string) *Namespace {
+	core, discovery := c.groups[corev1.SchemeGroupVersion], c.groups[discoveryv1.SchemeGroupVersion]
+	all := func(*metav1.ListOptions) {}
+	return &Namespace{
+		ServiceList:    cache.NewFilteredListWatchFromClient(core, "services", name, all),
+		SliceList:      cache.NewFilteredListWatchFromClient(discovery, "endpointslices", name, all),
+		Services:       objects[corev1.Service, *corev1.Service]{core, name, "services"},
+		EndpointSlices: objects[discoveryv1.EndpointSlice, *discoveryv1.EndpointSlice]{discovery, name, "endpointslices"},
+		Leases:         objects[coordinationv1.Lease, *coordinationv1.Lease]{c.groups[coordinationv1.SchemeGroupVersion], name, "leases"},
+	}
+}

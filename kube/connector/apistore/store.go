@@ -1,0 +1,168 @@
+package apistore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver"
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/render"
+)
+
+// Config of a Store.
+type Config struct {
+	// Namespace of the objects. It is never created.
+	Namespace string
+	// ServiceRanges are refused as addresses of instances, beside those of the ServiceCIDR objects.
+	ServiceRanges []netip.Prefix
+	// Deny are further ranges that are refused.
+	Deny []netip.Prefix
+}
+
+// Store is a connector.Store on the API server.
+type Store struct {
+	config                          Config
+	log                             *slog.Logger
+	api                             *apiserver.Namespace
+	services, slices, nodes, ranges cache.SharedIndexInformer
+	listed                          chan struct{} // closed when all of them are listed
+	refused                         chan struct{} // closed when the ranges cannot be seen
+	trouble                         troubles
+}
+
+var _ connector.Store = (*Store)(nil)
+
+// New returns a store that makes its requests through this client, within its rate limit.
+func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
+	s := &Store{
+		config: config, log: log, api: client.Namespace(config.Namespace), listed: make(chan struct{}), refused: make(chan struct{}),
+	}
+	refuse := sync.OnceFunc(func() { close(s.refused) })
+	informer := func(lw cache.ListerWatcherWithContext, object runtime.Object, plural string) cache.SharedIndexInformer {
+		watched := noted(lw, func(err error) {
+			if plural == rangesPlural && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
+				refuse()
+				return
+			}
+			s.trouble.set(plural, err)
+		})
+		return cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(watched, lw), object,
+			cache.SharedIndexInformerOptions{ObjectDescription: plural})
+	}
+	s.services = informer(s.api.ServiceList, &corev1.Service{}, "services")
+	s.slices = informer(s.api.SliceList, &discoveryv1.EndpointSlice{}, "endpointslices")
+	s.nodes = informer(client.Nodes, &corev1.Node{}, "nodes")
+	s.ranges = informer(client.ServiceCIDRs, &networkingv1.ServiceCIDR{}, rangesPlural)
+	return s
+}
+
+const rangesPlural = "servicecidrs"
+
+// Run satisfies connector.Store.
+func (s *Store) Run(ctx context.Context, changed func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	if err := s.nodes.SetTransform(addressesOnly); err != nil {
+		return fmt.Errorf("set up informer of nodes: %w", err)
+	}
+	var synced []<-chan struct{}
+	for _, informer := range []cache.SharedIndexInformer{s.services, s.slices, s.nodes, s.ranges} {
+		if err := informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {}); err != nil { // troubles has it
+			return fmt.Errorf("set up informer: %w", err)
+		}
+		handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(any) { changed() },
+			UpdateFunc: func(old, now any) { s.updated(old, now, changed) },
+			DeleteFunc: func(any) { changed() },
+		})
+		if err != nil {
+			return fmt.Errorf("add handler to informer: %w", err)
+		}
+		synced = append(synced, handler.HasSyncedChecker().Done())
+		running.Go(func() { informer.RunWithContext(ctx) })
+	}
+	for i, done := range synced {
+		var without <-chan struct{}
+		if i == len(synced)-1 {
+			without = s.refused
+		}
+		select {
+		case <-done:
+		case <-without:
+			s.log.Info("ServiceCIDR objects not used: the API server has none, or they may not be listed")
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	close(s.listed)
+	changed()
+	<-ctx.Done()
+	return nil
+}
+
+// updated passes on what makes a difference: a node changes often, its addresses hardly ever.
+func (s *Store) updated(old, now any, changed func()) {
+	before, node := old.(*corev1.Node)
+	if after, ok := now.(*corev1.Node); node && ok && slices.Equal(before.Status.Addresses, after.Status.Addresses) {
+		return
+	}
+	changed()
+}
+
+// addressesOnly keeps of a node what the policy needs.
+func addressesOnly(object any) (any, error) {
+	if n, ok := object.(*corev1.Node); ok {
+		kept := &corev1.Node{Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
+		kept.Name, kept.ResourceVersion = n.Name, n.ResourceVersion
+		return kept, nil
+	}
+	return object, nil
+}
+
+// Observe satisfies connector.Store.
+func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
+	select {
+	case <-s.listed:
+	default:
+		return seen, policy, false
+	}
+	policy.ServiceRanges, policy.Deny = slices.Clone(s.config.ServiceRanges), s.config.Deny
+	for _, object := range s.ranges.GetIndexer().List() {
+		for _, cidr := range object.(*networkingv1.ServiceCIDR).Spec.CIDRs {
+			if prefix, err := netip.ParsePrefix(cidr); err == nil {
+				policy.ServiceRanges = append(policy.ServiceRanges, prefix)
+			}
+		}
+	}
+	for _, object := range s.nodes.GetIndexer().List() {
+		for _, a := range object.(*corev1.Node).Status.Addresses {
+			if addr, err := netip.ParseAddr(a.Address); err == nil { // others are names
+				policy.Nodes = append(policy.Nodes, addr)
+			}
+		}
+	}
+	for _, object := range s.services.GetIndexer().List() {
+		seen.Services = append(seen.Services, object.(*corev1.Service))
+	}
+	for _, object := range s.slices.GetIndexer().List() {
+		seen.Slices = append(seen.Slices, object.(*discoveryv1.EndpointSlice))
+	}
+	return seen, policy, true
+}
+
+// Trouble satisfies connector.Store.
+func (s *Store) Trouble() string { return s.trouble.String() }
