@@ -28,6 +28,8 @@ const (
 	ReasonConflictingExternalIP = "ConflictingExternalIP"
 	// ReasonInvalidInput means that a field of the Service, or one of its slices, cannot be used.
 	ReasonInvalidInput = "InvalidInput"
+	// ReasonNameConflict means that the Service has the name that one of the catalog connector needs, and is not the connector's.
+	ReasonNameConflict = "NameConflict"
 	// ReasonQuarantined means that the service made its actor fail again and again, and is in quarantine.
 	ReasonQuarantined = "Quarantined"
 	// ReasonRecovered means that a conflict, a quarantine or something that a failed listener is over.

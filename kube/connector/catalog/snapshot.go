@@ -79,6 +79,8 @@ type Problem struct {
 	Reason Reason
 	// Message says what was wrong, and with which value.
 	Message string
+	// Object is the name of the Service in the cluster that the problem is about, and UID its UID; "" if there is none.
+	Object, UID string
 }
 
 // String returns the problem in one line.

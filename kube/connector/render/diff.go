@@ -106,6 +106,9 @@ func (d *differ) report(w Want, reason catalog.Reason, format string, args ...an
 	if w.Service != nil {
 		problem.Source, problem.Service = w.Service.Labels[LabelSource], w.Service.Annotations[AnnotationName]
 	}
+	if have := d.services[w.Name]; have != nil {
+		problem.Object, problem.UID = have.Name, string(have.UID)
+	}
 	d.problems = append(d.problems, problem)
 }
 

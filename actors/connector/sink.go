@@ -1,0 +1,251 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/events"
+)
+
+// writers is how many services are written at the same time. The rate limit of the store's client bounds the requests.
+const writers = 8
+
+// Delays after a write that failed. There is no last attempt.
+var (
+	failedBackoff  = runtime.Backoff{Min: time.Second, Max: 5 * time.Minute, Jitter: 0.2}
+	invalidBackoff = runtime.Backoff{Min: time.Minute, Max: 5 * time.Minute, Jitter: 0.2} // the same object will be refused again
+)
+
+// sink owns the store and makes the writes.
+type sink struct {
+	deps    *Deps
+	store   connector.Store
+	term    context.Context // of leadership; nil = another connector leads
+	jobs    map[string]*job // by name of the Service
+	ready   []string        // jobs to begin, in their order
+	running int
+	written uint64
+	refused map[connector.WriteReason]uint64
+}
+
+// job is the work of one service.
+type job struct {
+	work    render.Work
+	running bool
+	waiting bool // for its retry
+	tries   int
+	err     error
+}
+
+// The messages that the goroutines and timers of the sink post.
+type (
+	opened struct{ err error } // the store has ended
+	began  struct{ term context.Context }
+	ceased struct{}
+	retry  struct{ service string }
+	wrote  struct {
+		service string
+		made    int
+		err     error
+	}
+)
+
+// newSink returns the actor.
+func newSink(d *Deps) runtime.Behaviour {
+	return &sink{deps: d, jobs: map[string]*job{}, refused: map[connector.WriteReason]uint64{}}
+}
+
+// Start satisfies runtime.Behaviour.
+func (s *sink) Start(c *runtime.Context) {
+	store, post := s.deps.Store(), c.Post()
+	s.store = store
+	c.Go("store", func(ctx context.Context) {
+		err := store.Run(ctx, func() { post(&Changed{}) })
+		if err == nil && ctx.Err() == nil {
+			err = errors.New("the store has ended")
+		}
+		post(&opened{err})
+	})
+	lead := s.deps.Lead
+	if lead == nil {
+		lead = func(ctx context.Context, lead func(context.Context)) { lead(ctx) }
+	}
+	c.Go("leader", func(ctx context.Context) {
+		lead(ctx, func(term context.Context) {
+			post(&began{term})
+			<-term.Done()
+			post(&ceased{})
+		})
+	})
+	c.Send(c.PID(Aggregator), &Opened{store})
+	c.Ready()
+}
+
+// Receive satisfies runtime.Behaviour.
+func (s *sink) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *again:
+		c.Send(c.PID(Aggregator), &Opened{s.store})
+	case *Changed:
+		c.Send(c.PID(Aggregator), m)
+	case *opened:
+		c.Fail(fmt.Errorf("store: %w", m.err))
+	case *began:
+		s.term = m.term
+		c.Send(c.PID(Aggregator), &Changed{}) // the pass that follows knows what the last leader wrote
+	case *ceased:
+		s.term = nil
+	case *Planned:
+		s.plan(c, m)
+	case *retry:
+		if j := s.jobs[m.service]; j != nil && j.waiting {
+			j.waiting = false
+			s.ready = append(s.ready, m.service)
+			s.begin(c)
+		}
+	case *wrote:
+		s.done(c, m)
+	case *SinkQuery:
+		c.Reply(s.status())
+	}
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*sink) Stop(*runtime.Context) {}
+
+// plan replaces what is to be written. A service keeps the delay of its retry.
+func (s *sink) plan(c *runtime.Context, m *Planned) {
+	if s.term == nil {
+		return // the term begins with a pass
+	}
+	wanted := map[string]bool{}
+	s.ready = nil
+	for _, work := range m.Changes.Work {
+		wanted[work.Service] = true
+		j := s.jobs[work.Service]
+		if j == nil {
+			j = &job{}
+			s.jobs[work.Service] = j
+		}
+		if j.running {
+			continue // what it makes is followed by another pass
+		}
+		if j.work = work; !j.waiting {
+			s.ready = append(s.ready, work.Service)
+		}
+	}
+	maps.DeleteFunc(s.jobs, func(name string, j *job) bool { return !wanted[name] && !j.running })
+	for _, p := range m.Changes.Problems {
+		s.record(p)
+	}
+	s.begin(c)
+}
+
+// begin starts as many writes as may run.
+func (s *sink) begin(c *runtime.Context) {
+	for s.running < writers && len(s.ready) > 0 && s.term != nil {
+		j := s.jobs[s.ready[0]]
+		s.ready = s.ready[1:]
+		if j == nil || j.running {
+			continue
+		}
+		j.running = true
+		s.running++
+		store, term, work, post := s.store, s.term, j.work, c.Post()
+		c.Go("write", func(ctx context.Context) {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(term, cancel)()
+			made, err := connector.Do(ctx, store, work)
+			post(&wrote{work.Service, made, err})
+		})
+	}
+}
+
+// done takes the result of one service's writes.
+func (s *sink) done(c *runtime.Context, m *wrote) {
+	s.running--
+	s.written += uint64(m.made)
+	j := s.jobs[m.service]
+	j.running, j.err = false, m.err
+	var refused *connector.WriteError
+	switch {
+	case m.err == nil:
+		delete(s.jobs, m.service)
+	case s.term == nil || s.term.Err() != nil: // ended with the term
+	default:
+		backoff := failedBackoff
+		if errors.As(m.err, &refused) {
+			s.refused[refused.Reason]++
+			if refused.Reason == connector.WriteInvalid {
+				backoff = invalidBackoff
+				s.event(m.service, "", events.ReasonFailedToRender, m.err.Error())
+			}
+		}
+		if j.tries++; j.tries == 1 {
+			c.Logger().Warn("service not written, retrying", "service", m.service, "err", m.err)
+		}
+		j.waiting = true
+		c.After(backoff.Delay(j.tries, c.Rand()), &retry{m.service})
+		c.Send(c.PID(Aggregator), &Changed{}) // what was compared may have changed
+	}
+	s.begin(c)
+}
+
+// record records an Event about an object of another owner that has a name which is needed.
+func (s *sink) record(p catalog.Problem) {
+	if p.Reason == catalog.ReasonForeign && p.Object != "" {
+		s.event(p.Object, p.UID, events.ReasonNameConflict, p.String())
+	}
+}
+
+func (s *sink) event(service, uid, reason, note string) {
+	if s.deps.Events != nil {
+		s.deps.Events.Record(events.Event{
+			Object: events.ServiceObject(s.deps.Options.Namespace+"/"+service, uid), Type: events.Warning, Reason: reason, Action: "Sync",
+			Note: note, Standing: true, Shared: true,
+		})
+	}
+}
+
+// SinkQuery asks the sink for a SinkStatus.
+type SinkQuery struct{}
+
+// SinkStatus is what operators are told of the writes.
+type SinkStatus struct {
+	// Leads says that this connector may write.
+	Leads bool
+	// Trouble is why the store does not see its objects; "" = it does.
+	Trouble string
+	// Written counts writes of this incarnation, Refused those that failed, by reason.
+	Written uint64
+	Refused map[connector.WriteReason]uint64
+	// Pending is how many services wait for their writes or for a retry.
+	Pending int
+	// Failing are the services whose last write failed, ordered, with the error.
+	Failing []string
+}
+
+// status describes the writes.
+func (s *sink) status() *SinkStatus {
+	out := &SinkStatus{Leads: s.term != nil, Trouble: s.store.Trouble(), Written: s.written, Refused: maps.Clone(s.refused), Pending: len(s.jobs)}
+	for name, j := range s.jobs {
+		if j.err != nil {
+			out.Failing = append(out.Failing, name+": "+strings.TrimSpace(j.err.Error()))
+		}
+	}
+	slices.Sort(out.Failing)
+	return out
+}
+
+// Inspect satisfies runtime.Inspector.
+func (s *sink) Inspect() any { return s.status() }

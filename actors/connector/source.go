@@ -1,0 +1,78 @@
+package connector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// source runs one source, and passes its snapshots on, cleaned.
+type source struct {
+	deps *Deps
+	of   Source
+	last *Published
+}
+
+// snapshot is what the goroutine of the source posts.
+type snapshot struct{ catalog.Snapshot }
+
+// CoalesceKey replaces the one before.
+func (*snapshot) CoalesceKey() string { return "snapshot" }
+
+// ended says that the source has returned.
+type ended struct{ err error }
+
+// Start satisfies runtime.Behaviour.
+func (s *source) Start(c *runtime.Context) {
+	defer c.Ready()
+	from, err := s.of.New()
+	if err != nil {
+		c.Fail(err)
+		return
+	}
+	post := c.Post()
+	c.Go("source", func(ctx context.Context) { post(&ended{run(ctx, from, post)}) })
+}
+
+// run runs a source; it is an error if that returns by itself.
+func run(ctx context.Context, from connector.Source, post func(any)) error {
+	err := from.Run(ctx, func(s catalog.Snapshot) { post(&snapshot{s}) })
+	if err == nil && ctx.Err() == nil {
+		err = errors.New("the source has ended")
+	}
+	return err
+}
+
+// Receive satisfies runtime.Behaviour.
+func (s *source) Receive(c *runtime.Context, msg any) {
+	switch m := msg.(type) {
+	case *snapshot:
+		s.last = &Published{Source: s.of.Name, Snapshot: catalog.Clean(m.Snapshot, s.deps.Limits), At: c.Now()}
+		c.Send(c.PID(Aggregator), s.last)
+	case *ended:
+		err := fmt.Errorf("source %s: %w", s.of.Name, m.err)
+		c.Send(c.PID(Aggregator), &Failed{s.of.Name, m.err.Error()})
+		c.Fail(err)
+	case *again:
+		if s.last != nil {
+			c.Send(c.PID(Aggregator), s.last)
+		}
+	}
+}
+
+// Stop satisfies runtime.Behaviour.
+func (*source) Stop(*runtime.Context) {}
+
+// Inspect satisfies runtime.Inspector.
+func (s *source) Inspect() any {
+	if s.last == nil {
+		return map[string]any{"published": nil}
+	}
+	return map[string]any{
+		"published": s.last.At, "complete": s.last.Snapshot.Complete, "services": len(s.last.Snapshot.Services), "problems": s.last.Snapshot.Problems,
+	}
+}

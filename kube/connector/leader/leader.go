@@ -1,0 +1,196 @@
+// Package leader chooses the one connector of a cluster that writes, by a Lease with the times of kube-controller-manager.
+//
+// The package of client-go for it brings the types of every API group (see kube/apiserver). Like there, clocks of other processes do not matter: a
+// Lease has run out when it was not renewed for its duration since this process saw it last change. The context of a term ends RenewDeadline after
+// the last renewal, before another process may take the Lease.
+package leader
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/troupe-vpp/troupe/kube/apiserver"
+)
+
+// The times of a Lease.
+const (
+	// Duration is how long a Lease that is not renewed keeps others waiting.
+	Duration = 15 * time.Second
+	// RenewDeadline is how long the holder works on without a renewal.
+	RenewDeadline = 10 * time.Second
+	// RetryPeriod is the time between two attempts.
+	RetryPeriod = 2 * time.Second
+)
+
+// Elector competes for one Lease. It belongs to the goroutine of Run.
+type Elector struct {
+	leases   apiserver.Objects[*coordinationv1.Lease]
+	name     string
+	identity string
+	log      *slog.Logger
+
+	seen    *coordinationv1.Lease // as last read or written
+	changed time.Time             // when it last changed, by the clock of this process
+	trouble string
+}
+
+// New returns an elector for the Lease of this name. The identity must be another one in each process.
+func New(leases apiserver.Objects[*coordinationv1.Lease], name, identity string, log *slog.Logger) *Elector {
+	return &Elector{leases: leases, name: name, identity: identity, log: log.With("lease", name)}
+}
+
+// Run competes until ctx ends. lead is called for each term, with a context that ends with it, and must return soon after; the Lease is released when
+// ctx ends.
+func (e *Elector) Run(ctx context.Context, lead func(term context.Context)) {
+	for ctx.Err() == nil {
+		if !e.attempt(ctx) {
+			pause(ctx, RetryPeriod)
+			continue
+		}
+		e.log.Info("leading", "identity", e.identity)
+		e.term(ctx, lead)
+		e.log.Info("not leading any more", "identity", e.identity)
+	}
+}
+
+// term renews the Lease while lead runs.
+func (e *Elector) term(ctx context.Context, lead func(term context.Context)) {
+	term, end := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lead(term)
+	}()
+	for renewed := time.Now(); ctx.Err() == nil && time.Since(renewed) < RenewDeadline; {
+		pause(ctx, RetryPeriod)
+		attempt, cancel := context.WithDeadline(ctx, renewed.Add(RenewDeadline))
+		if e.attempt(attempt) {
+			renewed = time.Now()
+		} else if e.lost() {
+			renewed = time.Time{}
+		}
+		cancel()
+	}
+	end()
+	<-done
+	if ctx.Err() != nil {
+		e.release(context.WithoutCancel(ctx))
+	}
+}
+
+// lost reports whether another process holds the Lease.
+func (e *Elector) lost() bool { return e.seen != nil && holder(e.seen) != e.identity }
+
+// attempt takes or renews the Lease, and reports whether this process holds it.
+func (e *Elector) attempt(ctx context.Context) bool {
+	held, err := e.try(ctx)
+	switch {
+	case err == nil || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		e.trouble = ""
+	case ctx.Err() == nil && err.Error() != e.trouble:
+		e.trouble = err.Error()
+		e.log.Warn("lease not taken or renewed", "err", err)
+	}
+	return held && err == nil
+}
+
+// try is one attempt.
+func (e *Elector) try(ctx context.Context) (held bool, err error) {
+	now := metav1.NowMicro()
+	lease, err := e.leases.Get(ctx, e.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: e.name}}
+		claim(lease, e.identity, now)
+		lease, err = e.leases.Create(ctx, lease, metav1.CreateOptions{})
+		e.see(lease, err)
+		return err == nil, wrap("create", e.name, err)
+	case err != nil:
+		return false, wrap("get", e.name, err)
+	}
+	e.see(lease, nil)
+	if !e.free(time.Now()) {
+		return false, nil
+	}
+	lease = lease.DeepCopy()
+	claim(lease, e.identity, now)
+	lease, err = e.leases.Update(ctx, lease, metav1.UpdateOptions{}) // refused if it has changed meanwhile
+	e.see(lease, err)
+	return err == nil, wrap("update", e.name, err)
+}
+
+// see notes the Lease.
+func (e *Elector) see(lease *coordinationv1.Lease, err error) {
+	if err == nil && (e.seen == nil || e.seen.ResourceVersion != lease.ResourceVersion || e.seen.UID != lease.UID) {
+		e.seen, e.changed = lease, time.Now()
+	}
+}
+
+// free reports whether this process may hold the Lease: it does, none does, or the holder has not renewed it in time.
+func (e *Elector) free(now time.Time) bool {
+	duration := Duration
+	if s := e.seen.Spec.LeaseDurationSeconds; s != nil {
+		duration = time.Duration(*s) * time.Second
+	}
+	return holder(e.seen) == e.identity || holder(e.seen) == "" || now.Sub(e.changed) >= duration
+}
+
+// release leaves the Lease to the others at once.
+func (e *Elector) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, RetryPeriod)
+	defer cancel()
+	if e.lost() {
+		return
+	}
+	free := e.seen.DeepCopy()
+	free.Spec.HolderIdentity, free.Spec.LeaseDurationSeconds = new(""), new(int32(1))
+	if _, err := e.leases.Update(ctx, free, metav1.UpdateOptions{}); err != nil {
+		e.log.Warn("lease not released", "err", err)
+	}
+}
+
+// claim makes this process the holder.
+func claim(lease *coordinationv1.Lease, identity string, now metav1.MicroTime) {
+	if holder(lease) != identity {
+		lease.Spec.AcquireTime = &now
+		lease.Spec.LeaseTransitions = new(transitions(lease) + 1)
+	}
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &identity, new(int32(Duration/time.Second)), &now
+}
+
+func transitions(lease *coordinationv1.Lease) int32 {
+	if n := lease.Spec.LeaseTransitions; n != nil {
+		return *n
+	}
+	return -1 // the first holder is no transition
+}
+
+func holder(lease *coordinationv1.Lease) string {
+	if h := lease.Spec.HolderIdentity; h != nil {
+		return *h
+	}
+	return ""
+}
+
+func wrap(verb, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s Lease %s: %w", verb, name, err)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
