@@ -51,7 +51,14 @@ func (a *aggregator) Start(c *runtime.Context) {
 	post := c.Post()
 	c.Go("passes", func(ctx context.Context) { a.passes.Run(ctx, func(context.Context) { post(&pass{}) }) })
 	a.ask(c)
+	a.publish(c)
 	c.Ready()
+}
+
+// publish publishes the state, now and in a second again.
+func (a *aggregator) publish(c *runtime.Context) {
+	a.deps.Board.aggregator.Store(a.status())
+	c.After(time.Second, &publish{})
 }
 
 // ask has everything repeated.
@@ -92,8 +99,8 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 			a.passes.Trigger()
 		}
 		c.Reply(answer)
-	case *StatusQuery:
-		c.Reply(a.status())
+	case *publish:
+		a.publish(c)
 	}
 }
 
@@ -134,9 +141,6 @@ func (a *aggregator) pass(c *runtime.Context) {
 	a.planned = &Planned{Changes: changes, Problems: slices.Concat(problems, wanted.Problems, changes.Problems), Services: len(wanted.Services)}
 	c.Send(c.PID(Sink), a.planned)
 }
-
-// StatusQuery asks the aggregator for a Status.
-type StatusQuery struct{}
 
 // Status is what operators are told of the sources.
 type Status struct {

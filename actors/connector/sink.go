@@ -87,7 +87,14 @@ func (s *sink) Start(c *runtime.Context) {
 		})
 	})
 	c.Send(c.PID(Aggregator), &Opened{store})
+	s.publish(c)
 	c.Ready()
+}
+
+// publish publishes the state, now and in a second again.
+func (s *sink) publish(c *runtime.Context) {
+	s.deps.Board.sink.Store(s.status())
+	c.After(time.Second, &publish{})
 }
 
 // Receive satisfies runtime.Behaviour.
@@ -114,8 +121,8 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 		}
 	case *wrote:
 		s.done(c, m)
-	case *SinkQuery:
-		c.Reply(s.status())
+	case *publish:
+		s.publish(c)
 	}
 }
 
@@ -216,9 +223,6 @@ func (s *sink) event(service, uid, reason, note string) {
 		})
 	}
 }
-
-// SinkQuery asks the sink for a SinkStatus.
-type SinkQuery struct{}
 
 // SinkStatus is what operators are told of the writes.
 type SinkStatus struct {

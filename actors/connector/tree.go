@@ -3,6 +3,7 @@ package connector
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -44,6 +45,8 @@ type Deps struct {
 	Lead func(ctx context.Context, lead func(term context.Context))
 	// Events records Kubernetes Events; nil = none are recorded. It must not block.
 	Events events.Recorder
+	// Board is where the actors publish what operators look at; never nil.
+	Board *Board
 	// Log is never nil.
 	Log *slog.Logger
 }
@@ -72,6 +75,22 @@ func independent() runtime.Policy {
 		Budget: -1, Window: 10 * time.Second, BackoffMin: time.Second, BackoffMax: time.Minute, Jitter: 0.2, HealthyAfter: time.Minute,
 	}
 }
+
+// Board holds what the actors publish once a second outside of messages, so that probes have an answer even when actors hang. Any goroutine may read it; the
+// values are immutable.
+type Board struct {
+	aggregator atomic.Pointer[Status]
+	sink       atomic.Pointer[SinkStatus]
+}
+
+// Sources returns the state of the sources; nil = nothing is known yet.
+func (b *Board) Sources() *Status { return b.aggregator.Load() }
+
+// Sink returns the state of the writes; nil = nothing is known yet.
+func (b *Board) Sink() *SinkStatus { return b.sink.Load() }
+
+// publish is what the actors post to themselves when it is time to publish.
+type publish struct{}
 
 // Published is a clean snapshot of a source.
 type Published struct {

@@ -203,7 +203,7 @@ func hint(hints chan<- struct{}) {
 func (a *Agent) HTTPAddress() string { return a.http.address() }
 
 // Backend answers what the HTTP server answers, without HTTP.
-func (a *Agent) Backend() api.Backend { return backend{a} }
+func (a *Agent) Backend() api.Backend { return backendOf(a) }
 
 // Metrics answers a scrape.
 func (a *Agent) Metrics() http.Handler { return http.HandlerFunc(a.scrape) }

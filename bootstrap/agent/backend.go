@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -11,9 +10,9 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/inspect"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -21,7 +20,13 @@ import (
 const askTimeout = 2 * time.Second
 
 // backend answers the HTTP server with queries to actors. It has no state of its own.
-type backend struct{ *Agent }
+type backend struct {
+	*Agent
+	inspect.Tree
+}
+
+// backendOf returns the backend of an agent.
+func backendOf(a *Agent) backend { return backend{a, inspect.Tree{System: a.system}} }
 
 var _ api.Backend = backend{}
 
@@ -206,23 +211,6 @@ func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error
 		}
 	}
 	return nil
-}
-
-// State satisfies api.Reader.
-func (b backend) State(ctx context.Context, path string) (json.RawMessage, error) {
-	text, err := b.system.Inspect(ctx, path)
-	if err != nil {
-		return nil, notFound(err)
-	}
-	return json.RawMessage(text), nil
-}
-
-// notFound translates the runtime's error for an actor that does not exist.
-func notFound(err error) error {
-	if errors.Is(err, runtime.ErrNoActor) {
-		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
-	}
-	return fmt.Errorf("%w: %w", api.ErrUnavailable, err)
 }
 
 // list returns the texts, never nil.

@@ -81,7 +81,7 @@ func TestServiceLine(t *testing.T) {
 			s.View.NotServed, ack.Rows = "headless", nil
 		}, lost: "VPP is not connected: gone", state: api.ServiceNotServed},
 	} {
-		got := backend{a}.service(serviceStatus(tt.change), tt.lost)
+		got := backendOf(a).service(serviceStatus(tt.change), tt.lost)
 		if got.State != tt.state || got.Rows != tt.rows || got.Error != tt.err {
 			t.Errorf("%s: %s, %d rows, %q; want %s, %d rows, %q", name, got.State, got.Rows, got.Error, tt.state, tt.rows, tt.err)
 		}

@@ -70,7 +70,7 @@ func (s *stage) Readiness() (ready bool, reasons string) {
 
 // Services satisfies live.World.
 func (s *stage) Services(ctx context.Context) ([]live.Service, error) {
-	all, err := backend{s.agent}.Services(ctx)
+	all, err := backendOf(s.agent).Services(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (s *stage) Diff(ctx context.Context) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.meter.Usage().RowReads
-	diff, err := backend{s.agent}.Diff(ctx)
+	diff, err := backendOf(s.agent).Diff(ctx)
 	s.own.Add(s.meter.Usage().RowReads - before)
 	if err != nil {
 		return nil, err

@@ -51,7 +51,7 @@ func (a *Agent) count(ctx context.Context) {
 	}
 	var internal4, external4, internal6, external6 int
 	limited := 0
-	services := backend{a}.summaries(page.Services)
+	services := backendOf(a).summaries(page.Services)
 	for i, s := range page.Services {
 		byState[string(services[i].State)]++
 		if s.GetView().GetRefused() != "" {

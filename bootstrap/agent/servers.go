@@ -26,7 +26,7 @@ func (h *httpServers) address() string {
 // listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
 func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
-	server := api.New(backend{a}, api.Config{
+	server := api.New(backendOf(a), api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: page.Handler(), AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note,
 	}, a.log.With("part", "http"))

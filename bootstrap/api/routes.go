@@ -32,6 +32,12 @@ func (s *Server) handler(control bool) http.Handler {
 		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
 	}
 	changes := guard{control}
+	for path, fn := range s.cfg.Reads {
+		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
+	}
+	for path, fn := range s.cfg.Changes {
+		mux.Handle("/api/v1/"+path, methods{http.MethodPost: changes.only(answer(fn))})
+	}
 	mux.Handle("/api/v1/resync", methods{http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)})
 	mux.Handle("/api/v1/actors/{path...}", methods{http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)})
 	mux.Handle("/api/v1/chaos", methods{

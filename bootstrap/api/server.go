@@ -35,6 +35,8 @@ type Config struct {
 	Refused func(Refusal)
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
+	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they answer to GET, and on the control socket to POST.
+	Reads, Changes map[string]func(r *http.Request) (any, error)
 }
 
 func (c *Config) observe(probe string, status int) {

@@ -1,0 +1,106 @@
+// Package inspect answers what the API asks about the actors of a system, of the agent as well as of the connector, from their mailboxes: no message is sent,
+// but for State, so that it works while actors hang. It has no state; any goroutine may call it.
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// Tree are the actors of a system.
+type Tree struct{ System *runtime.System }
+
+// Actors satisfies api.Reader. It reads the mailboxes and sends no message, so that it works while actors hang.
+func (t Tree) Actors(context.Context) ([]api.Actor, error) {
+	states := t.System.Snapshot()
+	out := make([]api.Actor, len(states))
+	for i := range states {
+		out[i] = actorOf(&states[i])
+	}
+	slices.SortFunc(out, func(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// Actor satisfies api.Reader.
+func (t Tree) Actor(_ context.Context, path string) (*api.Actor, error) {
+	state, ok := t.System.Actor(path)
+	if !ok {
+		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	actor := actorOf(&state)
+	return &actor, nil
+}
+
+// actorOf converts the state of a mailbox. Pending includes system messages, because they also keep an actor busy.
+func actorOf(s *runtime.ActorState) api.Actor {
+	return api.Actor{
+		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,
+		Coalesced: s.Coalesced, Restarts: s.Restarts, Failures: s.Panics, BusySeconds: s.Busy.Seconds(), LastMessage: s.Last,
+		Since: time.Now().Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure,
+	}
+}
+
+// Mailbox satisfies api.Reader.
+func (t Tree) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
+	box, err := t.Box(path)
+	if err != nil {
+		return nil, err
+	}
+	waiting := box.Pending()
+	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, len(waiting))}
+	for i, m := range waiting {
+		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key}
+	}
+	return out, nil
+}
+
+// Failures satisfies api.Reader.
+func (t Tree) Failures(_ context.Context, path string) ([]api.Failure, error) {
+	box, err := t.Box(path)
+	if err != nil {
+		return nil, err
+	}
+	failures := box.Failures()
+	out := make([]api.Failure, len(failures))
+	for i, f := range failures {
+		out[i] = api.Failure{
+			Time: f.At, Incarnation: f.Incarnation, Reason: f.Reason, Message: f.Message, Decision: f.Decision, Stack: f.Stack,
+		}
+	}
+	slices.SortStableFunc(out, func(a, b api.Failure) int { return b.Time.Compare(a.Time) })
+	return out, nil
+}
+
+// State satisfies api.Reader.
+func (t Tree) State(ctx context.Context, path string) (json.RawMessage, error) {
+	text, err := t.System.Inspect(ctx, path)
+	if err != nil {
+		return nil, NotFound(err)
+	}
+	return json.RawMessage(text), nil
+}
+
+// NotFound translates the runtime's error for an actor that does not exist.
+func NotFound(err error) error {
+	if errors.Is(err, runtime.ErrNoActor) {
+		return fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	}
+	return fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+}
+
+// Box returns the mailbox of an actor.
+func (t Tree) Box(path string) (*runtime.Mailbox, error) {
+	box, ok := t.System.Mailbox(path)
+	if !ok {
+		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
+	}
+	return box, nil
+}
