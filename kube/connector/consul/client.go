@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -46,7 +47,10 @@ func newClient(o Options) (*client, error) {
 func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]byte, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	u := c.options.URL.JoinPath(append([]string{"v1"}, segments...)...)
+	u := c.options.URL.JoinPath("v1")
+	for _, segment := range segments {
+		u = u.JoinPath(url.PathEscape(segment))
+	}
 	query := c.options.URL.Query()
 	if index > 0 {
 		query.Set("index", strconv.FormatUint(index, 10))

@@ -41,6 +41,7 @@ type report struct {
 	names   []string
 	service catalog.Service
 	err     error
+	ended   <-chan struct{} // closed once the name is not followed any more
 }
 
 // Run satisfies connector.Source. It never fails: what cannot be read makes a snapshot incomplete or a service unknown.
@@ -65,6 +66,11 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 			dirty = false
 			timer.Reset(confirm)
 		case r := <-reports:
+			select {
+			case <-r.ended: // the name is gone, or is followed anew
+				continue
+			default:
+			}
 			for _, name := range st.take(r, s.client.options.Limits.Services) {
 				child, stop := context.WithCancel(ctx)
 				st.stop[name] = stop
@@ -84,7 +90,7 @@ func (s *Source) follow(ctx context.Context, name string, reports chan<- report)
 	var index uint64
 	delay := firstDelay
 	for {
-		r := report{name: name}
+		r := report{name: name, ended: ctx.Done()}
 		r, index = s.ask(ctx, r, index)
 		select {
 		case <-ctx.Done():

@@ -105,6 +105,20 @@ func TestA19Index(t *testing.T) {
 	}
 }
 
+func TestNameStaysOneSegmentOfThePath(t *testing.T) {
+	out := run(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.EscapedPath() {
+		case "/v1/catalog/services":
+			fmt.Fprint(w, `{"a/../b c":[]}`)
+		case "/v1/health/service/a%2F..%2Fb%20c":
+			fmt.Fprint(w, `[]`)
+		default:
+			http.Error(w, r.URL.EscapedPath(), http.StatusInternalServerError)
+		}
+	})
+	until(t, out, func(s catalog.Snapshot) bool { return len(s.Services) == 1 && !s.Services[0].Unknown })
+}
+
 func TestParseURLRefuses(t *testing.T) {
 	for _, text := range []string{"", "ftp://a:1", "http://a", "http://a:1/x", "http://a:1?dcs=x", "http://a:1?dc=", "http://u:p@a:1", "http://a:1#f"} {
 		if _, err := ParseURL(text); err == nil {
