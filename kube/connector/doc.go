@@ -4,6 +4,7 @@
 //	kube/connector/gate        what may be deleted; a pure state machine for each source
 //	kube/connector/render      objects, and the writes that bring the cluster there; pure
 //	kube/connector/yamlsource  the source that reads YAML files
+//	kube/connector/consul      the source that follows Consul
 //
 // # Flow
 //

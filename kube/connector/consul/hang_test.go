@@ -1,0 +1,42 @@
+package consul
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+func TestA18RunEndsWhileConsulHangs(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	u, err := ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{URL: u, Limits: catalog.DefaultLimits()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx, func(s catalog.Snapshot) { t.Errorf("published %+v", s) }) }()
+	<-asked
+	cancel()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Run did not end")
+	}
+}

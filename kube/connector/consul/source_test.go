@@ -1,0 +1,144 @@
+package consul
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+var _ connector.Source = (*Source)(nil)
+
+// run starts a source against the handler, which sees queries that do not block; those that block end with the client.
+func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("index") != "" {
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("X-Consul-Index", "7")
+		handler(w, r)
+	}))
+	u, err := ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{URL: u, Limits: catalog.DefaultLimits()}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	out, done := make(chan catalog.Snapshot, 1000), make(chan error, 1)
+	go func() { done <- s.Run(ctx, func(s catalog.Snapshot) { out <- s }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		server.Close()
+	})
+	return out
+}
+
+// until returns the first snapshot for which ok holds.
+func until(t *testing.T, in <-chan catalog.Snapshot, ok func(catalog.Snapshot) bool) catalog.Snapshot {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case s := <-in:
+			if ok(s) {
+				return s
+			}
+		case <-deadline:
+			t.Fatal("no such snapshot")
+		}
+	}
+}
+
+func TestA6FilteredAnswerIsIncomplete(t *testing.T) {
+	out := run(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Consul-Results-Filtered-By-ACLs", "true")
+		fmt.Fprint(w, `{}`)
+	})
+	s := until(t, out, func(catalog.Snapshot) bool { return true })
+	if s.Complete || len(s.Problems) != 1 {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+func TestA8OneFailedNameIsUnknown(t *testing.T) {
+	out := run(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/catalog/services":
+			fmt.Fprint(w, `{"consul":[],"bad":[],"web":[]}`)
+		case "/v1/health/service/web":
+			fmt.Fprint(w, `[{"Node":{"Address":"192.0.2.1"},"Service":{"ID":"web-1","Port":80},"Checks":[{"CheckID":"c","Status":"critical"}]}]`)
+		default:
+			http.Error(w, "no", http.StatusInternalServerError)
+		}
+	})
+	s := until(t, out, func(s catalog.Snapshot) bool {
+		return len(s.Services) == 2 && !s.Services[1].Unknown && len(s.Problems) == 1
+	})
+	web := s.Services[1].Instances[0]
+	if !s.Complete || !s.Services[0].Unknown || s.Problems[0].Service != "bad" {
+		t.Errorf("snapshot %+v", s)
+	}
+	if web.NodeAddress != "192.0.2.1" || web.Ports[""] != 80 || web.State != catalog.NotReady {
+		t.Errorf("instance %+v", web)
+	}
+}
+
+func TestA19Index(t *testing.T) {
+	for _, c := range []struct{ last, next, want uint64 }{{0, 0, 1}, {0, 5, 5}, {5, 5, 5}, {5, 4, 0}, {5, 0, 0}} {
+		if got := nextIndex(c.last, c.next); got != c.want {
+			t.Errorf("after %d and %d: %d, want %d", c.last, c.next, got, c.want)
+		}
+	}
+}
+
+func TestNameStaysOneSegmentOfThePath(t *testing.T) {
+	out := run(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.EscapedPath() {
+		case "/v1/catalog/services":
+			fmt.Fprint(w, `{"a/../b c":[]}`)
+		case "/v1/health/service/a%2F..%2Fb%20c":
+			fmt.Fprint(w, `[]`)
+		default:
+			http.Error(w, r.URL.EscapedPath(), http.StatusInternalServerError)
+		}
+	})
+	until(t, out, func(s catalog.Snapshot) bool { return len(s.Services) == 1 && !s.Services[0].Unknown })
+}
+
+func TestParseURLRefuses(t *testing.T) {
+	for _, text := range []string{"", "ftp://a:1", "http://a", "http://a:1/x", "http://a:1?dcs=x", "http://a:1?dc=", "http://u:p@a:1", "http://a:1#f"} {
+		if _, err := ParseURL(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	if _, err := ParseURL("https://a:1?dc=x"); err != nil {
+		t.Error(err)
+	}
+}
+
+func FuzzA29Decode(f *testing.F) {
+	f.Add([]byte(`{"a":[]}`))
+	f.Add([]byte(`[{"Service":{"Port":1}}]`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if names, err := decodeNames(body); err == nil && names == nil {
+			t.Error("no names and no error")
+		}
+		if s, err := decodeInstances("a", body); err == nil && s.Name != "a" {
+			t.Errorf("service %+v", s)
+		}
+	})
+}
