@@ -46,6 +46,7 @@ func commands(io streams) []*cobra.Command {
 		newConfigCommand(io),
 		newChaosCommand(io),
 		newExternalCommand(io),
+		newConnectorCommand(io),
 		newVersionCommand(io),
 	}
 	return append(append(all, newLookCommands(io)...), developmentCommands(io)...)

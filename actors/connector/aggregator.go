@@ -146,6 +146,8 @@ func (a *aggregator) pass(c *runtime.Context) {
 type Status struct {
 	// Listed says that the objects in the store are known.
 	Listed bool
+	// Settled says that the last comparison was made with the last snapshot of each source.
+	Settled bool
 	// Passes is how many comparisons were made.
 	Passes uint64
 	// Sources in their order.
@@ -170,13 +172,14 @@ type SourceStatus struct {
 
 // status describes the sources.
 func (a *aggregator) status() *Status {
-	out := &Status{Listed: a.listed, Passes: a.count, Planned: a.planned}
+	out := &Status{Listed: a.listed, Passes: a.count, Planned: a.planned, Settled: a.planned != nil}
 	for _, name := range a.order {
 		in := a.inputs[name]
 		s := SourceStatus{Name: name, Gate: in.gate.Status(), Failed: in.failed}
 		if in.last != nil {
 			s.Published, s.Services, s.Complete = in.last.At, len(in.last.Snapshot.Services), in.last.Snapshot.Complete
 		}
+		out.Settled = out.Settled && in.last != nil && !in.fresh
 		out.Sources = append(out.Sources, s)
 	}
 	return out

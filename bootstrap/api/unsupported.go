@@ -68,4 +68,3 @@ func (Unsupported) StopChaos(context.Context, string) (int, error) { return 0, E
 func (Unsupported) AttachPod(context.Context, string, string) (*PodInterface, error) {
 	return nil, ErrUnsupported
 }
-

@@ -1,0 +1,231 @@
+package connector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	actors "github.com/troupe-vpp/troupe/actors/connector"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/inspect"
+)
+
+// backend answers the API of the connector: probes, and its actors.
+type backend struct {
+	api.Unsupported
+	c *Connector
+}
+
+var _ api.Backend = backend{}
+
+func (b backend) tree() inspect.Tree { return inspect.Tree{System: b.c.system} }
+
+// Actors satisfies api.Reader.
+func (b backend) Actors(ctx context.Context) ([]api.Actor, error) { return b.tree().Actors(ctx) }
+
+// Actor satisfies api.Reader.
+func (b backend) Actor(ctx context.Context, path string) (*api.Actor, error) {
+	return b.tree().Actor(ctx, path)
+}
+
+// Mailbox satisfies api.Reader.
+func (b backend) Mailbox(ctx context.Context, path string) (*api.Mailbox, error) {
+	return b.tree().Mailbox(ctx, path)
+}
+
+// State satisfies api.Reader.
+func (b backend) State(ctx context.Context, path string) (json.RawMessage, error) {
+	return b.tree().State(ctx, path)
+}
+
+// Failures satisfies api.Reader.
+func (b backend) Failures(ctx context.Context, path string) ([]api.Failure, error) {
+	return b.tree().Failures(ctx, path)
+}
+
+// Command satisfies api.Controller.
+func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
+	if verb != api.VerbRestart && verb != api.VerbKill {
+		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
+	}
+	if path == actors.Root {
+		return fmt.Errorf("%s %s: %w: the actor is exempt", verb, path, api.ErrForbidden)
+	}
+	if err := b.c.system.Kill(path); err != nil {
+		return inspect.NotFound(err)
+	}
+	return nil
+}
+
+// Live satisfies api.Prober.
+func (b backend) Live() error {
+	if _, ok := b.c.system.Actor(actors.Root); !ok {
+		return errors.New("the root actor is gone")
+	}
+	return nil
+}
+
+// Node satisfies api.Prober; load balancers have no use for a connector.
+func (backend) Node() api.NodeHealth { return api.NodeHealth{CurrentTime: time.Now(), Healthy: true} }
+
+// Readiness satisfies api.Prober: a connector is ready when it knows the objects and all sources, whether it leads or not.
+func (b backend) Readiness() api.Readiness {
+	state := b.c.State()
+	out := api.Readiness{Ready: true, Since: b.c.started, Parts: []api.Part{{Name: "store", OK: state.Listed && state.Trouble == "", Reason: state.Trouble}}}
+	if !state.Listed && state.Trouble == "" {
+		out.Parts[0].Reason = "the objects have not been listed"
+	}
+	writes := api.Part{Name: "writes", OK: true}
+	if n := len(state.Failing); n > 0 {
+		writes.Reason = fmt.Sprintf("%d services could not be written, the first: %s", n, state.Failing[0])
+	}
+	out.Parts = append(out.Parts, writes)
+	for _, s := range state.Sources {
+		part := api.Part{Name: "source " + s.Name, OK: s.Complete, Reason: s.Reason}
+		if len(s.Held) > 0 {
+			part.Reason = fmt.Sprintf("%d services vanished and are held back", len(s.Held))
+		}
+		out.Parts = append(out.Parts, part)
+	}
+	slices.SortFunc(out.Parts, func(a, b api.Part) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	for _, p := range out.Parts {
+		out.Ready = out.Ready && p.OK
+	}
+	return out
+}
+
+// State is what GET /api/v1/connector answers.
+type State struct {
+	// Leading says that this connector writes.
+	Leading bool `json:"leading"`
+	// Listed says that the objects are known; Trouble is why they are not, or not any more.
+	Listed  bool   `json:"listed"`
+	Trouble string `json:"trouble,omitempty"`
+	// Services is how many are wanted, Pending how many of them differ from what is there.
+	Services int `json:"services"`
+	Pending  int `json:"pending"`
+	// Written counts writes, Failing are the services whose last write failed.
+	Written uint64   `json:"written"`
+	Failing []string `json:"failing"`
+	// Sources in the order of their priority.
+	Sources []SourceState `json:"sources"`
+	// Changes are the writes that the last comparison found, Problems what is not used, and why.
+	Changes  []Change `json:"changes"`
+	Problems []string `json:"problems"`
+
+	settled bool // the last comparison was made with the last snapshot of each source
+}
+
+// Lacks says what is not known yet; "" = nothing.
+func (s *State) Lacks() string {
+	var out []string
+	if !s.Listed {
+		out = append(out, "the objects have not been listed")
+	}
+	if s.Trouble != "" {
+		out = append(out, s.Trouble)
+	}
+	for _, source := range s.Sources {
+		if source.Reason != "" {
+			out = append(out, "source "+source.Name+": "+source.Reason)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// SourceState is one source.
+type SourceState struct {
+	Name string `json:"name"`
+	// Published is when the last snapshot came, Services how many are in it.
+	Published time.Time `json:"published,omitzero"`
+	Services  int       `json:"services"`
+	// Complete says that a complete snapshot has come and the source works; Reason is why it is not.
+	Complete bool   `json:"complete"`
+	Reason   string `json:"reason,omitempty"`
+	// Held are the services that vanished and are held back, until Missing further complete snapshots say the same or an operator confirms.
+	Held    []string `json:"held"`
+	Missing int      `json:"missing,omitempty"`
+}
+
+// Change is one write.
+type Change struct {
+	Verb string `json:"verb"`
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+}
+
+// State returns the state of the connector, at most a second old.
+func (c *Connector) State() *State {
+	out := &State{Failing: []string{}, Sources: []SourceState{}, Changes: []Change{}, Problems: []string{}}
+	if s := c.board.Sink(); s != nil {
+		out.Leading, out.Trouble, out.Written, out.Failing = s.Leads, s.Trouble, s.Written, append(out.Failing, s.Failing...)
+	}
+	s := c.board.Sources()
+	if s == nil {
+		return out
+	}
+	out.Listed, out.settled = s.Listed, s.Settled
+	for i := range s.Sources {
+		out.Sources = append(out.Sources, sourceState(&s.Sources[i]))
+	}
+	if p := s.Planned; p != nil {
+		out.Services, out.Pending = p.Services, len(p.Changes.Work)
+		for _, work := range p.Changes.Work {
+			for _, w := range work.Writes {
+				change := Change{Verb: string(w.Verb), Kind: "Service"}
+				if w.Service != nil {
+					change.Name = w.Service.Name
+				} else {
+					change.Kind, change.Name = "EndpointSlice", w.Slice.Name
+				}
+				out.Changes = append(out.Changes, change)
+			}
+		}
+		for _, problem := range p.Problems {
+			out.Problems = append(out.Problems, problem.String())
+		}
+	}
+	return out
+}
+
+// sourceState describes one source.
+func sourceState(s *actors.SourceStatus) SourceState {
+	out := SourceState{
+		Name: s.Name, Published: s.Published, Services: s.Services, Complete: s.Gate.Complete && s.Failed == "", Reason: s.Failed,
+		Held: append([]string{}, s.Gate.Held...), Missing: s.Gate.Missing,
+	}
+	switch {
+	case out.Reason != "":
+	case s.Published.IsZero():
+		out.Reason = "it has not answered"
+	case !s.Gate.Complete:
+		out.Reason = "no complete answer yet: nothing is deleted"
+	case !s.Complete:
+		out.Reason = "the last answer is not complete: nothing is deleted"
+	}
+	return out
+}
+
+// confirm is the word of an operator that what is held back of a source may be deleted.
+func (c *Connector) confirm(r *http.Request) (any, error) {
+	answer, err := c.system.Ask(r.Context(), actors.Aggregator, &actors.Confirm{Source: r.PathValue("source")})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+	}
+	confirmed := answer.(*actors.Confirmed)
+	if !confirmed.Known {
+		return nil, fmt.Errorf("source %s: %w", r.PathValue("source"), api.ErrNotFound)
+	}
+	c.log.Info("deletion confirmed", "source", r.PathValue("source"), "services", len(confirmed.Released), "who", api.Peer(r.Context()))
+	return map[string]any{"released": append([]string{}, confirmed.Released...)}, nil
+}

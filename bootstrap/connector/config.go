@@ -1,0 +1,110 @@
+package connector
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"regexp"
+	"strings"
+
+	actors "github.com/troupe-vpp/troupe/actors/connector"
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/consul"
+	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
+)
+
+// Config is what the command line says.
+type Config struct {
+	// Sources are "KIND=WHERE" or "NAME:KIND=WHERE"; the name is that of the kind otherwise.
+	Sources []string
+	// Namespace of the objects.
+	Namespace string
+	// Kubeconfig is a file; "" = the service account of the pod.
+	Kubeconfig string
+	// ConsulTokenFile and ConsulCA are files; "" = none.
+	ConsulTokenFile, ConsulCA string
+	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects.
+	ServiceCIDRs []netip.Prefix
+	// Deny are further ranges that no instance may be in.
+	Deny []netip.Prefix
+	// ServicePrefix begins the names of Services.
+	ServicePrefix string
+	// ClusterID tells connectors of several clusters apart.
+	ClusterID string
+	// Headless makes Services without a cluster IP, Flomesh adds the labels and annotations of its connector.
+	Headless, Flomesh bool
+	// DeleteLimit is the percentage of a source's services that may vanish without confirmation.
+	DeleteLimit int
+	// HTTPAddress and ControlSocket are those of the API; "" = none.
+	HTTPAddress, ControlSocket string
+}
+
+var sourceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// Check returns every error of the configuration, one for each flag.
+func (c *Config) Check() error {
+	var errs []error
+	if len(c.Sources) == 0 {
+		errs = append(errs, errors.New("--source is required: consul=URL or yaml=FILE"))
+	}
+	if _, err := c.sources(slog.New(slog.DiscardHandler)); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Namespace == "" {
+		errs = append(errs, errors.New("--sync-namespace is required"))
+	}
+	if c.DeleteLimit < 0 || c.DeleteLimit > 100 {
+		errs = append(errs, fmt.Errorf("--delete-limit %d: expected a percentage from 0 to 100", c.DeleteLimit))
+	}
+	if c.ServicePrefix != "" && catalog.Label(c.ServicePrefix, "a") != c.ServicePrefix+"a" {
+		errs = append(errs, fmt.Errorf("--service-prefix %q: no beginning of a DNS label", c.ServicePrefix))
+	}
+	return errors.Join(errs...)
+}
+
+// sources returns the sources by their names.
+func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
+	var out []actors.Source
+	var errs []error
+	taken := map[string]bool{}
+	for _, text := range c.Sources {
+		kind, where, ok := strings.Cut(text, "=")
+		name, rest, named := strings.Cut(kind, ":")
+		if kind = name; named {
+			kind = rest
+		}
+		makes, err := c.source(kind, where, log.With("source", name))
+		switch {
+		case !ok || where == "":
+			err = errors.New("expected consul=URL or yaml=FILE")
+		case err != nil:
+		case !sourceName.MatchString(name):
+			err = fmt.Errorf("the name %q is no label value", name)
+		case taken[name]:
+			err = fmt.Errorf("another source has the name %q: write NAME:%s", name, text)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--source %s: %w", text, err))
+			continue
+		}
+		taken[name] = true
+		out = append(out, actors.Source{Name: name, New: makes})
+	}
+	return out, errors.Join(errs...)
+}
+
+// source returns what makes a source of a kind.
+func (c *Config) source(kind, where string, log *slog.Logger) (func() (connector.Source, error), error) {
+	switch kind {
+	case "yaml":
+		return func() (connector.Source, error) { return yamlsource.New(where, catalog.DefaultLimits(), log), nil }, nil
+	case "consul":
+		url, err := consul.ParseURL(where)
+		options := consul.Options{URL: url, TokenFile: c.ConsulTokenFile, CAFile: c.ConsulCA, Limits: catalog.DefaultLimits()}
+		return func() (connector.Source, error) { return consul.New(options, log) }, err
+	default:
+		return nil, fmt.Errorf("unknown kind of source %q: expected consul or yaml", kind)
+	}
+}

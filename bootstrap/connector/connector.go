@@ -1,0 +1,176 @@
+package connector
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	actors "github.com/troupe-vpp/troupe/actors/connector"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/apistore"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/leader"
+	"github.com/troupe-vpp/troupe/kube/connector/render"
+	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/informers"
+)
+
+// Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must not take much more than a minute.
+const (
+	requests = 200
+	burst    = 400
+)
+
+// leaseName is the Lease of the connector that writes, in the sync namespace.
+const leaseName = "troupe-connector"
+
+// Connector is a running connector.
+type Connector struct {
+	config  *Config
+	log     *slog.Logger
+	board   *actors.Board
+	system  *runtime.System
+	server  *api.Server
+	fatal   chan error
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	started time.Time
+}
+
+// Start starts a connector. With write false it never leads, so that it only says what it would write.
+func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
+	sources, err := cfg.sources(log)
+	if err != nil {
+		return nil, err
+	}
+	c := &Connector{config: cfg, log: log, board: &actors.Board{}, fatal: make(chan error, 1), started: time.Now()}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	deps := &actors.Deps{
+		Sources: sources, Limits: catalog.DefaultLimits(), DeleteLimit: cfg.DeleteLimit, Board: c.board, Log: log,
+		Options: render.Options{
+			Namespace: cfg.Namespace, ClusterID: cfg.ClusterID, Prefix: cfg.ServicePrefix, Headless: cfg.Headless, Flomesh: cfg.Flomesh,
+		},
+	}
+	if err := c.output(ctx, deps); err != nil {
+		cancel()
+		return nil, err
+	}
+	if !write {
+		deps.Events = nil
+		deps.Lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
+	}
+	c.system = runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { c.fail(errors.New(reason)) }})
+	c.server = api.New(backend{c: c}, c.serverConfig(), log.With("part", "http"))
+	if err := c.server.Listen(); err != nil {
+		cancel()
+		return nil, err
+	}
+	_, err = c.system.SpawnRoot(actors.Root, actors.Tree(deps))
+	c.running.Go(func() {
+		if err := c.server.Serve(ctx); err != nil {
+			c.fail(err)
+		}
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// output makes what the objects are written to.
+func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
+	client, err := informers.NewClient(informers.ClientConfig{
+		Kubeconfig: c.config.Kubeconfig, AllowClusterIP: true, UserAgent: "troupe-connector", QPS: requests, Burst: burst,
+	})
+	if err != nil {
+		return err
+	}
+	identity, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("get host name: %w", err)
+	}
+	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
+	deps.Lead = elector.Run
+	deps.Store = func() connector.Store {
+		return apistore.New(client, apistore.Config{
+			Namespace: c.config.Namespace, ServiceRanges: c.config.ServiceCIDRs, Deny: c.config.Deny,
+		}, c.log)
+	}
+	recorder := events.New(client, events.Config{NodeName: "connector"}, c.log)
+	deps.Events = recorder
+	c.running.Go(func() { _ = recorder.Run(ctx) })
+	return nil
+}
+
+// serverConfig is that of the HTTP server.
+func (c *Connector) serverConfig() api.Config {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(metrics{c.board})
+	return api.Config{
+		HTTPAddress: c.config.HTTPAddress, ControlSocket: c.config.ControlSocket, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		Reads:   map[string]func(*http.Request) (any, error){"connector": func(*http.Request) (any, error) { return c.State(), nil }},
+		Changes: map[string]func(*http.Request) (any, error){"connector/sources/{source}/confirm": c.confirm},
+	}
+}
+
+// fail ends the connector.
+func (c *Connector) fail(err error) {
+	select {
+	case c.fatal <- err:
+	default: // the first one counts
+	}
+}
+
+// HTTPAddress is where the read-only server listens; "" = nowhere.
+func (c *Connector) HTTPAddress() string {
+	if a := c.server.Addr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// Wait returns when ctx ends, or with the error for which the connector cannot go on.
+func (c *Connector) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-c.fatal:
+		return err
+	}
+}
+
+// Settle waits until the last answers of all sources were compared with the objects, and reports whether that came to pass in time.
+func (c *Connector) Settle(ctx context.Context, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !c.State().settled {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// Close ends everything. What was written stays.
+func (c *Connector) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	err := c.system.Shutdown(ctx)
+	c.cancel()
+	c.running.Wait()
+	return err
+}

@@ -1,0 +1,73 @@
+package connector
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	actors "github.com/troupe-vpp/troupe/actors/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// metrics reads the board for each scrape. Labels are sources and reasons, never services.
+type metrics struct{ board *actors.Board }
+
+var (
+	leading  = describe("leading", "1 if this connector writes.")
+	wanted   = describe("services", "Services that the sources want together.")
+	pending  = describe("services_pending", "Services that wait for a write.")
+	failing  = describe("services_failing", "Services whose last write failed.")
+	written  = describe("writes_total", "Writes that were made.")
+	refused  = describe("writes_failed_total", "Writes that failed, by reason.", "reason")
+	offered  = describe("source_services", "Services in the last answer of a source.", "source")
+	complete = describe("source_complete", "1 if the last answer of a source was complete.", "source")
+	answered = describe("source_last_answer_timestamp_seconds", "When a source last answered.", "source")
+	held     = describe("source_held", "Services of a source that vanished and are held back.", "source")
+	problems = describe("problems", "What is not used of the sources, by reason.", "reason")
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("troupe_connector_"+name, help, labels, nil)
+}
+
+// Describe satisfies prometheus.Collector.
+func (m metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+
+// Collect satisfies prometheus.Collector.
+func (m metrics) Collect(ch chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	if s := m.board.Sink(); s != nil {
+		gauge(leading, number(s.Leads))
+		gauge(pending, float64(s.Pending))
+		gauge(failing, float64(len(s.Failing)))
+		ch <- prometheus.MustNewConstMetric(written, prometheus.CounterValue, float64(s.Written))
+		for reason, n := range s.Refused {
+			ch <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), string(reason))
+		}
+	}
+	s := m.board.Sources()
+	if s == nil {
+		return
+	}
+	for _, source := range s.Sources {
+		gauge(offered, float64(source.Services), source.Name)
+		gauge(complete, number(source.Complete && source.Failed == ""), source.Name)
+		gauge(held, float64(len(source.Gate.Held)), source.Name)
+		if !source.Published.IsZero() {
+			gauge(answered, float64(source.Published.Unix()), source.Name)
+		}
+	}
+	if s.Planned != nil {
+		gauge(wanted, float64(s.Planned.Services))
+		for reason, n := range catalog.Count(s.Planned.Problems) {
+			gauge(problems, float64(n), string(reason))
+		}
+	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

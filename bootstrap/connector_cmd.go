@@ -1,0 +1,156 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/connector"
+)
+
+const connectorLong = `Connector brings the services of catalogs outside the cluster into it: each becomes a Service without a selector in the sync namespace, and its instances
+become EndpointSlices. It runs until it is stopped by SIGINT or SIGTERM; the objects stay.
+
+Nothing is deleted before a source has given a complete answer; where more than --delete-limit percent of its services vanish, they are held back until
+two further complete answers say the same, or 'troupe connector confirm SOURCE' is called.`
+
+// dryRunPatience is how long `troupe connector --dry-run` waits for its sources.
+const dryRunPatience = 30 * time.Second
+
+// newConnectorCommand returns `troupe connector` with its commands.
+func newConnectorCommand(io streams) *cobra.Command {
+	cfg := &connector.Config{}
+	var ranges, deny []string
+	var dryRun bool
+	var logFormat, level string
+	cmd := &cobra.Command{
+		Use: "connector --source KIND=WHERE --sync-namespace NAMESPACE", Short: "Bring the services of outside catalogs into the cluster", Long: connectorLong,
+		Args: cobra.NoArgs,
+		Example: "  troupe connector --source yaml=/etc/catalog --sync-namespace outside --dry-run\n" +
+			"  troupe connector --source consul=https://consul:8501 --consul-token-file /run/token --sync-namespace outside",
+	}
+	out := format(formats[0])
+	f := cmd.Flags()
+	f.VarP(&out, "format", "o", "format of --dry-run: "+strings.Join(formats, ", "))
+	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL or yaml=FILE, each with NAME: before it where there are several of a kind; repeatable")
+	f.StringVar(&cfg.Namespace, "sync-namespace", "", "namespace of the Services; it must exist")
+	f.StringVar(&cfg.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials; default: the service account of the pod")
+	f.StringVar(&cfg.ConsulTokenFile, "consul-token-file", "", "file with the ACL token for Consul; it is read again when it changes")
+	f.StringVar(&cfg.ConsulCA, "consul-ca", "", "file with the certificate authorities of Consul")
+	f.StringSliceVar(&ranges, "service-cidr", nil, "ranges of cluster IPs, which no instance may be in; ServiceCIDR objects are used as well")
+	f.StringSliceVar(&deny, "deny-cidr", nil, "further ranges that no instance may be in, such as those of pods")
+	f.StringVar(&cfg.ServicePrefix, "service-prefix", "", "beginning of the names of the Services")
+	f.StringVar(&cfg.ClusterID, "cluster-id", "", "tells connectors of several clusters apart that write to the same one")
+	f.BoolVar(&cfg.Headless, "headless", false, "make Services without a cluster IP")
+	f.BoolVar(&cfg.Flomesh, "flomesh-compatible", false, "add the label and annotations of the flomesh connector")
+	f.IntVar(&cfg.DeleteLimit, "delete-limit", 30, "percentage of a source's services that may vanish without confirmation")
+	f.StringVar(&cfg.HTTPAddress, "http-address", "127.0.0.1:9991", `address of /readyz, /metrics and the read-only API; "" = none`)
+	f.StringVar(&cfg.ControlSocket, "control-socket", "", "unix socket for 'troupe connector confirm' and other calls that change something")
+	f.StringVar(&logFormat, "log-format", "text", "text or json")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&dryRun, "dry-run", false, "print what would be written and what is held back, write nothing, and exit")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var errs []error
+		for _, list := range []struct {
+			flag  string
+			texts []string
+			into  *[]netip.Prefix
+		}{{"service-cidr", ranges, &cfg.ServiceCIDRs}, {"deny-cidr", deny, &cfg.Deny}} {
+			for _, text := range list.texts {
+				prefix, err := netip.ParsePrefix(text)
+				if err != nil {
+					errs = append(errs, fmt.Errorf("--%s %q: no network in CIDR notation", list.flag, text))
+				}
+				*list.into = append(*list.into, prefix.Masked())
+			}
+		}
+		if !validLevel(level) || logFormat != "text" && logFormat != "json" {
+			errs = append(errs, errors.New("--log-format must be text or json, --log-level debug, info, warn or error"))
+		}
+		if err := errors.Join(append(errs, cfg.Check())...); err != nil {
+			return &usageError{err.Error()}
+		}
+		log := newLog(io.errs, logFormat, level)
+		quiet(log)
+		if dryRun {
+			return dryRunConnector(cmd.Context(), cfg, io, &out, log)
+		}
+		return runConnector(cmd.Context(), cfg, log)
+	}
+	cmd.AddCommand(newConnectorConfirm(io))
+	return cmd
+}
+
+// runConnector runs a connector until ctx ends, or it cannot go on.
+func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) error {
+	c, err := connector.Start(cfg, true, log)
+	if err != nil {
+		return err
+	}
+	log.Info("connector started", "namespace", cfg.Namespace, "sources", cfg.Sources, "http", c.HTTPAddress(), "version", readVersion().Version)
+	err = c.Wait(ctx)
+	log.Info("connector stopping")
+	return errors.Join(err, c.Close())
+}
+
+// dryRunConnector prints what a connector would write that starts now.
+func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {
+	cfg.HTTPAddress, cfg.ControlSocket = "", ""
+	c, err := connector.Start(cfg, false, log)
+	if err != nil {
+		return err
+	}
+	settled := c.Settle(ctx, dryRunPatience)
+	state := c.State()
+	if err := c.Close(); err != nil {
+		return err
+	}
+	err = out.print(io.out, state, func(w *columns) {
+		w.row("VERB", "KIND", "NAME")
+		for _, change := range state.Changes {
+			w.row(change.Verb, change.Kind, change.Name)
+		}
+		for _, s := range state.Sources {
+			for _, name := range s.Held {
+				w.row("held", "Service", s.Name+": "+name)
+			}
+		}
+		for _, problem := range state.Problems {
+			w.row("problem", "", problem)
+		}
+	})
+	if err == nil && !settled {
+		err = fmt.Errorf("not everything has answered within %s: %s", dryRunPatience, state.Lacks())
+	}
+	return err
+}
+
+// newConnectorConfirm returns `troupe connector confirm`.
+func newConnectorConfirm(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "confirm SOURCE", Short: "Delete what is held back of a source", Args: cobra.ExactArgs(1),
+		Long: "Confirm deletes the services of a source that have vanished and are held back.",
+	}
+	l := newControlLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		var answer struct {
+			Released []string `json:"released"`
+		}
+		if err := l.client().PostFor(cmd.Context(), "connector/sources/"+args[0]+"/confirm", nil, &answer); err != nil {
+			return err
+		}
+		return l.out.print(io.out, answer, func(w *columns) {
+			w.row("RELEASED")
+			for _, name := range answer.Released {
+				w.row(name)
+			}
+		})
+	}
+	return cmd
+}
