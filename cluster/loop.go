@@ -166,12 +166,9 @@ func (l *loop) takeOutcome(m wrote) {
 	l.writing = false
 	switch {
 	case m.err != nil:
-		before := l.writeError
 		l.writeError = l.syncer.traits.name + ": " + m.err.Error()
 		l.holdBack(l.failures.next())
-		if l.writeError != before {
-			l.log.Warn("transaction of the node store failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
-		}
+		l.log.Warn("transaction of the node store failed, retrying", "op", m.op.verb, "about", m.op.about, "err", m.err)
 	case !m.ok:
 		l.holdBack(max(l.conflicts.next(), l.turn()))
 		l.log.Debug("transaction of the node store conflicted, retrying", "op", m.op.verb, "about", m.op.about, "attempts", l.conflicts.attempts)
