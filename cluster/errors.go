@@ -10,6 +10,8 @@ var (
 	ErrUndecodable = errors.New("undecodable record")
 	// ErrTooLarge marks a value above the size limit of its type.
 	ErrTooLarge = errors.New("record too large")
+	// ErrForeign marks a Lease that has the name of a node and is not of the node store. It is never changed; the error says what to do.
+	ErrForeign = errors.New("foreign lease")
 	// ErrRunning is returned by a second call of Syncer.Run, which may be called only once.
 	ErrRunning = errors.New("syncer has been run before")
 	// ErrLocked is returned when another process holds the data directory of an embedded etcd.

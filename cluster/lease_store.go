@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -156,6 +157,8 @@ func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 		lease, err = s.patch(ctx, w, version)
 	}
 	switch {
+	case apierrors.IsAlreadyExists(err) && !strings.HasPrefix(w.lease, leaseIDPrefix):
+		return 0, s.taken(ctx, w.lease)
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err) && w.mod != 0:
 		return 0, fmt.Errorf("%w: %w", errGuard, err)
 	case err != nil:
@@ -164,6 +167,26 @@ func (s *leaseStore) write(ctx context.Context, w leaseWrite) (int64, error) {
 		return 0, nil
 	}
 	return revisionOf(lease.ResourceVersion)
+}
+
+// taken says why the Lease of a node could not be created: errGuard if another agent of that name has, otherwise that the Lease is foreign, which no list
+// or watch of the store shows.
+func (s *leaseStore) taken(ctx context.Context, name string) error {
+	list, err := s.leases.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return fmt.Errorf("read lease %s/%s, which exists already: %w", s.keys.namespace, name, err)
+	}
+	for _, lease := range list.Items {
+		if _, ours := lease.Labels[leaseLabel]; !ours {
+			holder := "nothing"
+			if h := lease.Spec.HolderIdentity; h != nil && *h != "" {
+				holder = *h
+			}
+			return fmt.Errorf("%w: %s/%s, held by %s, has the name of this node and no label %s; delete it, or set nodeStore.namespace",
+				ErrForeign, s.keys.namespace, name, holder, leaseLabel)
+		}
+	}
+	return errGuard
 }
 
 // patch changes a Lease of a resource version.

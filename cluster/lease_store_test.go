@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,6 +74,52 @@ func TestLeaseObjects(t *testing.T) {
 			t.Errorf("meanwhile %v", s)
 		}
 	}
+}
+
+// TestForeignLease has a Lease of another owner with the name of the node: it is left alone, the reason and the log name it and its holder, and the
+// node goes on when it is gone.
+func TestForeignLease(t *testing.T) {
+	p := newLeasePlace(t)
+	leases, holder := p.server.Client().CoordinationV1().Leases(leasetest.Namespace), "another-controller"
+	foreign := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	if _, err := leases.Create(t.Context(), foreign, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var log written
+	a := runSyncer(t, New(p.store(t), testConfig("n1"), slog.New(slog.NewTextHandler(&log, nil))), false)
+	a.SetNodes(named("n1", 1))
+	const want = "foreign lease: troupe-system/n1, held by another-controller,"
+	a.waitFor(t, "the reason", func(s *messages.ClusterState) bool {
+		return s.GetClaim() == messages.ClaimState_CLAIM_PENDING && strings.Contains(s.GetReason(), want)
+	})
+	if !strings.Contains(log.String(), want) {
+		t.Errorf("the log does not name the lease:\n%s", &log)
+	}
+	if held := p.server.Leases()["n1"]; held == nil || *held.Spec.HolderIdentity != holder || len(held.Labels)+len(held.Annotations) > 0 {
+		t.Errorf("the foreign lease has been changed: %v", held)
+	}
+	if err := leases.Delete(t.Context(), "n1", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	a.waitHeld(t)
+}
+
+// written is a log that can be read meanwhile.
+type written struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
 }
 
 // TestLeasesAtRest counts requests: a node that holds its ID makes none, however many bookmarks arrive, and resumes its watch without a list.

@@ -102,8 +102,14 @@ func startAgent(t testing.TB, p place, cfg Config) *agent {
 // runAgent is startAgent for many agents, which had better forget what they said; others may hear it.
 func runAgent(t testing.TB, store Store, cfg Config, forgets bool, hear ...func(*messages.ClusterState)) *agent {
 	t.Helper()
+	return runSyncer(t, New(store, cfg, nil), forgets, hear...)
+}
+
+// runSyncer is runAgent for a Syncer that a test has made.
+func runSyncer(t testing.TB, syncer *Syncer, forgets bool, hear ...func(*messages.ClusterState)) *agent {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &agent{Syncer: New(store, cfg, nil), name: cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
+	a := &agent{Syncer: syncer, name: syncer.cfg.NodeName, more: make(chan struct{}, 1), forgets: forgets}
 	ended := make(chan error, 1)
 	go func() {
 		ended <- a.Run(ctx, func(s *messages.ClusterState) {

@@ -150,7 +150,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case namespace != Namespace:
 		fail(w, apierrors.NewNotFound(coordinationv1.Resource("namespaces"), namespace))
 	case verb == "list":
-		reply(w, s.list(r.URL.Query().Get("labelSelector")))
+		reply(w, s.list(r.URL.Query().Get("labelSelector"), r.URL.Query().Get("fieldSelector")))
 	case verb == "watch":
 		s.watch(w, r)
 	default:
@@ -166,13 +166,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list returns all Leases with the label.
-func (s *Server) list(label string) *coordinationv1.LeaseList {
+// list returns all Leases with the label, or the one that a field selector names.
+func (s *Server) list(label, field string) *coordinationv1.LeaseList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := &coordinationv1.LeaseList{ListMeta: metav1.ListMeta{ResourceVersion: version(s.revision)}}
 	for _, lease := range s.leases {
-		if has(lease, label) {
+		if has(lease, label) && (field == "" || field == "metadata.name="+lease.Name) {
 			list.Items = append(list.Items, *lease)
 		}
 	}

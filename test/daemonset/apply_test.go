@@ -1,21 +1,19 @@
 package daemonset_test
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/restmapper"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
+	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
 // patched is the kustomization of the test over one of the repository.
@@ -27,49 +25,20 @@ images: [{name: troupe.dev/troupe, newName: troupe.test/troupe, newTag: "1"}]
 // the cluster.
 func (c *cluster) apply(directory, apiServer string) {
 	c.Helper()
-	dir := c.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(build.Root(), "deploy", "kubernetes"))); err != nil {
-		c.Fatal(err)
-	}
-	config := filepath.Join(dir, "base", "agent.yaml")
-	text, err := os.ReadFile(config)
-	if err != nil {
-		c.Fatal(err)
-	}
-	for _, edit := range [][2]string{
-		{`apiServer: ""`, `apiServer: "` + apiServer + `"`},
-		{"clusterCIDRs: []", "clusterCIDRs: [10.1.0.0/16]"},
-		{"serviceCIDRs: []", "serviceCIDRs: [" + controlplane.ServiceCIDR + "]"},
-	} {
-		if !bytes.Contains(text, []byte(edit[0])) {
-			c.Fatalf("%s has no %q to be edited", config, edit[0])
-		}
-		text = bytes.Replace(text, []byte(edit[0]), []byte(edit[1]), 1)
-	}
-	files := map[string][]byte{"base/agent.yaml": text, "test/kustomization.yaml": bytes.Replace([]byte(patched), []byte("%"), []byte(directory), 1)}
+	dir := manifests.Copy(c.T, apiServer, controlplane.ServiceCIDR)
 	if err := os.Mkdir(filepath.Join(dir, "test"), 0o700); err != nil {
 		c.Fatal(err)
 	}
-	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-			c.Fatal(err)
-		}
-	}
-	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(dir, "test"))
-	if err != nil {
-		c.Fatalf("render %s: %v", directory, err)
+	if err := os.WriteFile(filepath.Join(dir, "test", "kustomization.yaml"), []byte(strings.Replace(patched, "%", directory, 1)), 0o600); err != nil {
+		c.Fatal(err)
 	}
 	objects, err := dynamic.NewForConfig(c.AdminConfig())
 	if err != nil {
 		c.Fatal(err)
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Admin.Discovery()))
-	for _, resource := range rendered.Resources() {
-		content, err := resource.Map()
-		if err != nil {
-			c.Fatalf("render %s: %v", directory, err)
-		}
-		c.applyObject(objects, mapper, &unstructured.Unstructured{Object: content})
+	for _, object := range manifests.Render(c.T, filepath.Join(dir, "test")) {
+		c.applyObject(objects, mapper, object)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/test/build"
+	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
 // template renders the chart as helm template does.
@@ -86,7 +87,7 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]s
 
 // TestChart: without values the chart is the base; with values it differs in what they say.
 func TestChart(t *testing.T) {
-	base := comparable(t, render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "base")))
+	base := comparable(t, manifests.Render(t, filepath.Join(build.Root(), "deploy", "kubernetes", "base")))
 	if diff := cmp.Diff(base, comparable(t, template(t, ""))); diff != "" || len(base) < 8 {
 		t.Errorf("%d objects in the base; the chart differs (-base +chart):\n%s", len(base), diff)
 	}

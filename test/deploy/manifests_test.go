@@ -19,6 +19,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
+	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
 // cluster sends objects of any kind to an API server.
@@ -88,7 +89,7 @@ func TestDryRun(t *testing.T) {
 	}
 	namespaced := false
 	for _, name := range directories {
-		for _, object := range render(t, filepath.Join(dir, name)) {
+		for _, object := range manifests.Render(t, filepath.Join(dir, name)) {
 			if object.GetKind() == "Namespace" && !namespaced { // the others need it, also in a dry run
 				if err := c.create(t, object.DeepCopy(), false); err != nil {
 					t.Fatal(err)
@@ -142,9 +143,9 @@ func TestFlags(t *testing.T) {
 	dir := copied(t)
 	for _, name := range directories {
 		t.Run(name, func(t *testing.T) {
-			set, config := agentOf(t, render(t, filepath.Join(dir, name)))
+			set, config := agentOf(t, manifests.Render(t, filepath.Join(dir, name)))
 			if name == "overlays/files" {
-				config = strings.Replace(config, "apiServer: https://192.0.2.1:6443", `apiServer: ""`, 1) // there is none
+				config = strings.Replace(config, `apiServer: "https://192.0.2.1:6443"`, `apiServer: ""`, 1) // there is none
 			}
 			file := filepath.Join(t.TempDir(), "agent.yaml")
 			if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

@@ -273,7 +273,11 @@ func (a *adapter) Left(service string) bool { return a.ranges.Left(service) }
 
 // Warning satisfies render.Adapter.
 func (a *adapter) Warning() string {
-	if a.ranges.AnyClosed() {
+	switch {
+	case a.ranges.Absent():
+		return "the plugin acl is not loaded (plugins in VPP's startup.conf): " +
+			"frontends with source ranges are not served, and nothing is dropped by the address of the client"
+	case a.ranges.AnyClosed():
 		return "frontends are not served, because their source ranges cannot be enforced: the services say why"
 	}
 	return ""

@@ -53,6 +53,9 @@ func New(config acl.Config) *Ranges {
 // Guarded reports whether VPP can drop what a service wants dropped, so that its rows may be planned for the other clients.
 func (r *Ranges) Guarded(service string) bool { return !r.absent && r.refused[service] == nil }
 
+// Absent reports whether VPP has no access lists, because its ACL plugin is not loaded.
+func (r *Ranges) Absent() bool { return r.absent }
+
 // Closed reports whether a frontend must not be served, by any service, because source ranges for it cannot be enforced.
 func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
 
