@@ -1,0 +1,40 @@
+package apistore
+
+import (
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/troupe-vpp/troupe/kube/connector"
+)
+
+// TestA17Classify: what an answer of the API server means.
+func TestA17Classify(t *testing.T) {
+	services, kind := schema.GroupResource{Resource: "services"}, schema.GroupKind{Kind: "Service"}
+	for _, c := range []struct {
+		name string
+		err  error
+		want connector.WriteReason
+	}{
+		{"409 AlreadyExists", apierrors.NewAlreadyExists(services, "web"), connector.WriteExists},
+		{"409 Conflict", apierrors.NewConflict(services, "web", errors.New("modified")), connector.WriteConflict},
+		{"404", apierrors.NewNotFound(services, "web"), connector.WriteConflict},
+		{"422", apierrors.NewInvalid(kind, "web", field.ErrorList{field.Required(field.NewPath("spec", "ports"), "")}), connector.WriteInvalid},
+		{"403", apierrors.NewForbidden(services, "web", errors.New("no")), connector.WriteForbidden},
+		{"401", apierrors.NewUnauthorized("no"), connector.WriteForbidden},
+		{"429", apierrors.NewTooManyRequestsError("slow down"), connector.WriteUnavailable},
+		{"500", apierrors.NewInternalError(errors.New("boom")), connector.WriteUnavailable},
+		{"no answer", errors.New("connection refused"), connector.WriteUnavailable},
+	} {
+		var got *connector.WriteError
+		if err := classify("create Service outside/web", c.err); !errors.As(err, &got) || got.Reason != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+	if err := classify("create Service outside/web", nil); err != nil {
+		t.Error(err)
+	}
+}
