@@ -72,7 +72,7 @@ func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]b
 	if err != nil {
 		return nil, 0, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // reading only, nothing can be lost
+	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode != http.StatusOK:
 		return nil, 0, fmt.Errorf("get %s: %s", u.Path, answer.Status)

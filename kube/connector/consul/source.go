@@ -100,7 +100,7 @@ func (s *Source) follow(ctx context.Context, name string, reports chan<- report)
 		pause := spacing
 		if r.err != nil {
 			s.log.Warn("query of Consul failed", "service", name, "err", r.err)
-			pause = delay/2 + rand.N(delay/2) //nolint:gosec // jitter
+			pause = delay/2 + rand.N(delay/2)
 			delay = min(2*delay, lastDelay)
 		} else {
 			delay = firstDelay
