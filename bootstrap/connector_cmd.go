@@ -40,6 +40,8 @@ func newConnectorCommand(io streams) *cobra.Command {
 	f.VarP(&out, "format", "o", "format of --dry-run: "+strings.Join(formats, ", "))
 	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL or yaml=FILE, each with NAME: before it where there are several of a kind; repeatable")
 	f.StringVar(&cfg.Namespace, "sync-namespace", "", "namespace of the Services; it must exist")
+	f.StringVar(&cfg.Output, "output", connector.OutputKubernetes, "kubernetes, or direct = files for 'troupe agent --kube-source files:DIR', without Kubernetes")
+	f.StringVar(&cfg.Directory, "output-directory", "", "directory of --output direct; it must exist")
 	f.StringVar(&cfg.Kubeconfig, "kubeconfig", "", "file with the API server's address and credentials; default: the service account of the pod")
 	f.StringVar(&cfg.ConsulTokenFile, "consul-token-file", "", "file with the ACL token for Consul; it is read again when it changes")
 	f.StringVar(&cfg.ConsulCA, "consul-ca", "", "file with the certificate authorities of Consul")

@@ -15,17 +15,25 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
 )
 
+// Outputs of a Config.
+const (
+	OutputKubernetes = "kubernetes"
+	OutputDirect     = "direct"
+)
+
 // Config is what the command line says.
 type Config struct {
 	// Sources are "KIND=WHERE" or "NAME:KIND=WHERE"; the name is that of the kind otherwise.
 	Sources []string
 	// Namespace of the objects.
 	Namespace string
+	// Output is OutputKubernetes, or OutputDirect for files in Directory.
+	Output, Directory string
 	// Kubeconfig is a file; "" = the service account of the pod.
 	Kubeconfig string
 	// ConsulTokenFile and ConsulCA are files; "" = none.
 	ConsulTokenFile, ConsulCA string
-	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects.
+	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
 	// Deny are further ranges that no instance may be in.
 	Deny []netip.Prefix
@@ -54,6 +62,14 @@ func (c *Config) Check() error {
 	}
 	if c.Namespace == "" {
 		errs = append(errs, errors.New("--sync-namespace is required"))
+	}
+	switch {
+	case c.Output != OutputKubernetes && c.Output != OutputDirect:
+		errs = append(errs, fmt.Errorf("--output %q: expected kubernetes or direct", c.Output))
+	case c.Output == OutputDirect && c.Directory == "":
+		errs = append(errs, errors.New("--output direct needs --output-directory"))
+	case c.Output == OutputDirect && len(c.ServiceCIDRs) == 0 && !c.Headless:
+		errs = append(errs, errors.New("--output direct needs --service-cidr, from which it takes cluster IPs"))
 	}
 	if c.DeleteLimit < 0 || c.DeleteLimit > 100 {
 		errs = append(errs, fmt.Errorf("--delete-limit %d: expected a percentage from 0 to 100", c.DeleteLimit))

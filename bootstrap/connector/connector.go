@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/apistore"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/filestore"
 	"github.com/troupe-vpp/troupe/kube/connector/leader"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -91,6 +92,11 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 
 // output makes what the objects are written to.
 func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
+	if c.config.Output == OutputDirect {
+		files := filestore.Config{Directory: c.config.Directory, Namespace: c.config.Namespace, Pool: c.config.ServiceCIDRs, Deny: c.config.Deny}
+		deps.Store = func() connector.Store { return filestore.New(files, c.log) }
+		return nil
+	}
 	client, err := informers.NewClient(informers.ClientConfig{
 		Kubeconfig: c.config.Kubeconfig, AllowClusterIP: true, UserAgent: "troupe-connector", QPS: requests, Burst: burst,
 	})

@@ -2,6 +2,7 @@
 //
 //	kube/connector/catalog     the model of a catalog; limits, address policy, names; pure
 //	kube/connector/apistore    the objects in the API server
+//	kube/connector/filestore   the objects in a directory, without Kubernetes
 //	kube/connector/leader      which connector of a cluster writes
 //	kube/connector/gate        what may be deleted; a pure state machine for each source
 //	kube/connector/render      objects, and the writes that bring the cluster there; pure
@@ -10,7 +11,7 @@
 //
 // # Flow
 //
-//	Source -> catalog.Clean -> Gate.Offer ; Gate.Wanted -> render.Render -> render.Diff -> writes to the API server
+//	Source -> catalog.Clean -> Gate.Offer ; Gate.Wanted -> render.Render -> render.Diff -> writes to the Store
 //
 // Everything is level-triggered: a snapshot, a change of an object and a retry all trigger the Coalescer, whose pass compares everything anew. A
 // pass begins only after the objects of the cluster have been listed once; all of it belongs to the actors (actors/connector).

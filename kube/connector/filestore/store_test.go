@@ -1,0 +1,182 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/troupe-vpp/troupe/kube/connector"
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+	"github.com/troupe-vpp/troupe/kube/connector/render"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var pool = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/29"), netip.MustParsePrefix("fd00::/120")}
+
+// stage is a store in a directory.
+type stage struct {
+	*testing.T
+	store   *Store
+	dir     string
+	changes chan struct{}
+}
+
+// open starts a store in a directory.
+func open(t *testing.T, dir string) *stage {
+	s := &stage{t, New(Config{Directory: dir, Namespace: "outside", Pool: pool}, slog.New(slog.DiscardHandler)), dir, make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		_ = s.store.Run(ctx, func() {
+			select {
+			case s.changes <- struct{}{}:
+			default:
+			}
+		})
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	return s
+}
+
+// pass brings the directory to what a source wants, and returns the names of the files that were written.
+func (s *stage) pass(names ...string) (writes []string) {
+	s.Helper()
+	var services []catalog.Service
+	for _, name := range names {
+		services = append(services, catalog.Service{
+			Name: name, Ports: []catalog.Port{{Name: "http", Number: 80}}, Instances: []catalog.Instance{{Address: "192.0.2.1"}, {Address: "10.96.0.3"}},
+		})
+	}
+	sources := []catalog.Sourced{{Source: "yaml", Services: services}}
+	for range 100 { // until what was written is seen
+		seen, policy, ok := s.store.Observe()
+		o := render.Options{Namespace: "outside", Policy: policy}
+		changes := render.Diff(render.Render(sources, seen, o), seen, sources, o)
+		if ok && len(changes.Work) == 0 {
+			return writes
+		}
+		for _, work := range changes.Work {
+			if !ok {
+				break
+			}
+			if _, err := connector.Do(s.Context(), s.store, work); err == nil {
+				writes = append(writes, work.Service)
+			}
+		}
+		select {
+		case <-s.changes:
+		case <-time.After(10 * time.Second):
+			s.Fatal("what was written is not seen")
+		}
+	}
+	s.Fatal("no end")
+	return nil
+}
+
+// clusterIPs are those of the Services by name.
+func (s *stage) clusterIPs() map[string]string {
+	out := map[string]string{}
+	seen, _, _ := s.store.Observe()
+	for _, one := range seen.Services {
+		out[one.Name] = strings.Join(one.Spec.ClusterIPs, ",")
+	}
+	return out
+}
+
+// TestA25ClusterIPs: each Service gets an address of each family, keeps it over a restart, and what is in use or gone is not confused.
+func TestA25ClusterIPs(t *testing.T) {
+	dir := t.TempDir()
+	foreign := "apiVersion: v1\nkind: Service\nmetadata: {name: mine, namespace: other}\nspec: {clusterIP: 10.96.0.1}\n"
+	if err := os.WriteFile(filepath.Join(dir, "foreign.yaml"), []byte(foreign), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	s.pass("a", "b")
+	if got := s.clusterIPs(); got["a"] != "10.96.0.2,fd00::1" || got["b"] != "10.96.0.3,fd00::2" {
+		t.Errorf("%v", got)
+	}
+	again := open(t, dir)
+	if writes := again.pass("a", "b"); len(writes) > 0 {
+		t.Errorf("a restart writes %q", writes)
+	}
+	again.pass("b", "c")
+	if got := again.clusterIPs(); got["b"] != "10.96.0.3,fd00::2" || got["c"] == "" || got["c"] == got["b"] || got["a"] != "" {
+		t.Errorf("%v", got)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "foreign.yaml"))
+	if err != nil || string(text) != foreign {
+		t.Errorf("%v %s", err, text)
+	}
+}
+
+// TestWriteRefuses: what was edited or made by others meanwhile is not overwritten, and a pool that is used up is an error.
+func TestWriteRefuses(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.pass("a")
+	seen, _, _ := s.store.Observe()
+	old := seen.Services[0]
+	path := filepath.Join(s.dir, "service-a.yaml")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(text, "# edited\n"...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *connector.WriteError
+	for verb, want := range map[render.Verb]connector.WriteReason{
+		render.Create: connector.WriteExists, render.Update: connector.WriteConflict, render.Delete: connector.WriteConflict,
+	} {
+		if _, err := s.store.Write(t.Context(), render.Write{Verb: verb, Service: old}); !errors.As(err, &refused) || refused.Reason != want {
+			t.Errorf("%s: %v, want %s", verb, err, want)
+		}
+	}
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	s.pass(names...)
+	made := s.clusterIPs()
+	if slices.ContainsFunc(names, func(name string) bool { return made[name] == "" }) || len(made) != len(names) {
+		t.Errorf("%v", made)
+	}
+	one := old.DeepCopy()
+	one.Name, one.UID, one.Spec.ClusterIP, one.Spec.ClusterIPs = "g", "", "", nil
+	if _, err := s.store.Write(t.Context(), render.Write{Verb: render.Create, Service: one}); err == nil || !strings.Contains(err.Error(), "no address of 10.96.0.0/29 is free") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTrouble: a directory that does not exist is said, and seen when it is there.
+func TestTrouble(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "later")
+	s := open(t, dir)
+	<-s.changes
+	if _, _, ok := s.store.Observe(); ok || !strings.Contains(s.store.Trouble(), "no such file") {
+		t.Errorf("%v %q", ok, s.store.Trouble())
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for ok := false; !ok; _, _, ok = s.store.Observe() {
+		select {
+		case <-s.changes:
+		case <-time.After(time.Minute):
+			t.Fatal("not seen")
+		}
+	}
+	if s.store.Trouble() != "" {
+		t.Error(s.store.Trouble())
+	}
+}
