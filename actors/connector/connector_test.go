@@ -104,7 +104,7 @@ func TestConnector(t *testing.T) {
 		o.sources["yaml"].say(true, "web")
 		o.want("create EndpointSlice web", "create Service web")
 	})
-	play(t, "A21: who does not lead writes nothing, and takes over at once", func(t *testing.T) {
+	play(t, "A21: a connector that does not lead writes nothing, and takes over at once", func(t *testing.T) {
 		lead, other := make(chan struct{}), make(chan struct{})
 		o := start(t, newCluster(), func(ctx context.Context, leads func(context.Context)) {
 			for _, wait := range []chan struct{}{lead, other} {

@@ -48,7 +48,7 @@ type job struct {
 
 // The messages that the goroutines and timers of the sink post.
 type (
-	opened struct{ err error } // the store has ended
+	closed struct{ err error } // the store has ended
 	began  struct{ term context.Context }
 	ceased struct{}
 	retry  struct{ service string }
@@ -73,7 +73,7 @@ func (s *sink) Start(c *runtime.Context) {
 		if err == nil && ctx.Err() == nil {
 			err = errors.New("the store has ended")
 		}
-		post(&opened{err})
+		post(&closed{err})
 	})
 	lead := s.deps.Lead
 	if lead == nil {
@@ -104,7 +104,7 @@ func (s *sink) Receive(c *runtime.Context, msg any) {
 		c.Send(c.PID(Aggregator), &Opened{s.store})
 	case *Changed:
 		c.Send(c.PID(Aggregator), m)
-	case *opened:
+	case *closed:
 		c.Fail(fmt.Errorf("store: %w", m.err))
 	case *began:
 		s.term = m.term

@@ -50,7 +50,7 @@ func (b backend) Failures(ctx context.Context, path string) ([]api.Failure, erro
 
 // Command satisfies api.Controller.
 func (b backend) Command(_ context.Context, path string, verb api.Verb) error {
-	if verb != api.VerbRestart && verb != api.VerbKill {
+	if verb != api.VerbRestart {
 		return fmt.Errorf("%s %s: %w", verb, path, api.ErrUnsupported)
 	}
 	if path == actors.Root {
