@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/inspect"
@@ -26,7 +27,7 @@ type backend struct {
 }
 
 // backendOf returns the backend of an agent.
-func backendOf(a *Agent) backend { return backend{a, inspect.Tree{System: a.system}} }
+func backendOf(a *Agent) backend { return backend{a, func() *runtime.System { return a.system }} }
 
 var _ api.Backend = backend{}
 

@@ -2,7 +2,6 @@ package connector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -18,35 +17,11 @@ import (
 // backend answers the API of the connector: probes, and its actors.
 type backend struct {
 	api.Unsupported
+	inspect.Tree
 	c *Connector
 }
 
 var _ api.Backend = backend{}
-
-func (b backend) tree() inspect.Tree { return inspect.Tree{System: b.c.system} }
-
-// Actors satisfies api.Reader.
-func (b backend) Actors(ctx context.Context) ([]api.Actor, error) { return b.tree().Actors(ctx) }
-
-// Actor satisfies api.Reader.
-func (b backend) Actor(ctx context.Context, path string) (*api.Actor, error) {
-	return b.tree().Actor(ctx, path)
-}
-
-// Mailbox satisfies api.Reader.
-func (b backend) Mailbox(ctx context.Context, path string) (*api.Mailbox, error) {
-	return b.tree().Mailbox(ctx, path)
-}
-
-// State satisfies api.Reader.
-func (b backend) State(ctx context.Context, path string) (json.RawMessage, error) {
-	return b.tree().State(ctx, path)
-}
-
-// Failures satisfies api.Reader.
-func (b backend) Failures(ctx context.Context, path string) ([]api.Failure, error) {
-	return b.tree().Failures(ctx, path)
-}
 
 // Command satisfies api.Controller.
 func (b backend) Command(_ context.Context, path string, verb api.Verb) error {

@@ -73,7 +73,7 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 		deps.Lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
 	}
 	c.system = runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { c.fail(errors.New(reason)) }})
-	c.server = api.New(backend{c: c}, c.serverConfig(), log.With("part", "http"))
+	c.server = api.New(backend{Tree: func() *runtime.System { return c.system }, c: c}, c.serverConfig(), log.With("part", "http"))
 	if err := c.server.Listen(); err != nil {
 		cancel()
 		return nil, err

@@ -15,12 +15,12 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
-// Tree are the actors of a system.
-type Tree struct{ System *runtime.System }
+// Tree are the actors of the system that the function returns: a server listens before there is one, and serves when it is there.
+type Tree func() *runtime.System
 
 // Actors satisfies api.Reader. It reads the mailboxes and sends no message, so that it works while actors hang.
 func (t Tree) Actors(context.Context) ([]api.Actor, error) {
-	states := t.System.Snapshot()
+	states := t().Snapshot()
 	out := make([]api.Actor, len(states))
 	for i := range states {
 		out[i] = actorOf(&states[i])
@@ -31,7 +31,7 @@ func (t Tree) Actors(context.Context) ([]api.Actor, error) {
 
 // Actor satisfies api.Reader.
 func (t Tree) Actor(_ context.Context, path string) (*api.Actor, error) {
-	state, ok := t.System.Actor(path)
+	state, ok := t().Actor(path)
 	if !ok {
 		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
 	}
@@ -81,7 +81,7 @@ func (t Tree) Failures(_ context.Context, path string) ([]api.Failure, error) {
 
 // State satisfies api.Reader.
 func (t Tree) State(ctx context.Context, path string) (json.RawMessage, error) {
-	text, err := t.System.Inspect(ctx, path)
+	text, err := t().Inspect(ctx, path)
 	if err != nil {
 		return nil, NotFound(err)
 	}
@@ -98,7 +98,7 @@ func NotFound(err error) error {
 
 // Box returns the mailbox of an actor.
 func (t Tree) Box(path string) (*runtime.Mailbox, error) {
-	box, ok := t.System.Mailbox(path)
+	box, ok := t().Mailbox(path)
 	if !ok {
 		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
 	}
