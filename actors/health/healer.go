@@ -186,8 +186,7 @@ func (h *healer) behind(renderer *messages.Health) bool {
 
 // outdated reports whether a part is well with what the local mirror says although the source has delivered meanwhile.
 func (h *healer) outdated(part *messages.Health) bool {
-	watch := h.parts["watch"]
-	return part.GetReason() == report.FromMirror && watch.GetOk() && watch.GetAsOf() == 0
+	return part.GetReason() == report.FromMirror && h.parts["watch"].GetOk()
 }
 
 // record logs changes of readiness and writes them into the journal.

@@ -223,13 +223,17 @@ func TestReadyWithTheInterfaces(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as the source has delivered.
+// TestNotReadyWithAnOldMirror: a part that serves what the local mirror says is behind as soon as the source has delivered, also if the source
+// has not said yet that it is well.
 func TestNotReadyWithAnOldMirror(t *testing.T) {
 	perform(t, func(s *stage) {
 		s.all(true)
 		s.Tell(&messages.Health{Part: "nat44", Ok: true, Reason: report.FromMirror})
-		if r := s.readiness(); r.Ready || r.Reasons() != "nat44: "+report.FromMirror {
-			t.Errorf("report %+v", r)
+		for _, asOf := range []int64{0, time.Now().UnixNano()} {
+			s.Tell(&messages.Health{Part: "watch", Ok: true, AsOf: asOf})
+			if r := s.readiness(); r.Ready || r.Reasons() != "nat44: "+report.FromMirror {
+				t.Errorf("report %+v", r)
+			}
 		}
 	})
 }
