@@ -21,6 +21,7 @@ type aggregator struct {
 	inputs  map[string]*input
 	passes  *connector.Coalescer
 	listed  bool // the store has
+	changed bool // something that a comparison depends on, since the last one
 	count   uint64
 	planned *Planned
 }
@@ -78,12 +79,13 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 		if a.store != m.Store {
 			a.store, a.listed = m.Store, false
 		}
-		a.passes.Trigger()
+		a.trigger()
 	case *Changed:
-		a.passes.Trigger()
+		a.trigger()
 	case *Published:
 		in := a.inputs[m.Source]
 		if in.last != m {
+			a.changed = a.changed || in.last == nil || !m.Snapshot.Equal(in.last.Snapshot)
 			in.last, in.fresh, in.failed = m, true, ""
 		}
 		a.passes.Trigger()
@@ -96,7 +98,7 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 		answer := &Confirmed{Known: known}
 		if known {
 			answer.Released = in.gate.Confirm()
-			a.passes.Trigger()
+			a.trigger()
 		}
 		c.Reply(answer)
 	case *publish:
@@ -107,7 +109,14 @@ func (a *aggregator) Receive(c *runtime.Context, msg any) {
 // Stop satisfies runtime.Behaviour.
 func (*aggregator) Stop(*runtime.Context) {}
 
-// pass compares everything. Before the store has listed its objects nothing follows from what the sources say.
+// trigger has everything compared.
+func (a *aggregator) trigger() {
+	a.changed = true
+	a.passes.Trigger()
+}
+
+// pass compares everything, if something has changed. A snapshot that says the same as the one before can still confirm what is held back. Before
+// the store has listed its objects nothing follows from what the sources say.
 func (a *aggregator) pass(c *runtime.Context) {
 	if a.store == nil {
 		return
@@ -118,22 +127,32 @@ func (a *aggregator) pass(c *runtime.Context) {
 	}
 	options := a.deps.Options
 	options.Policy = policy
+	owned := map[string][]string{}
+	for _, name := range a.order {
+		in := a.inputs[name]
+		owned[name] = render.Owned(seen, name, options)
+		if in.fresh {
+			in.fresh = false
+			held := in.gate.Status().Held
+			in.gate.Offer(in.last.Snapshot, owned[name])
+			a.changed = a.changed || !slices.Equal(in.gate.Status().Held, held)
+		}
+	}
+	if !a.changed {
+		return
+	}
+	a.changed = false
 	var sources []catalog.Sourced
 	var problems []catalog.Problem
 	for _, name := range a.order {
 		in := a.inputs[name]
-		owned := render.Owned(seen, name, options)
-		if in.fresh {
-			in.fresh = false
-			in.gate.Offer(in.last.Snapshot, owned)
-		}
 		if in.last != nil {
 			for _, p := range in.last.Snapshot.Problems {
 				p.Source = name
 				problems = append(problems, p)
 			}
 		}
-		sources = append(sources, catalog.Sourced{Source: name, Services: in.gate.Wanted(owned)})
+		sources = append(sources, catalog.Sourced{Source: name, Services: in.gate.Wanted(owned[name])})
 	}
 	wanted := render.Render(sources, seen, options)
 	changes := render.Diff(wanted, seen, sources, options)

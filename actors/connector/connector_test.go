@@ -28,8 +28,12 @@ func TestConnector(t *testing.T) {
 		defer o.stop()
 		o.sources["yaml"].say(true, "db", "web")
 		o.want("create EndpointSlice db", "create EndpointSlice web", "create Service db", "create Service web")
+		passes := o.deps.Board.Sources().Passes
 		o.sources["yaml"].say(true, "db", "web")
 		o.want()
+		if n := o.deps.Board.Sources().Passes - passes; n != 0 {
+			t.Errorf("%d comparisons although nothing has changed", n)
+		}
 	})
 	play(t, "A5, A7: what vanishes waits for a complete snapshot, two confirmations, or an operator", func(t *testing.T) {
 		c := newCluster()

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +17,21 @@ type Snapshot struct {
 	Complete bool
 	// Problems are what was left out, and why.
 	Problems []Problem
+}
+
+// Equal reports whether both say the same.
+func (s Snapshot) Equal(other Snapshot) bool {
+	return s.Complete == other.Complete && slices.EqualFunc(s.Services, other.Services, Service.equal) && slices.Equal(s.Problems, other.Problems)
+}
+
+func (s Service) equal(other Service) bool {
+	return s.Name == other.Name && s.Unknown == other.Unknown && slices.Equal(s.Ports, other.Ports) &&
+		slices.EqualFunc(s.Instances, other.Instances, Instance.equal)
+}
+
+func (i Instance) equal(other Instance) bool {
+	return i.ID == other.ID && i.Address == other.Address && i.NodeAddress == other.NodeAddress && i.State == other.State && i.Zone == other.Zone &&
+		(i.Ports == nil) == (other.Ports == nil) && maps.Equal(i.Ports, other.Ports)
 }
 
 // Service is one name of the source.

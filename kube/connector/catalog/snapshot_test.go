@@ -39,6 +39,44 @@ func TestClean(t *testing.T) {
 	}
 }
 
+// TestEqual: every field counts.
+func TestEqual(t *testing.T) {
+	snapshot := func() Snapshot {
+		return Snapshot{
+			Services: []Service{{
+				Name: "a", Ports: []Port{{Name: "http", Number: 80}}, Instances: []Instance{{ID: "1", Address: "192.0.2.1", Ports: map[string]uint16{"http": 80}}},
+			}},
+			Problems: []Problem{{Message: "m"}},
+		}
+	}
+	if !snapshot().Equal(snapshot()) {
+		t.Error("the same is not equal")
+	}
+	for name, change := range map[string]func(s *Snapshot, first *Service, i *Instance){
+		"complete":      func(s *Snapshot, _ *Service, _ *Instance) { s.Complete = true },
+		"problem":       func(s *Snapshot, _ *Service, _ *Instance) { s.Problems[0].Message = "n" },
+		"service":       func(s *Snapshot, _ *Service, _ *Instance) { s.Services = append(s.Services, Service{}) },
+		"name":          func(_ *Snapshot, first *Service, _ *Instance) { first.Name = "b" },
+		"unknown":       func(_ *Snapshot, first *Service, _ *Instance) { first.Unknown = true },
+		"port":          func(_ *Snapshot, first *Service, _ *Instance) { first.Ports[0].Protocol = "UDP" },
+		"instance":      func(_ *Snapshot, first *Service, _ *Instance) { first.Instances = nil },
+		"ID":            func(_ *Snapshot, _ *Service, i *Instance) { i.ID = "2" },
+		"address":       func(_ *Snapshot, _ *Service, i *Instance) { i.Address = "192.0.2.2" },
+		"node address":  func(_ *Snapshot, _ *Service, i *Instance) { i.NodeAddress = "192.0.2.2" },
+		"instance port": func(_ *Snapshot, _ *Service, i *Instance) { i.Ports["http"] = 81 },
+		"no port":       func(_ *Snapshot, _ *Service, i *Instance) { i.Ports = map[string]uint16{} },
+		"all ports":     func(_ *Snapshot, _ *Service, i *Instance) { i.Ports = nil },
+		"state":         func(_ *Snapshot, _ *Service, i *Instance) { i.State = NotReady },
+		"zone":          func(_ *Snapshot, _ *Service, i *Instance) { i.Zone = "z" },
+	} {
+		s := snapshot()
+		change(&s, &s.Services[0], &s.Services[0].Instances[0])
+		if s.Equal(snapshot()) {
+			t.Errorf("another %s is no difference", name)
+		}
+	}
+}
+
 // TestProblemText: what the source says cannot break a log line.
 func TestProblemText(t *testing.T) {
 	p := Problem{Source: "consul", Service: "a\nb", Instance: strings.Repeat("i", 100), Message: "m"}

@@ -138,14 +138,13 @@ func (d *differ) service(w Want) bool {
 	return true
 }
 
-// merged returns a copy of a Service with what the connector wants of it.
+// merged returns a Service with what the connector wants of it; the rest is shared with the one that is there. To compare is cheap therefore.
 func merged(have, want *corev1.Service) *corev1.Service {
-	out := have.DeepCopy()
+	out := new(*have)
 	out.Labels = joined(have.Labels, want.Labels)
 	out.Annotations = joined(have.Annotations, want.Annotations)
-	maps.DeleteFunc(out.Annotations, func(key, _ string) bool {
-		return strings.HasPrefix(key, flomeshAddress) && want.Annotations[key] == ""
-	})
+	stale := func(key, _ string) bool { return strings.HasPrefix(key, flomeshAddress) && want.Annotations[key] == "" }
+	maps.DeleteFunc(out.Annotations, stale)
 	out.Spec.Type = want.Spec.Type
 	out.Spec.Selector = nil
 	out.Spec.Ports = want.Spec.Ports
@@ -168,7 +167,7 @@ func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 		d.add(w.Name, Write{Verb: Create, Slice: Own(want, service)})
 		return
 	}
-	now := have.DeepCopy()
+	now := new(*have)
 	now.Labels = joined(have.Labels, want.Labels)
 	now.OwnerReferences = Own(want, service).OwnerReferences
 	now.Ports = want.Ports
@@ -178,9 +177,9 @@ func (d *differ) slice(w Want, want *discoveryv1.EndpointSlice) {
 	}
 }
 
-// Own returns a copy of a slice that is deleted by Kubernetes with its Service. Without a Service, or one that is not created yet, it has no owner.
+// Own returns a slice that is deleted by Kubernetes with its Service. Without a Service, or one that is not created yet, it has no owner.
 func Own(slice *discoveryv1.EndpointSlice, service *corev1.Service) *discoveryv1.EndpointSlice {
-	out := slice.DeepCopy()
+	out := new(*slice)
 	out.OwnerReferences = nil
 	if service != nil && service.UID != "" {
 		// A reference of an owner that must not block: the connector may delete the Service while it may not change finalizers.
