@@ -44,7 +44,7 @@ type Adapter[K Key] interface {
 	Surroundings(s Surroundings) (changed []K)
 	// Settle works out what depends on several services or on the barrier, before work is chosen. It returns the objects of which something
 	// else is wanted now, and the services whose acknowledgement may have changed.
-	Settle(passed bool) (changed []K, services []string)
+	Settle(phase Phase) (changed []K, services []string)
 	// Objects are those that a service wants, ordered.
 	Objects(service string) []K
 	// Services are those that want an object, the owner first.
@@ -64,8 +64,8 @@ type Adapter[K Key] interface {
 	InSync(k K) bool
 	// Leftovers are objects of ours in VPP that no service wants; they go when the barrier has been passed.
 	Leftovers() []K
-	// Gate says whether an object that is not in sync may be changed now. passed says whether the barrier has been.
-	Gate(k K, passed bool) Gate
+	// Gate says whether an object that is not in sync may be changed now.
+	Gate(k K, phase Phase) Gate
 
 	// Settings reports whether the settings that concern all objects are in VPP, as far as is known.
 	Settings() bool
@@ -116,6 +116,18 @@ type Progress[K Key] interface {
 	// Read has VPP read soon, before anything else is sent, for the reason.
 	Read(reason string)
 }
+
+// Phase is how far the services have rendered.
+type Phase uint8
+
+const (
+	// Rendering: there is no list of services yet, or one of them has not rendered.
+	Rendering Phase = iota
+	// Rendered: all of the list have, but it is that of the local mirror, and there may be others.
+	Rendered
+	// Passed: every service has rendered, and the barrier is open.
+	Passed
+)
 
 // Gate says whether an object may be changed now.
 type Gate uint8

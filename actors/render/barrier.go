@@ -30,10 +30,19 @@ type barrier struct {
 	rollCalls int // since the start
 }
 
-// passed reports whether every service has rendered. On a provisional list it never is: there may be others.
-func (b *barrier) passed() bool {
-	return b.begun != nil && !b.begun.GetProvisional() && len(b.awaited) == 0
+// phase is how far the services have rendered.
+func (b *barrier) phase() Phase {
+	switch {
+	case b.begun == nil || len(b.awaited) > 0:
+		return Rendering
+	case b.begun.GetProvisional():
+		return Rendered
+	}
+	return Passed
 }
+
+// passed reports whether every service has rendered.
+func (b *barrier) passed() bool { return b.phase() == Passed }
 
 // listed reports whether a service is in the last list.
 func (b *barrier) listed(key string) bool {

@@ -24,7 +24,7 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 				quiet = append(quiet, k)
 				continue
 			}
-			switch d.adapter.Gate(k, d.passed()) {
+			switch d.adapter.Gate(k, d.phase()) {
 			case Open:
 				keys = append(keys, k)
 			case Blocked:

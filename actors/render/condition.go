@@ -100,7 +100,7 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{causeWork, d.working, d.progress(), true}
 	case !settled && unready:
 		return condition{cause: causeSettings, reach: downstream}
-	case !d.swept && unready && !d.begun.GetProvisional():
+	case d.swept < Passed && unready && !d.begun.GetProvisional():
 		return condition{cause: causeLeftovers, reach: downstream}
 	}
 	return condition{cause: causeInSync}

@@ -52,7 +52,7 @@ type Driver[K Key] struct {
 	owed        map[string]bool        // services whose acknowledgement may be another one when nothing of them is in the queue any more
 	set         *messages.InterfaceSet // complete; nil = none yet
 	known       bool                   // the adapter knows what VPP holds
-	swept       bool                   // since the last read: the barrier has been passed and leftovers of earlier runs are in the queue
+	swept       Phase                  // since the last read: what has waited for this phase is in the queue
 	opened      bool                   // the barrier has been passed once
 	work        *work                  // under way; nil = none
 	warning     string                 // of the adapter, when the services were acknowledged last
@@ -227,13 +227,13 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 	case !d.known || d.doubtful(now):
 		d.startRead(c)
 	case d.located() && d.begun != nil:
-		if d.passed() && !d.swept {
+		if d.phase() > d.swept {
 			d.sweep(c)
 		}
-		changed, services := d.adapter.Settle(d.passed())
+		changed, services := d.adapter.Settle(d.phase())
 		d.changed(c, changed, services)
 		d.startBatch(c)
-		for d.work == nil && d.queue.unblock(d.passed()) {
+		for d.work == nil && d.queue.unblock(d.phase()) {
 			d.startBatch(c)
 		}
 		if d.work == nil && !d.check.IsZero() {

@@ -10,7 +10,7 @@ func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.
 	for _, view := range views {
 		adapter.Plan(view.GetKey(), view)
 	}
-	adapter.Settle(true)
+	adapter.Settle(Passed)
 	acks := make([]*messages.RenderAck, len(views))
 	for i, view := range views {
 		key := view.GetKey()

@@ -56,7 +56,7 @@ func (d *Driver[K]) diff(c *runtime.Context) {
 		c.Send(to, &DiffPage{Err: command.ErrNotConnected})
 		return
 	}
-	changed, services := d.adapter.Settle(d.passed())
+	changed, services := d.adapter.Settle(d.phase())
 	d.changed(c, changed, services)
 	compare, vpp, post := d.adapter.Diff(d.passed()), d.config.VPP, c.Post()
 	c.Go("diff", func(ctx context.Context) {

@@ -155,13 +155,13 @@ func (q *queue[K]) take(most int) (keys []K) {
 func (q *queue[K]) hold(k K) { q.dirty[k] = mark{held, q.now} }
 
 // unblock puts blocked objects back whose gate is not blocked any more, and reports whether there were any.
-func (q *queue[K]) unblock(passed bool) bool {
+func (q *queue[K]) unblock(phase Phase) bool {
 	if len(q.blocked) == 0 {
 		return false
 	}
 	listed := false
 	for _, k := range slices.SortedFunc(maps.Keys(q.blocked), q.adapter.Compare) {
-		if q.adapter.Gate(k, passed) == Blocked && !q.adapter.InSync(k) {
+		if q.adapter.Gate(k, phase) == Blocked && !q.adapter.InSync(k) {
 			continue
 		}
 		delete(q.blocked, k)

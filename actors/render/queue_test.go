@@ -31,7 +31,7 @@ func (n *names) Services(k name) []string { return n.wanted[k] }
 func (n *names) InSync(k name) bool { return !n.differs[k] }
 func (n *names) Wanted(k name) bool { return !n.unwanted[k] }
 
-func (n *names) Gate(k name, _ bool) Gate {
+func (n *names) Gate(k name, _ Phase) Gate {
 	if n.blocked[k] {
 		return Blocked
 	}
@@ -162,7 +162,7 @@ func TestQueueConcludes(t *testing.T) {
 func TestQueueUnblocks(t *testing.T) {
 	a := newNames()
 	q := newQueue[name](a)
-	if q.unblock(true) {
+	if q.unblock(Passed) {
 		t.Error("something was blocked")
 	}
 	for _, k := range []name{"d", "c", "b", "a", "clean"} {
@@ -177,7 +177,7 @@ func TestQueueUnblocks(t *testing.T) {
 	delete(a.blocked, "d")
 	delete(a.blocked, "a")
 	delete(a.blocked, "b")
-	if !q.unblock(true) || !slices.Equal(q.take(10), []name{"a", "d"}) {
+	if !q.unblock(Passed) || !slices.Equal(q.take(10), []name{"a", "d"}) {
 		t.Error("not what is open")
 	}
 	if len(q.blocked) != 1 || !q.blocked["c"] {

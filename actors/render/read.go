@@ -51,7 +51,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	d.readAccepted()
 	known := d.known
 	found := d.adapter.Adopt(m.reading, known, d.passed())
-	d.known, d.swept = true, false
+	d.known, d.swept = true, Rendering
 	for _, k := range found.Changed {
 		d.queue.touch(k, "")
 	}
@@ -105,15 +105,18 @@ func (d *Driver[K]) warned() bool {
 	return d.warning != before
 }
 
-// sweep puts every object of ours that no service wants into the queue, and what has waited for the barrier.
+// sweep puts what has waited for the phase into the queue, and when the barrier has been passed every object of ours that no service wants.
 func (d *Driver[K]) sweep(c *runtime.Context) {
-	d.swept = true
-	leftovers := d.adapter.Leftovers()
-	slices.SortFunc(leftovers, d.adapter.Compare)
+	d.swept = d.phase()
+	var leftovers []K
+	if d.passed() {
+		leftovers = d.adapter.Leftovers()
+		slices.SortFunc(leftovers, d.adapter.Compare)
+	}
 	for _, k := range slices.Concat(leftovers, d.queue.unfinished()) {
 		d.queue.list(k)
 	}
-	if !d.opened || len(leftovers) > 0 {
+	if d.passed() && (!d.opened || len(leftovers) > 0) {
 		d.opened = true
 		report.Event(c, &messages.Event{
 			Kind: "resync", Object: d.kind.Name, Method: d.method(),

@@ -69,7 +69,7 @@ func (a *toy) Surroundings(s render.Surroundings) []netip.Addr {
 	return nil
 }
 
-func (*toy) Settle(bool) ([]netip.Addr, []string)  { return nil, nil }
+func (*toy) Settle(render.Phase) ([]netip.Addr, []string)  { return nil, nil }
 func (a *toy) Objects(service string) []netip.Addr { return a.claims.Of(service) }
 func (a *toy) Services(k netip.Addr) []string      { return a.claims.Services(k) }
 func (a *toy) Wanted(k netip.Addr) bool            { _, wanted := a.claims.Desired(k); return wanted }
@@ -148,8 +148,8 @@ func (a *toy) Leftovers() (keys []netip.Addr) {
 	return keys
 }
 
-func (a *toy) Gate(k netip.Addr, passed bool) render.Gate {
-	if held, is := a.have[k]; !passed && is && (!a.Wanted(k) || !ours(held)) {
+func (a *toy) Gate(k netip.Addr, phase render.Phase) render.Gate {
+	if held, is := a.have[k]; phase < render.Passed && is && (!a.Wanted(k) || !ours(held)) {
 		return render.Closed
 	}
 	return render.Open

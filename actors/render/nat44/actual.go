@@ -177,7 +177,7 @@ func (a *adapter) Leftovers() (keys []object) {
 
 // Gate satisfies render.Adapter. Access lists come before rows and roles, so that no client gets in that a service keeps out; what they drop too much
 // goes when the rows are as wanted.
-func (a *adapter) Gate(k object, passed bool) render.Gate {
+func (a *adapter) Gate(k object, phase render.Phase) render.Gate {
 	switch k.part {
 	case lists:
 		if !a.ranges.Known() || a.resting(missingLists) {
@@ -186,7 +186,7 @@ func (a *adapter) Gate(k object, passed bool) render.Gate {
 		return render.Open
 	case surplus:
 		switch {
-		case !passed:
+		case phase < render.Passed:
 			return render.Closed
 		case !a.ranges.Known() || a.resting(extraLists) || a.listsPending() || a.rowsPending() > 0:
 			return render.Blocked
@@ -197,7 +197,7 @@ func (a *adapter) Gate(k object, passed bool) render.Gate {
 	switch {
 	case a.listsPending() && !a.resting(missingLists), want != nil && a.ranges.Missing(k.Key):
 		return render.Blocked
-	case passed, want != nil && !a.anothers(k, want):
+	case phase == render.Passed, want != nil && !a.anothers(k, want, phase):
 		return render.Open
 	}
 	return render.Closed
@@ -226,11 +226,15 @@ func (a *adapter) rowsPending() int {
 	return n
 }
 
-// anothers reports whether the row that VPP holds under a key is of another service than the one that wants it now. Before the barrier the
-// other one may still render and own the address: to change the row then would cut its connections for nothing.
-func (a *adapter) anothers(k object, want *nat44.Row) bool {
+// anothers reports whether a row may be another service's than the one's that wants it now: VPP holds one of that service, or holds none of an address
+// that several services may claim and not all have rendered. To change it before the barrier would cut connections for nothing, or send clients to
+// backends of the wrong service.
+func (a *adapter) anothers(k object, want *nat44.Row, phase render.Phase) bool {
 	held := a.held(k)
-	return held != nil && !want.SameService(held)
+	if held == nil {
+		return phase == render.Rendering && want.Rank >= frontend.OfLoadBalancer
+	}
+	return !want.SameService(held)
 }
 
 // Summary satisfies render.Adapter.

@@ -31,7 +31,7 @@ type adapter struct {
 
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
-	passed   bool                   // the barrier had been passed when Settle was called last
+	phase    render.Phase           // when Settle was called last
 
 	have     *nat44.State // nil = nothing is believed of this VPP
 	settings bool         // settings and roles are in VPP
@@ -185,11 +185,11 @@ func (a *adapter) replaceHairpin(now netip.Addr) {
 }
 
 // Settle satisfies render.Adapter: it puts the rules of the access lists together, whose owners depend on the barrier too.
-func (a *adapter) Settle(passed bool) (changed []object, services []string) {
-	if passed && !a.passed {
-		a.ranges.OwnersChanged() // a service that has not rendered before the barrier owns nothing
+func (a *adapter) Settle(phase render.Phase) (changed []object, services []string) {
+	if phase > a.phase {
+		a.ranges.OwnersChanged() // a service that has not rendered owns nothing
 	}
-	a.passed = passed
+	a.phase = phase
 	if a.ranges.Stale() {
 		plans, moved, turned := a.ranges.Fit()
 		closing := make([]object, len(turned))
@@ -214,9 +214,9 @@ func (a *adapter) rowDirty(k frontend.Key) bool { return a.progress.Dirty(rowOf(
 // dropsOf is the service whose drops count at a frontend. As long as VPP holds the row of another one there that may still render and own it, there is
 // none: its clients would be dropped by rules that are not its own.
 func (a *adapter) dropsOf(k frontend.Key) (service string, claimed bool) {
-	if a.have != nil && !a.passed {
-		held, want := a.held(rowOf(k)), a.wanted(rowOf(k))
-		if held != nil && (want == nil || !want.SameService(held)) {
+	if a.have != nil && a.phase < render.Passed {
+		want := a.wanted(rowOf(k))
+		if want != nil && a.anothers(rowOf(k), want, a.phase) || want == nil && a.held(rowOf(k)) != nil {
 			return "", true
 		}
 	}

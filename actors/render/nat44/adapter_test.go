@@ -176,6 +176,31 @@ func TestARowOfAnotherServiceWaitsForTheBarrier(t *testing.T) {
 	})
 }
 
+// TestAnAddressThatSeveralMayClaim: its first row waits until all services have rendered, also those of a list of the local mirror. The idle load
+// balancer owns the address: its clients must not be sent to backends of the other service because that has rendered first.
+func TestAnAddressThatSeveralMayClaim(t *testing.T) {
+	for _, provisional := range []bool{false, true} {
+		withRenderer(t, func(s scene) {
+			idle, other := rendertest.Rejecting("a/a", 1, "203.0.113.1"), rendertest.Forwarding("b/b", 2, "203.0.113.1", "203.0.113.2", "10.0.0.1")
+			idle.Frontends[0].Kind = messages.FrontendKind_KIND_LOAD_BALANCER_IP
+			for _, f := range other.Frontends[:2] {
+				f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP
+			}
+			begin := rendertest.BeginMessage(1, "a/a", "b/b")
+			begin.Provisional = provisional
+			s.Tell(begin)
+			s.Render(1, other)
+			if rows := probe.Rows(s.VPP.VPP); len(rows) != 1 || !strings.Contains(rows[0], "10.0.0.1") {
+				t.Errorf("before all have rendered VPP holds %q", rows)
+			}
+			s.Render(1, idle)
+			if rows := probe.Rows(s.VPP.VPP); len(rows) != 2 || !strings.Contains(rows[1], "203.0.113.2") {
+				t.Errorf("VPP holds %q", rows)
+			}
+		})
+	}
+}
+
 // TestDamagedSettingsAreRepaired: roles that another client has taken away count as drift, addresses that NAT44 has left behind do not.
 func TestDamagedSettingsAreRepaired(t *testing.T) {
 	withRenderer(t, func(s scene) {

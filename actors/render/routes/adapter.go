@@ -134,7 +134,7 @@ func (a *adapter) serviceNetworks(texts []string) []netip.Prefix {
 }
 
 // Settle satisfies render.Adapter.
-func (*adapter) Settle(bool) ([]netip.Prefix, []string) { return nil, nil }
+func (*adapter) Settle(render.Phase) ([]netip.Prefix, []string) { return nil, nil }
 
 // Objects satisfies render.Adapter.
 func (a *adapter) Objects(service string) []netip.Prefix { return a.claims.Of(service) }
@@ -243,9 +243,9 @@ func (a *adapter) Leftovers() []netip.Prefix {
 // Gate satisfies render.Adapter: before the barrier only what no service that has not rendered can object to. VPP holds nothing of ours there, and it is no
 // address that several services may have. That a service has no endpoints is only known when the source has delivered: what the local mirror says
 // counts for rows, which serve, and not for routes, which refuse.
-func (a *adapter) Gate(p netip.Prefix, passed bool) render.Gate {
+func (a *adapter) Gate(p netip.Prefix, phase render.Phase) render.Gate {
 	switch {
-	case passed:
+	case phase == render.Passed:
 		return render.Open
 	case !a.Wanted(p) || len(a.have.Only(p).Routes) > 0:
 		return render.Closed
