@@ -73,8 +73,8 @@ var mutants = []mutant{
 	},
 	{
 		"rows are deleted before every service has rendered", "actors/render/barrier.go",
-		"!b.begun.GetProvisional() && len(b.awaited) == 0",
-		"!b.begun.GetProvisional()",
+		"case b.begun == nil || len(b.awaited) > 0:",
+		"case b.begun == nil:",
 	},
 	{
 		"a VPP that has restarted is believed to hold what the one before held", "actors/render/driver.go",
@@ -163,8 +163,8 @@ var mutants = []mutant{
 	},
 	{
 		"rows are deleted on a provisional list", "actors/render/barrier.go",
-		"!b.begun.GetProvisional() && len(b.awaited) == 0",
-		"len(b.awaited) == 0",
+		"	case b.begun.GetProvisional():\n		return Rendered\n",
+		"",
 	},
 	{
 		"the roles of a replaced interface are believed to be there", "actors/render/nat44/adapter.go",

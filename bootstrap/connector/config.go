@@ -117,8 +117,8 @@ func (c *Config) source(kind, where string, log *slog.Logger) (func() (connector
 	case "yaml":
 		return func() (connector.Source, error) { return yamlsource.New(where, catalog.DefaultLimits(), log), nil }, nil
 	case "consul":
-		url, err := consul.ParseURL(where)
-		options := consul.Options{URL: url, TokenFile: c.ConsulTokenFile, CAFile: c.ConsulCA, Limits: catalog.DefaultLimits()}
+		options, err := consul.Parse(where)
+		options.TokenFile, options.CAFile, options.Limits = c.ConsulTokenFile, c.ConsulCA, catalog.DefaultLimits()
 		return func() (connector.Source, error) { return consul.New(options, log) }, err
 	default:
 		return nil, fmt.Errorf("unknown kind of source %q: expected consul or yaml", kind)

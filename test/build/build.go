@@ -32,6 +32,7 @@ var (
 		dir: "containerd", tags: "no_btrfs,no_zfs,no_devmapper,no_tracing,urfave_cli_no_docs",
 		flags: "-s -w -X github.com/containerd/containerd/v2/version.Version=v2.4.2", // that of go.mod
 	}
+	consul = module{dir: "consul", flags: "-s -w"}
 )
 
 // program is a binary and the package of which it is built.
@@ -74,6 +75,11 @@ func Node(ctx context.Context, say func(format string, args ...any)) (kubeletDir
 	}
 	containerdDir, err = containerd.build(ctx, say, runtimes)
 	return kubeletDir, containerdDir, err
+}
+
+// Consul returns the directory of consul; as ControlPlane.
+func Consul(ctx context.Context, say func(format string, args ...any)) (string, error) {
+	return consul.build(ctx, say, []program{{"consul", "github.com/hashicorp/consul"}})
 }
 
 // build returns the directory of the module in the cache, and builds the programs that are not in it.

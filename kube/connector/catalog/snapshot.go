@@ -26,10 +26,11 @@ func (s Snapshot) Equal(other Snapshot) bool {
 
 func (s Service) equal(other Service) bool {
 	return s.Name == other.Name && s.Unknown == other.Unknown && slices.Equal(s.Ports, other.Ports) &&
-		slices.EqualFunc(s.Instances, other.Instances, Instance.equal)
+		slices.EqualFunc(s.Instances, other.Instances, Instance.Equal)
 }
 
-func (i Instance) equal(other Instance) bool {
+// Equal reports whether both say the same.
+func (i Instance) Equal(other Instance) bool {
 	return i.ID == other.ID && i.Address == other.Address && i.NodeAddress == other.NodeAddress && i.State == other.State && i.Zone == other.Zone &&
 		(i.Ports == nil) == (other.Ports == nil) && maps.Equal(i.Ports, other.Ports)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,42 +17,63 @@ import (
 )
 
 const (
-	wait    = time.Minute      // of one blocking query
-	timeout = 75 * time.Second // Consul adds up to a sixteenth to wait
+	wait    = 30 * time.Second // of one blocking query; Consul adds up to a sixteenth
+	timeout = 15 * time.Second // of another one, and of an answer that is due
 )
 
-// client makes blocking queries. Its methods may be called by any goroutine.
+// client makes queries. Its methods may be called by any goroutine.
 type client struct {
 	options Options
 	http    *http.Client
 }
 
 func newClient(o Options) (*client, error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: wait}
+	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: timeout}).DialContext, MaxIdleConnsPerHost: readers, IdleConnTimeout: wait}
 	if o.CAFile != "" {
-		text, err := os.ReadFile(o.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read the CA file of Consul: %w", err)
+		if _, err := pool(o.CAFile); err != nil {
+			return nil, err
 		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("read the CA file of Consul: no certificate in %s", o.CAFile)
+		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			roots, err := pool(o.CAFile) // for each connection: it may rotate
+			if err != nil {
+				return nil, err
+			}
+			return (&tls.Dialer{Config: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}).DialContext(ctx, network, address)
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // would carry the token elsewhere
 	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
 }
 
-// get returns the answer of segments of a path below /v1, once its index is no longer index, and the index to ask with next.
+// pool reads the certificates of a file.
+func pool(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the CA file of Consul: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read the CA file of Consul: no certificate in %s", file)
+	}
+	return roots, nil
+}
+
+// get returns the answer of segments of a path below /v1, and the index to ask with next. With an index it waits until that of the answer is another one.
 func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]byte, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	limit := timeout
+	if index > 0 {
+		limit += wait + wait/16
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	u := c.options.URL.JoinPath("v1")
 	for _, segment := range segments {
 		u = u.JoinPath(url.PathEscape(segment))
 	}
-	query := c.options.URL.Query()
+	query := url.Values{}
+	if c.options.Datacenter != "" {
+		query.Set("dc", c.options.Datacenter)
+	}
 	if index > 0 {
 		query.Set("index", strconv.FormatUint(index, 10))
 		query.Set("wait", wait.String())

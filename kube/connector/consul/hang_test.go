@@ -14,15 +14,19 @@ import (
 func TestA18RunEndsWhileConsulHangs(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
 		<-r.Context().Done()
 	}))
 	defer server.Close()
-	u, err := ParseURL(server.URL)
+	o, err := Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Options{URL: u, Limits: catalog.DefaultLimits()}, slog.New(slog.DiscardHandler))
+	o.Limits = catalog.DefaultLimits()
+	s, err := New(o, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,14 @@ import (
 
 // Options of a source.
 type Options struct {
-	// URL is http(s)://host:port of an agent or server, see ParseURL.
+	// URL is http(s)://host:port of an agent or server.
 	URL *url.URL
+	// Datacenter to read; "" = that of the agent.
+	Datacenter string
+	// Tag that instances must have to be used; "" = none is asked for.
+	Tag string
+	// ExcludedTag keeps instances that have it from being used; "" = none does.
+	ExcludedTag string
 	// TokenFile holds the ACL token; "" = none.
 	TokenFile string
 	// CAFile holds the certificates that sign the server's; "" = those of the system.
@@ -19,24 +25,29 @@ type Options struct {
 	Limits catalog.Limits
 }
 
-// ParseURL returns the address in http(s)://host:port[?dc=name]. The error names the part that is wrong.
-func ParseURL(text string) (*url.URL, error) {
+// FromKubernetes is the tag that Consul's catalog sync gives to services that come from a cluster. Instances with it would come back to where they
+// are from.
+const FromKubernetes = "k8s"
+
+// Parse returns the options in http(s)://host:port[?dc=name&tag=name&exclude-tag=name]. The error names the part that is wrong.
+func Parse(text string) (Options, error) {
+	out := Options{ExcludedTag: FromKubernetes}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("parse the URL of Consul: %w", err)
+		return out, fmt.Errorf("parse the URL of Consul: %w", err)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, fmt.Errorf("parse the query of the URL of Consul: %w", err)
+		return out, fmt.Errorf("parse the query of the URL of Consul: %w", err)
 	}
-	bad := func(part, value string) (*url.URL, error) {
-		return nil, fmt.Errorf("parse the URL of Consul: %s %q is not usable", part, value)
+	bad := func(part, value string) (Options, error) {
+		return out, fmt.Errorf("parse the URL of Consul: %s %q is not usable", part, value)
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return bad("scheme", u.Scheme)
 	case u.User != nil:
-		return nil, fmt.Errorf("parse the URL of Consul: it must not have a user or password")
+		return out, fmt.Errorf("parse the URL of Consul: it must not have a user or password")
 	case u.Hostname() == "" || u.Port() == "":
 		return bad("host:port", u.Host)
 	case u.Path != "" && u.Path != "/":
@@ -44,10 +55,15 @@ func ParseURL(text string) (*url.URL, error) {
 	case u.Fragment != "":
 		return bad("fragment", u.Fragment)
 	}
+	parameters := map[string]*string{"dc": &out.Datacenter, "tag": &out.Tag, "exclude-tag": &out.ExcludedTag}
 	for key, values := range query {
-		if key != "dc" || len(values) != 1 || values[0] == "" {
+		to := parameters[key]
+		if to == nil || len(values) != 1 || values[0] == "" && key != "exclude-tag" {
 			return bad("parameter", key)
 		}
+		*to = values[0]
 	}
-	return u, nil
+	u.Path, u.RawQuery = "/", ""
+	out.URL = u
+	return out, nil
 }

@@ -3,27 +3,20 @@ package consul
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
-	"reflect"
 	"sync"
 	"time"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-const (
-	spacing    = 100 * time.Millisecond // least time between two queries of one name, and between two snapshots
-	firstDelay = time.Second            // after a failure, doubled up to lastDelay
-	lastDelay  = time.Minute
-	starting   = 64               // queries that do not block under way at once
-	confirm    = 45 * time.Second // without a change
-)
+// readers is how many services are read at the same time. With the two blocking queries that is all that a Consul agent sees of the source: it allows a
+// client 200 connections.
+const readers = 16
 
 // Source follows a datacenter. It is a connector.Source.
 type Source struct {
 	client *client
 	log    *slog.Logger
-	start  chan struct{} // a place for each query that does not block
 }
 
 // New returns a source. The error says what of the options cannot be used.
@@ -32,17 +25,29 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{client: c, log: log, start: make(chan struct{}, starting)}, nil
+	return &Source{client: c, log: log}, nil
 }
 
-// report is what one query brought: of the names if name is "".
-type report struct {
-	name    string
-	names   []string
-	service catalog.Service
-	err     error
-	ended   <-chan struct{} // closed once the name is not followed any more
-}
+// The answers that the goroutines of Run report.
+type (
+	// listing is the names of the catalog; moved says that something in the catalog may have changed since the one before.
+	listing struct {
+		names []string
+		moved bool
+		err   error
+	}
+	// failing is what fails: all critical checks.
+	failing struct {
+		checks map[check]string
+		err    error
+	}
+	// reading is one service.
+	reading struct {
+		name string
+		found
+		err error
+	}
+)
 
 // Run satisfies connector.Source. It never fails: what cannot be read makes a snapshot incomplete or a service unknown.
 func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error {
@@ -51,164 +56,118 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	defer s.client.http.CloseIdleConnections()
 	defer group.Wait()
 	defer cancel()
-	reports := make(chan report)
-	group.Go(func() { s.follow(ctx, "", reports) })
-	st := state{known: map[string]catalog.Service{}, stop: map[string]context.CancelFunc{}, failed: map[string]error{}}
-	timer := time.NewTimer(confirm)
+	reports, names := make(chan any), make(chan string)
+	group.Go(func() { s.follow(ctx, reports, s.list) })
+	group.Go(func() { s.follow(ctx, reports, s.fail) })
+	for range readers {
+		group.Go(func() { s.read(ctx, names, reports) })
+	}
+	st := newState(s.client.options.Limits.Services)
+	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	dirty := false
 	for {
+		timer.Reset(time.Until(st.due()))
+		next, name := chan<- string(nil), st.first()
+		if name != "" {
+			next = names
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-timer.C:
-			publish(catalog.Clean(st.snapshot(), s.client.options.Limits))
-			dirty = false
-			timer.Reset(confirm)
+		case next <- name:
+			st.begin(name)
 		case r := <-reports:
-			select {
-			case <-r.ended: // the name is gone, or is followed anew
-				continue
-			default:
+			st.take(r, time.Now())
+		case <-timer.C:
+			if st.tick(time.Now()) {
+				publish(catalog.Clean(st.snapshot(), s.client.options.Limits))
 			}
-			for _, name := range st.take(r, s.client.options.Limits.Services) {
-				child, stop := context.WithCancel(ctx)
-				st.stop[name] = stop
-				group.Go(func() { s.follow(child, name, reports) })
-			}
-			if st.changed && !dirty {
-				dirty = true
-				timer.Reset(spacing)
-			}
-			st.changed = false
 		}
 	}
 }
 
-// follow reports each answer for a name, or for all names if it is "", until ctx ends.
-func (s *Source) follow(ctx context.Context, name string, reports chan<- report) {
+// follow asks by blocking queries until ctx ends: each answer and each failure is reported.
+func (s *Source) follow(ctx context.Context, reports chan<- any, ask func(ctx context.Context, index uint64) (report any, next uint64, err error)) {
 	var index uint64
 	delay := firstDelay
 	for {
-		r := report{name: name, ended: ctx.Done()}
-		r, index = s.ask(ctx, r, index)
-		select {
-		case <-ctx.Done():
+		report, next, err := ask(ctx, index)
+		if ctx.Err() != nil {
 			return
-		case reports <- r:
 		}
+		index = next
 		pause := spacing
-		if r.err != nil {
-			s.log.Warn("query of Consul failed", "service", name, "err", r.err)
-			pause = delay/2 + rand.N(delay/2)
-			delay = min(2*delay, lastDelay)
-		} else {
+		switch {
+		case err != nil:
+			if delay == firstDelay {
+				s.log.Warn("query of Consul failed, retrying", "err", err)
+			}
+			index, pause, delay = 0, jittered(delay), min(2*delay, lastDelay)
+		case delay != firstDelay:
+			s.log.Info("query of Consul answered again")
 			delay = firstDelay
 		}
+		if !send(ctx, reports, report) || !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// list asks for the names.
+func (s *Source) list(ctx context.Context, index uint64) (any, uint64, error) {
+	body, next, err := s.client.get(ctx, index, "catalog", "services")
+	if err != nil {
+		return listing{err: err}, 0, err
+	}
+	names, err := decodeNames(body)
+	return listing{names, index == 0 || next != index, err}, next, err
+}
+
+// fail asks for the critical checks. Consul answers when one becomes critical or ceases to be, and not when another one changes.
+func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
+	body, next, err := s.client.get(ctx, index, "health", "state", "critical")
+	if err != nil {
+		return failing{err: err}, 0, err
+	}
+	checks, err := decodeChecks(body)
+	return failing{checks, err}, next, err
+}
+
+// read reads the services that are named until ctx ends.
+func (s *Source) read(ctx context.Context, names <-chan string, reports chan<- any) {
+	for {
+		var r reading
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(pause):
+		case r.name = <-names:
+		}
+		body, _, err := s.client.get(ctx, 0, "health", "service", r.name)
+		if err == nil {
+			r.found, err = decodeInstances(body, s.client.options)
+		}
+		if r.err = err; !send(ctx, reports, r) {
+			return
 		}
 	}
 }
 
-// ask makes one query and returns the index of the next one.
-func (s *Source) ask(ctx context.Context, r report, index uint64) (report, uint64) {
-	if index == 0 {
-		select {
-		case <-ctx.Done():
-			r.err = ctx.Err()
-			return r, 0
-		case s.start <- struct{}{}:
-		}
-		defer func() { <-s.start }()
+// send reports whether it could send before ctx ended.
+func send(ctx context.Context, reports chan<- any, report any) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case reports <- report:
+		return true
 	}
-	path := []string{"catalog", "services"}
-	if r.name != "" {
-		path = []string{"health", "service", r.name}
-	}
-	body, next, err := s.client.get(ctx, index, path...)
-	if err == nil && r.name == "" {
-		r.names, err = decodeNames(body)
-	} else if err == nil {
-		r.service, err = decodeInstances(r.name, body)
-	}
-	if err != nil {
-		r.err, next = err, 0
-	}
-	return r, next
 }
 
-// state is what the goroutine of Run knows.
-type state struct {
-	listed  bool // the last query of the names succeeded
-	changed bool
-	err     error
-	known   map[string]catalog.Service
-	failed  map[string]error
-	stop    map[string]context.CancelFunc
-}
-
-// take adds a report and returns the names that are to be followed from now on.
-func (st *state) take(r report, most int) (begin []string) {
-	if r.name != "" {
-		old, ok := st.known[r.name]
-		if !ok {
-			return nil // is gone
-		}
-		if r.err != nil {
-			r.service = catalog.Service{Name: r.name, Unknown: true}
-		}
-		st.changed = st.changed || (st.failed[r.name] == nil) != (r.err == nil) || !reflect.DeepEqual(old, r.service)
-		delete(st.failed, r.name)
-		if r.err != nil {
-			st.failed[r.name] = r.err
-		}
-		st.known[r.name] = r.service
-		return nil
+// sleep reports whether ctx lasted that long.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
-	st.changed = st.changed || st.listed != (r.err == nil) || st.err == nil && r.err != nil
-	st.listed, st.err = r.err == nil, r.err
-	if r.err != nil {
-		return nil
-	}
-	wanted := map[string]bool{}
-	for _, name := range r.names {
-		wanted[name] = true
-		if _, ok := st.known[name]; ok || len(wanted) > most+1 { // Clean reports the one too many
-			continue
-		}
-		st.known[name], st.changed = catalog.Service{Name: name, Unknown: true}, true
-		if name != "" && name != "." && name != ".." {
-			begin = append(begin, name)
-		}
-	}
-	for name := range st.known {
-		if !wanted[name] {
-			if stop := st.stop[name]; stop != nil {
-				stop()
-			}
-			delete(st.stop, name)
-			delete(st.known, name)
-			delete(st.failed, name)
-			st.changed = true
-		}
-	}
-	return begin
-}
-
-// snapshot returns what is known.
-func (st *state) snapshot() catalog.Snapshot {
-	out := catalog.Snapshot{Complete: st.listed}
-	if st.err != nil {
-		out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: st.err.Error()})
-	}
-	for name, service := range st.known {
-		out.Services = append(out.Services, service)
-		if err := st.failed[name]; err != nil {
-			out.Problems = append(out.Problems, catalog.Problem{Service: name, Reason: catalog.ReasonSource, Message: err.Error()})
-		}
-	}
-	return out
 }

@@ -1,0 +1,299 @@
+package consul
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+const (
+	spacing    = 100 * time.Millisecond // least time between two blocking queries, and between two snapshots
+	firstDelay = time.Second            // after a failure, doubled up to lastDelay
+	lastDelay  = time.Minute
+	resweep    = 5 * time.Minute // everything is read again that often, whatever Consul says
+	idleShare  = 9               // after a sweep no other one for so many times as long as it took
+)
+
+// state is what the goroutine of Run knows: which services there are, which have to be read, and when something is to be done.
+type state struct {
+	most     int // services
+	listed   bool
+	errs     struct{ listing, failing error }
+	critical map[check]string // the names of their services; nil = not known
+	services map[string]*service
+	failed   int           // services whose last reading failed
+	delay    time.Duration // until those are read again
+
+	urgent, rest []string // to be read
+	reading      int      // under way
+	sweep        struct { // reads all services
+		began time.Time // zero = none is under way
+		until time.Time // none before
+		again bool      // something has changed since it began
+	}
+	at struct{ publish, retry, sweep time.Time } // zero = not
+}
+
+// service is one name.
+type service struct {
+	found
+	err     error
+	unread  bool // never read
+	waits   bool // in a queue
+	reading bool
+	again   bool // has to be read once more
+}
+
+func newState(most int) *state {
+	return &state{most: most, services: map[string]*service{}, delay: firstDelay}
+}
+
+// due returns when tick is to be called.
+func (st *state) due() time.Time {
+	due := time.Now().Add(time.Hour)
+	for _, at := range []time.Time{st.at.publish, st.at.retry, st.at.sweep} {
+		if !at.IsZero() && at.Before(due) {
+			due = at
+		}
+	}
+	return due
+}
+
+// tick does what is due, and reports whether a snapshot is to be published.
+func (st *state) tick(now time.Time) (publish bool) {
+	over := func(at *time.Time) bool {
+		if at.IsZero() || now.Before(*at) {
+			return false
+		}
+		*at = time.Time{}
+		return true
+	}
+	if over(&st.at.retry) {
+		for name, s := range st.services {
+			if s.err != nil {
+				st.want(name, true)
+			}
+		}
+	}
+	if over(&st.at.sweep) {
+		st.sweep.began, st.sweep.again = now, false
+		for _, name := range slices.Sorted(maps.Keys(st.services)) {
+			st.want(name, false)
+		}
+		st.settle(now)
+	}
+	return over(&st.at.publish)
+}
+
+// take takes a report.
+func (st *state) take(report any, now time.Time) {
+	switch r := report.(type) {
+	case listing:
+		st.list(r, now)
+	case failing:
+		st.fail(r, now)
+	case reading:
+		st.read(r, now)
+	}
+}
+
+// list takes the names. New ones are read at once; what else may have changed in the catalog is found by reading all.
+func (st *state) list(r listing, now time.Time) {
+	st.publish(now) // an answer without a change confirms the one before
+	st.listed, st.errs.listing = r.err == nil, r.err
+	if r.err != nil {
+		return
+	}
+	wanted := map[string]bool{}
+	found := 0
+	for _, name := range r.names {
+		if len(wanted) > st.most { // Clean reports the one too many
+			continue
+		}
+		wanted[name] = true
+		if st.services[name] == nil {
+			found++
+			st.services[name] = &service{unread: true}
+			st.want(name, true)
+		}
+	}
+	maps.DeleteFunc(st.services, func(name string, s *service) bool {
+		if !wanted[name] && s.err != nil {
+			st.failed--
+		}
+		return !wanted[name]
+	})
+	if r.moved && found < len(st.services) {
+		st.sweepAll(now)
+	} else if st.at.sweep.IsZero() && st.sweep.began.IsZero() {
+		st.at.sweep = now.Add(resweep)
+	}
+}
+
+// sweepAll has all services read, soon.
+func (st *state) sweepAll(now time.Time) {
+	if !st.sweep.began.IsZero() {
+		st.sweep.again = true
+		return
+	}
+	st.at.sweep = later(now, st.sweep.until)
+}
+
+// fail takes the critical checks: services with a check that was not critical before, or is not any more, are read at once.
+func (st *state) fail(r failing, now time.Time) {
+	if st.errs.failing != nil || r.err != nil {
+		st.publish(now)
+	}
+	before := st.critical
+	st.errs.failing, st.critical = r.err, r.checks
+	switch {
+	case r.err != nil:
+		return
+	case before == nil: // not known what has changed meanwhile
+		if len(st.services) > 0 {
+			st.sweepAll(now)
+		}
+		return
+	}
+	for _, checks := range [][2]map[check]string{{before, r.checks}, {r.checks, before}} {
+		for c, name := range checks[0] {
+			if _, both := checks[1][c]; both {
+				continue
+			}
+			if name != "" {
+				st.want(name, true)
+				continue
+			}
+			for name, s := range st.services { // the check is one of a node
+				if slices.Contains(s.nodes, c.node) {
+					st.want(name, true)
+				}
+			}
+		}
+	}
+}
+
+// read takes one service.
+func (st *state) read(r reading, now time.Time) {
+	st.reading--
+	defer st.settle(now)
+	s := st.services[r.name]
+	if s == nil {
+		return // it is gone
+	}
+	s.reading = false
+	if s.again {
+		s.again = false
+		st.want(r.name, true)
+	}
+	if (s.err == nil) != (r.err == nil) || s.unread || !s.equal(r.found) {
+		st.publish(now)
+	}
+	if s.err != nil {
+		st.failed--
+	}
+	s.unread = false
+	if s.found, s.err = r.found, r.err; r.err == nil {
+		if st.failed == 0 {
+			st.delay = firstDelay
+		}
+		return
+	}
+	if st.failed++; st.at.retry.IsZero() {
+		st.at.retry = now.Add(jittered(st.delay))
+		st.delay = min(2*st.delay, lastDelay)
+	}
+}
+
+// settle ends a sweep when everything has been read.
+func (st *state) settle(now time.Time) {
+	if st.sweep.began.IsZero() || st.reading > 0 || st.first() != "" {
+		return
+	}
+	st.sweep.until = now.Add(max(spacing, idleShare*now.Sub(st.sweep.began)))
+	st.sweep.began, st.at.sweep = time.Time{}, now.Add(resweep)
+	if st.sweep.again {
+		st.at.sweep = st.sweep.until
+	}
+}
+
+// want has a service read.
+func (st *state) want(name string, urgent bool) {
+	s := st.services[name]
+	switch {
+	case s == nil:
+		return
+	case s.reading:
+		s.again = true
+		return
+	case urgent:
+		st.urgent = append(st.urgent, name)
+	case !s.waits:
+		st.rest = append(st.rest, name)
+	}
+	s.waits = true
+}
+
+// first returns the service that is to be read next; "" = none.
+func (st *state) first() string {
+	for _, queue := range []*[]string{&st.urgent, &st.rest} {
+		for len(*queue) > 0 {
+			name := (*queue)[0]
+			if s := st.services[name]; s != nil && s.waits {
+				return name
+			}
+			*queue = (*queue)[1:]
+		}
+	}
+	return ""
+}
+
+// begin notes that the first service is being read.
+func (st *state) begin(name string) {
+	s := st.services[name]
+	s.waits, s.reading = false, true
+	st.reading++
+}
+
+// publish has a snapshot published soon.
+func (st *state) publish(now time.Time) {
+	if st.at.publish.IsZero() {
+		st.at.publish = now.Add(spacing)
+	}
+}
+
+// snapshot returns what is known.
+func (st *state) snapshot() catalog.Snapshot {
+	out := catalog.Snapshot{Complete: st.listed}
+	for _, err := range []error{st.errs.listing, st.errs.failing} {
+		if err != nil {
+			out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: err.Error()})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(st.services)) {
+		s := st.services[name]
+		if s.err != nil {
+			out.Problems = append(out.Problems, catalog.Problem{Service: name, Reason: catalog.ReasonSource, Message: s.err.Error()})
+		}
+		switch {
+		case s.unread || s.err != nil:
+			out.Services = append(out.Services, catalog.Service{Name: name, Unknown: true})
+		case !s.foreign:
+			out.Services = append(out.Services, catalog.Service{Name: name, Instances: s.instances})
+		}
+	}
+	return out
+}
+
+// jittered returns half to all of a delay.
+func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d/2) }
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
