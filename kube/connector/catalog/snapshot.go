@@ -15,11 +15,14 @@ type Snapshot struct {
 	// Complete says that a service that is not in Services does not exist. False after a partial answer: then Services may be used, but nothing
 	// follows from what is missing.
 	Complete bool
+	// Repeated says that the source was asked once more which services there are, and has said the same as before. Only that confirms that services
+	// have vanished: an instance that changes does not.
+	Repeated bool
 	// Problems are what was left out, and why.
 	Problems []Problem
 }
 
-// Equal reports whether both say the same.
+// Equal reports whether both say the same; that it is said repeatedly is no difference.
 func (s Snapshot) Equal(other Snapshot) bool {
 	return s.Complete == other.Complete && slices.EqualFunc(s.Services, other.Services, Service.equal) && slices.Equal(s.Problems, other.Problems)
 }
@@ -156,7 +159,7 @@ const (
 // Clean returns the snapshot ordered, with each name once, without services that have no usable name and within the limits. Where services had to
 // be left out it is not complete any more. The services of s are not changed.
 func Clean(s Snapshot, limits Limits) Snapshot {
-	out := Snapshot{Complete: s.Complete, Problems: slices.Clone(s.Problems)}
+	out := Snapshot{Complete: s.Complete, Repeated: s.Repeated, Problems: slices.Clone(s.Problems)}
 	report := func(service string, reason Reason, format string, args ...any) {
 		out.Problems = append(out.Problems, Problem{Service: service, Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}

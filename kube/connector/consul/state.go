@@ -21,6 +21,7 @@ const (
 type state struct {
 	most     int // services
 	listed   bool
+	repeated bool // since the last snapshot the names have been said once more
 	errs     struct{ listing, failing error }
 	critical map[check]string // the names of their services; nil = not known
 	services map[string]*service
@@ -104,6 +105,7 @@ func (st *state) take(report any, now time.Time) {
 func (st *state) list(r listing, now time.Time) {
 	st.publish(now) // an answer without a change confirms the one before
 	st.listed, st.errs.listing = r.err == nil, r.err
+	st.repeated = r.err == nil && !r.moved
 	if r.err != nil {
 		return
 	}
@@ -265,9 +267,10 @@ func (st *state) publish(now time.Time) {
 	}
 }
 
-// snapshot returns what is known.
+// snapshot returns what is known. Each confirms the one before at most once.
 func (st *state) snapshot() catalog.Snapshot {
-	out := catalog.Snapshot{Complete: st.listed}
+	out := catalog.Snapshot{Complete: st.listed, Repeated: st.repeated}
+	st.repeated = false
 	for _, err := range []error{st.errs.listing, st.errs.failing} {
 		if err != nil {
 			out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: err.Error()})

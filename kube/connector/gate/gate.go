@@ -3,8 +3,8 @@
 //
 //   - nothing is deleted before the first complete snapshot of this process;
 //   - an incomplete snapshot adds and changes, it deletes nothing;
-//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing is deleted until two further complete snapshots
-//     say the same, or an operator confirms;
+//   - where more than a percentage of the services in the cluster vanish, or all of them, nothing is deleted until the source has been asked twice more
+//     and has said the same both times, or an operator confirms;
 //   - while a source fails, the last good state stays;
 //   - a service without healthy instances is no vanished service: it stays, with the instances that it has.
 //
@@ -19,7 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// confirmations are how many further complete snapshots release what is held back.
+// confirmations are how many repeated complete snapshots release what is held back.
 const confirmations = 2
 
 // Gate is the gate of one source.
@@ -30,7 +30,7 @@ type Gate struct {
 	known    map[string]catalog.Service // the last good definition of each service that is not released
 	released map[string]bool            // vanished and to be deleted; until it is gone from the cluster or back at the source
 	held     map[string]bool            // vanished and held back
-	agreed   int                        // complete snapshots since that said the same
+	agreed   int                        // repeated complete snapshots since
 	base     int                        // services in the cluster when they began to vanish
 	spent    int                        // of those, released without confirmation
 }
@@ -46,7 +46,10 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	for _, service := range s.Services {
 		there[service.Name] = true
 		delete(g.released, service.Name)
-		delete(g.held, service.Name)
+		if g.held[service.Name] {
+			delete(g.held, service.Name)
+			g.agreed = 0 // the catalog fills again
+		}
 		if !service.Unknown {
 			g.known[service.Name] = service
 		}
@@ -58,12 +61,12 @@ func (g *Gate) Offer(s catalog.Snapshot, owned []string) {
 	maps.DeleteFunc(g.released, func(name string, _ bool) bool { return !left[name] })
 	if s.Complete {
 		g.complete = true
-		g.vanish(there, owned)
+		g.vanish(there, owned, s.Repeated)
 	}
 }
 
 // vanish decides about the services that a complete snapshot does not have.
-func (g *Gate) vanish(there map[string]bool, owned []string) {
+func (g *Gate) vanish(there map[string]bool, owned []string, repeated bool) {
 	missing := map[string]bool{}
 	live := 0
 	for _, name := range owned {
@@ -87,18 +90,18 @@ func (g *Gate) vanish(there map[string]bool, owned []string) {
 	if g.spent == 0 {
 		g.base = live
 	}
-	if len(there) > 0 && (g.spent+len(missing))*100 <= g.percent*g.base {
+	if len(g.held) == 0 && len(there) > 0 && (g.spent+len(missing))*100 <= g.percent*g.base {
 		spent := g.spent + len(missing)
 		g.release(missing)
 		g.spent = spent
 		return
 	}
-	if g.held != nil && subset(missing, g.held) {
+	switch {
+	case !maps.Equal(missing, g.held):
+		g.held, g.agreed = missing, 0
+	case repeated:
 		g.agreed++
-	} else {
-		g.agreed = 0
 	}
-	g.held = missing
 	if g.agreed >= confirmations {
 		g.release(missing)
 	}
@@ -142,7 +145,7 @@ type Status struct {
 	Complete bool
 	// Held are the services that vanished and are held back, ordered.
 	Held []string
-	// Missing is how many further complete snapshots would release them.
+	// Missing is how many repeated complete snapshots would release them.
 	Missing int
 }
 
@@ -153,14 +156,4 @@ func (g *Gate) Status() Status {
 		out.Missing = confirmations - g.agreed
 	}
 	return out
-}
-
-// subset reports whether all of a is in b.
-func subset(a, b map[string]bool) bool {
-	for name := range a {
-		if !b[name] {
-			return false
-		}
-	}
-	return true
 }

@@ -21,7 +21,7 @@ func numbered(n int) []string {
 
 // complete is a complete snapshot of services with these names.
 func complete(names ...string) catalog.Snapshot {
-	out := catalog.Snapshot{Complete: true}
+	out := catalog.Snapshot{Complete: true, Repeated: true}
 	for _, name := range names {
 		out.Services = append(out.Services, catalog.Service{Name: name, Instances: []catalog.Instance{{Address: "192.0.2.1"}}})
 	}
@@ -85,6 +85,9 @@ func TestA7EmptyAnswer(t *testing.T) {
 	wanted(t, g, owned, owned)
 	g.Offer(complete(), owned)
 	g.Offer(incomplete(), owned)
+	for range 3 { // something else has changed at the source: that is no confirmation
+		g.Offer(catalog.Snapshot{Complete: true}, owned)
+	}
 	wanted(t, g, owned, owned)
 	if s := g.Status(); len(s.Held) != 20 || s.Missing != 1 {
 		t.Errorf("status %+v", s)
@@ -175,6 +178,18 @@ func TestHeldServiceComesBack(t *testing.T) {
 	wanted(t, g, owned, owned)
 	g.Offer(complete(owned[:5]...), owned)
 	wanted(t, g, owned, owned[:5])
+}
+
+// TestACatalogThatFillsAgain confirms nothing: a Consul that has lost its data hears of the services one after the other.
+func TestACatalogThatFillsAgain(t *testing.T) {
+	g, owned := New(30), numbered(10)
+	for n := range 8 {
+		s := complete(owned[:n]...)
+		s.Repeated = false
+		g.Offer(s, owned)
+		g.Offer(complete(owned[:n]...), owned)
+	}
+	wanted(t, g, owned, owned)
 }
 
 // TestA8UnknownServiceKeepsItsDefinition: a service whose query failed exists, as it was known last.

@@ -189,7 +189,7 @@ func TestA28ReconcileProperty(t *testing.T) {
 			c.reconcile(options, g.Wanted(Owned(c.observed(), "yaml", options))...)
 		}
 		c.refuse = nil
-		last.Complete = true
+		last.Complete, last.Repeated = true, true
 		for range 5 {
 			g.Offer(last, Owned(c.observed(), "yaml", options))
 			c.reconcile(options, g.Wanted(Owned(c.observed(), "yaml", options))...)

@@ -62,7 +62,9 @@ func (s *Source) look(event bool) {
 	sum := [sha256.Size]byte(hash.Sum(nil))
 	if s.known && sum == s.sum {
 		if !event {
-			s.publish(s.last)
+			again := s.last
+			again.Repeated = true
+			s.publish(again)
 		}
 		return
 	}
