@@ -69,17 +69,17 @@ func (a *toy) Surroundings(s render.Surroundings) []netip.Addr {
 	return nil
 }
 
-func (*toy) Settle(render.Phase) ([]netip.Addr, []string)  { return nil, nil }
-func (a *toy) Objects(service string) []netip.Addr { return a.claims.Of(service) }
-func (a *toy) Services(k netip.Addr) []string      { return a.claims.Services(k) }
-func (a *toy) Wanted(k netip.Addr) bool            { _, wanted := a.claims.Desired(k); return wanted }
-func (a *toy) Forget(bool)                         { a.have = nil }
-func (*toy) Left(string) bool                      { return true }
-func (*toy) Warning() string                       { return "" }
-func (*toy) RolesRefused() string                  { return "" }
-func (a *toy) Summary() string                     { return fmt.Sprintf("%d neighbours", len(a.have)) }
-func (a *toy) Settings() bool                      { return a.have[marker] == markerMAC }
-func (*toy) After(*runtime.Context, bool)          {}
+func (*toy) Settle(render.Phase) ([]netip.Addr, []string) { return nil, nil }
+func (a *toy) Objects(service string) []netip.Addr        { return a.claims.Of(service) }
+func (a *toy) Services(k netip.Addr) []string             { return a.claims.Services(k) }
+func (a *toy) Wanted(k netip.Addr) bool                   { _, wanted := a.claims.Desired(k); return wanted }
+func (a *toy) Forget(bool)                                { a.have = nil }
+func (*toy) Left(string) bool                             { return true }
+func (*toy) Warning() string                              { return "" }
+func (*toy) RolesRefused() string                         { return "" }
+func (a *toy) Summary() string                            { return fmt.Sprintf("%d neighbours", len(a.have)) }
+func (a *toy) Settings() bool                             { return a.have[marker] == markerMAC }
+func (*toy) After(*runtime.Context, bool)                 {}
 
 func (a *toy) Owner(k netip.Addr) string {
 	if held, is := a.have[k]; is && !ours(held) {

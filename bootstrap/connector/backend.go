@@ -61,7 +61,7 @@ func (b backend) Readiness() api.Readiness {
 	}
 	out.Parts = append(out.Parts, writes)
 	for _, s := range state.Sources {
-		part := api.Part{Name: "source " + s.Name, OK: s.Complete, Reason: s.Reason}
+		part := api.Part{Name: "source " + s.Name, OK: s.Known, Reason: s.Reason}
 		if len(s.Held) > 0 {
 			part.Reason = fmt.Sprintf("%d services vanished and are held back", len(s.Held))
 		}
@@ -124,7 +124,8 @@ type SourceState struct {
 	// Published is when the last snapshot came, Services how many are in it.
 	Published time.Time `json:"published,omitzero"`
 	Services  int       `json:"services"`
-	// Complete says that a complete snapshot has come and the source works; Reason is why it is not.
+	// Known says that a complete snapshot has come and the source works, Complete that the last snapshot is one; Reason is why not.
+	Known    bool   `json:"known"`
 	Complete bool   `json:"complete"`
 	Reason   string `json:"reason,omitempty"`
 	// Held are the services that vanished and are held back, until Missing further complete snapshots say the same or an operator confirms.
@@ -176,7 +177,7 @@ func (c *Connector) State() *State {
 // sourceState describes one source.
 func sourceState(s *actors.SourceStatus) SourceState {
 	out := SourceState{
-		Name: s.Name, Published: s.Published, Services: s.Services, Complete: s.Gate.Complete && s.Failed == "", Reason: s.Failed,
+		Name: s.Name, Published: s.Published, Services: s.Services, Known: s.Gate.Complete && s.Failed == "", Complete: s.Complete && s.Failed == "", Reason: s.Failed,
 		Held: append([]string{}, s.Gate.Held...), Missing: s.Gate.Missing,
 	}
 	switch {

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// settle is how long an outage lasts before it is logged: until then every resource has noticed, and a watch that only expired is open again.
+// settle is how long an outage lasts before it is logged: until then every resource has noticed.
 const settle = time.Second
 
-// settleAnew is how long another cause lasts before the outage is logged again. An API server that starts refuses much for a moment.
+// settleAnew is how long another cause lasts before the outage is logged again, and how long watches may do nothing but expire. An API server that starts
+// refuses much for a moment.
 const settleAnew = 10 * time.Second
 
 // outageLog logs an outage once when it begins, whatever the number of resources, requests and words for it, and once when it ends. Only another cause
@@ -52,6 +53,11 @@ func (o *outageLog) reported(v verdict) {
 // lasts logs the outage, which has lasted since the timer was set.
 func (o *outageLog) lasts(v verdict) {
 	o.armed = false
+	if !v.ok && v.causes == string(expired) && time.Since(o.since) < settleAnew {
+		o.armed = true
+		o.timer.Reset(settle)
+		return
+	}
 	if !v.ok && (len(o.logged) == 0 || o.news(v)) {
 		o.logged[v.causes] = true
 		o.log.Warn("not watching the API server", "err", v.reason)

@@ -2,7 +2,6 @@ package connector_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -59,21 +58,27 @@ func stage(t testing.TB) *town {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "troupe") // short: paths of sockets are limited
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	o := &town{TB: t, Plane: controlplane.Start(t, bin), dir: dir}
+	o := &town{TB: t, Plane: controlplane.Start(t, bin), dir: shortDir(t)}
 	o.Grant(namespace, filepath.Join(build.Root(), "test", "connector", "rbac.yaml"))
 	o.token = o.Token(namespace, account, "first")
 	return o
 }
 
+// shortDir is a new directory; the paths of sockets are limited.
+func shortDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "troupe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 // connector is a process.
 type connector struct {
 	*controlplane.Process
-	o      *town
+	o      testing.TB
 	socket string
 }
 
@@ -88,12 +93,17 @@ func (o *town) arguments(more ...string) []string {
 // connect starts a connector.
 func (o *town) connect(name string) *connector {
 	o.Helper()
-	dir := filepath.Join(o.dir, name)
+	return connect(o, filepath.Join(o.dir, name), o.arguments()...)
+}
+
+// connect starts a connector with a new directory.
+func connect(t testing.TB, dir string, arguments ...string) *connector {
+	t.Helper()
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		o.Fatal(err)
+		t.Fatal(err)
 	}
-	c := &connector{o: o, socket: filepath.Join(dir, "control.sock")}
-	c.Process = controlplane.Spawn(o, dir, troupe, o.arguments("--control-socket", c.socket, "--http-address", "127.0.0.1:0")...)
+	c := &connector{o: t, socket: filepath.Join(dir, "control.sock")}
+	c.Process = controlplane.Spawn(t, dir, troupe, append(arguments, "--control-socket", c.socket, "--http-address", "127.0.0.1:0")...)
 	return c
 }
 
@@ -109,14 +119,7 @@ func (c *connector) ready() {
 // leads waits until the connector leads, and has compared everything.
 func (c *connector) leads() {
 	c.o.Helper()
-	controlplane.Eventually(c.o, "connector leads", func() string {
-		text, problem := c.get("/api/v1/connector")
-		var state struct{ Leading, Listed bool }
-		if err := json.Unmarshal([]byte(text), &state); problem == "" && (err != nil || !state.Leading || !state.Listed) {
-			problem = text
-		}
-		return problem
-	})
+	c.state("connector leads", func(s state) bool { return s.Leading && s.Listed })
 }
 
 // get asks the connector.
@@ -190,13 +193,22 @@ func (o *town) have() (lines []string) {
 	if err != nil {
 		o.Fatal(err)
 	}
-	for _, s := range services.Items {
+	return describe(services.Items, all.Items)
+}
+
+// describe describes each service in a line, with its ports and with the addresses of the slices that it owns: "!" before those that are not ready, "~" before
+// those that terminate.
+func describe(services []corev1.Service, all []discoveryv1.EndpointSlice) (lines []string) {
+	for _, s := range services {
 		var addresses []string
-		for _, slice := range all.Items {
+		for _, slice := range all {
 			if slice.Labels[discoveryv1.LabelServiceName] == s.Name && owned(&slice, &s) {
 				for _, e := range slice.Endpoints {
 					mark := ""
-					if !*e.Conditions.Ready {
+					switch {
+					case *e.Conditions.Terminating:
+						mark = "~"
+					case !*e.Conditions.Ready:
 						mark = "!"
 					}
 					addresses = append(addresses, mark+e.Addresses[0])
@@ -210,6 +222,7 @@ func (o *town) have() (lines []string) {
 		}
 		lines = append(lines, strings.TrimSpace(s.Name+" "+strings.Join(ports, ",")+" "+strings.Join(addresses, " ")))
 	}
+	slices.Sort(lines)
 	return lines
 }
 

@@ -83,12 +83,12 @@ func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]b
 	if err != nil {
 		return nil, 0, err
 	}
-	if c.options.TokenFile != "" {
-		token, err := os.ReadFile(c.options.TokenFile)
-		if err != nil {
-			return nil, 0, fmt.Errorf("read the token: %w", err)
-		}
-		request.Header.Set("X-Consul-Token", strings.TrimSpace(string(token)))
+	token, err := c.token()
+	if err != nil {
+		return nil, 0, err
+	}
+	if token != "" {
+		request.Header.Set("X-Consul-Token", token)
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
@@ -101,7 +101,9 @@ func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]b
 	case answer.Header.Get("X-Consul-KnownLeader") == "false":
 		return nil, 0, fmt.Errorf("get %s: no leader is known", u.Path)
 	case answer.Header.Get("X-Consul-Results-Filtered-By-ACLs") == "true":
-		return nil, 0, fmt.Errorf("get %s: the answer is filtered by ACL", u.Path)
+		return nil, 0, fmt.Errorf("get %s: the answer is filtered by ACL: the token must be allowed to read every service and node", u.Path)
+	case token == "" && answer.Header.Get("X-Consul-Default-ACL-Policy") == "deny": // Consul filters then, and does not say so
+		return nil, 0, fmt.Errorf("get %s: a token is needed: the default policy of Consul is deny", u.Path)
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(c.options.Limits.Body)+1))
 	if err != nil {
@@ -115,6 +117,22 @@ func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]b
 		return nil, 0, fmt.Errorf("get %s: read the index: %w", u.Path, err)
 	}
 	return body, nextIndex(index, next), nil
+}
+
+// token reads the token from its file, for each query.
+func (c *client) token() (string, error) {
+	if c.options.TokenFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(c.options.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("read the token: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("read the token: %s is empty", c.options.TokenFile)
+	}
+	return token, nil
 }
 
 // nextIndex returns the index to ask with after an answer: never below 1, and 0, so without blocking, where it went back.
