@@ -45,6 +45,7 @@ func newSimulatorCommand(io streams) *cobra.Command {
 	}
 	socket := cmd.Flags().String("api-socket", "", "path of the binary-API socket to listen on")
 	stats := cmd.Flags().String("stats-socket", "", "path of the statistics socket to listen on (default: none)")
+	probes := cmd.Flags().String("probe-socket", "", `path of a socket that answers lines "INTERFACE SOURCE DESTINATION", each a TCP connection (default: none)`)
 	file := cmd.Flags().String("topology", "", "YAML file with interfaces, pods and routes")
 	level := cmd.Flags().String("log-level", "info", "lowest severity of the log: debug, info, warn or error")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -56,13 +57,13 @@ func newSimulatorCommand(io streams) *cobra.Command {
 			return usagef("invalid argument %q for \"--log-level\": expected debug, info, warn or error", *level)
 		}
 		log := slog.New(slog.NewTextHandler(io.errs, &slog.HandlerOptions{Level: least}))
-		return runSimulator(cmd.Context(), io, log, simulatorFiles{api: *socket, stats: *stats, topology: *file})
+		return runSimulator(cmd.Context(), io, log, simulatorFiles{api: *socket, stats: *stats, probes: *probes, topology: *file})
 	}
 	return cmd
 }
 
 // simulatorFiles are the sockets of a simulated VPP and its topology; "" = none.
-type simulatorFiles struct{ api, stats, topology string }
+type simulatorFiles struct{ api, stats, probes, topology string }
 
 // runSimulator runs a simulated VPP until ctx ends.
 func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simulatorFiles) error {
@@ -87,6 +88,9 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simul
 	err := vpp.Listen(files.api)
 	if err == nil && files.stats != "" {
 		err = vpp.ListenStats(files.stats)
+	}
+	if err == nil && files.probes != "" {
+		err = serveProbes(ctx, files.probes, vpp)
 	}
 	if err != nil {
 		return fmt.Errorf("start the simulated VPP: %w", errors.Join(err, vpp.Close()))

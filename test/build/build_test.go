@@ -37,6 +37,15 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// TestConsul does the same with Consul.
+func TestConsul(t *testing.T) {
+	dir, err := build.Consul(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, dir, "consul", "Consul v1.13.9")
+}
+
 // says compares what a binary says of its version.
 func says(t *testing.T, dir, binary, want string) {
 	t.Helper()

@@ -32,6 +32,7 @@ func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
 		t.Fatal(err)
 	}
 	o.Limits = catalog.DefaultLimits()
+	o.Limits.Body = 1 << 20
 	s, err := New(o, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +74,37 @@ func TestA6FilteredAnswerIsIncomplete(t *testing.T) {
 	s := until(t, out, func(catalog.Snapshot) bool { return true })
 	if s.Complete || len(s.Problems) == 0 || !strings.Contains(s.Problems[0].Message, "get /v1/catalog/services: the answer is filtered by ACL") {
 		t.Errorf("snapshot %+v", s)
+	}
+}
+
+// TestAnswers: what is no answer is said, and makes the snapshot incomplete.
+func TestAnswers(t *testing.T) {
+	for _, c := range []struct {
+		why, header, value, body string
+		status                   int
+	}{
+		{"429 Too Many Requests", "", "", `{}`, http.StatusTooManyRequests},
+		{"307 Temporary Redirect", "Location", "/elsewhere", `{}`, http.StatusTemporaryRedirect},
+		{"decode the services: ", "", "", `<html>`, http.StatusOK},
+		{"decode the services: ", "", "", `[1]`, http.StatusOK},
+		{"decode the services: the answer is null", "", "", ` null`, http.StatusOK},
+		{"read the index", "X-Consul-Index", "", `{}`, http.StatusOK},
+		{"no leader is known", "X-Consul-KnownLeader", "false", `{}`, http.StatusOK},
+		{"a token is needed", "X-Consul-Default-ACL-Policy", "deny", `{}`, http.StatusOK},
+		{"unexpected EOF", "Content-Length", "100", `{"web":`, http.StatusOK},
+		{"the answer is too large", "", "", `{"web":[]}` + strings.Repeat(" ", 1<<20), http.StatusOK},
+	} {
+		out := run(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c.header != "" {
+				w.Header().Set(c.header, c.value)
+			}
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		})
+		s := until(t, out, func(s catalog.Snapshot) bool { return len(s.Problems) > 0 })
+		if s.Complete || !strings.Contains(s.Problems[0].Message, c.why) {
+			t.Errorf("%s: snapshot %+v", c.why, s)
+		}
 	}
 }
 
