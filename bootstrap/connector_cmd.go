@@ -53,6 +53,7 @@ func newConnectorCommand(io streams) *cobra.Command {
 	f.BoolVar(&cfg.Flomesh, "flomesh-compatible", false, "add the label and annotations of the flomesh connector")
 	f.IntVar(&cfg.DeleteLimit, "delete-limit", 30, "percentage of a source's services that may vanish without confirmation")
 	f.StringVar(&cfg.HTTPAddress, "http-address", "127.0.0.1:9991", `address of /readyz, /metrics and the read-only API; "" = none`)
+	f.StringVar(&cfg.MetricsAddress, "metrics-bind-address", "", "address of /metrics, /readyz and /livez for the network, without details; default: none")
 	f.StringVar(&cfg.ControlSocket, "control-socket", "", "unix socket for 'troupe connector confirm' and other calls that change something")
 	f.StringVar(&logFormat, "log-format", "text", "text or json")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
@@ -103,7 +104,7 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 
 // dryRunConnector prints what a connector would write that starts now.
 func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {
-	cfg.HTTPAddress, cfg.ControlSocket = "", ""
+	cfg.HTTPAddress, cfg.ControlSocket, cfg.MetricsAddress = "", "", ""
 	c, err := connector.Start(cfg, false, log)
 	if err != nil {
 		return err

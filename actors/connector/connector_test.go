@@ -28,6 +28,7 @@ func TestConnector(t *testing.T) {
 		defer o.stop()
 		o.sources["yaml"].say(true, "db", "web")
 		o.want("create EndpointSlice db", "create EndpointSlice web", "create Service db", "create Service web")
+		time.Sleep(10 * time.Second) // what was written is compared once more
 		passes := o.deps.Board.Sources().Passes
 		o.sources["yaml"].say(true, "db", "web")
 		o.want()

@@ -35,6 +35,7 @@ type sink struct {
 	running int
 	written uint64
 	refused map[connector.WriteReason]uint64
+	trouble string // in the log
 }
 
 // job is the work of one service.
@@ -91,9 +92,18 @@ func (s *sink) Start(c *runtime.Context) {
 	c.Ready()
 }
 
-// publish publishes the state, now and in a second again.
+// publish publishes the state, now and in a second again, and logs what keeps the store from seeing its objects.
 func (s *sink) publish(c *runtime.Context) {
-	s.deps.Board.sink.Store(s.status())
+	status := s.status()
+	s.deps.Board.sink.Store(status)
+	switch {
+	case status.Trouble == s.trouble:
+	case status.Trouble != "":
+		c.Logger().Warn("objects not watched", "err", status.Trouble)
+	default:
+		c.Logger().Info("objects watched again")
+	}
+	s.trouble = status.Trouble
 	c.After(time.Second, &publish{})
 }
 

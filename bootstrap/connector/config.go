@@ -47,6 +47,8 @@ type Config struct {
 	DeleteLimit int
 	// HTTPAddress and ControlSocket are those of the API; "" = none.
 	HTTPAddress, ControlSocket string
+	// MetricsAddress is that of /metrics, /readyz and /livez for the network; "" = none.
+	MetricsAddress string
 }
 
 var sourceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)

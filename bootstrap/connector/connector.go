@@ -24,6 +24,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/leader"
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 	"github.com/troupe-vpp/troupe/kube/events"
+	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/kube/informers"
 )
 
@@ -73,11 +74,12 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 		deps.Lead = func(ctx context.Context, _ func(context.Context)) { <-ctx.Done() }
 	}
 	c.system = runtime.NewSystem(runtime.Options{Logger: log, OnFatal: func(reason string) { c.fail(errors.New(reason)) }})
-	c.server = api.New(backend{Tree: func() *runtime.System { return c.system }, c: c}, c.serverConfig(), log.With("part", "http"))
+	c.server = api.New(c.backend(), c.serverConfig(), log.With("part", "http"))
 	if err := c.server.Listen(); err != nil {
 		cancel()
 		return nil, err
 	}
+	c.serveMetrics(ctx)
 	_, err = c.system.SpawnRoot(actors.Root, actors.Tree(deps))
 	c.running.Go(func() {
 		if err := c.server.Serve(ctx); err != nil {
@@ -120,12 +122,41 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	return nil
 }
 
-// serverConfig is that of the HTTP server.
-func (c *Connector) serverConfig() api.Config {
+// backend is what the API asks.
+func (c *Connector) backend() backend {
+	return backend{Tree: func() *runtime.System { return c.system }, c: c}
+}
+
+// metrics answers scrapes.
+func (c *Connector) metrics() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics{c.board})
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
+
+// serveMetrics starts the server of metrics and probes for the network. While its address is in use, the server reports it and retries.
+func (c *Connector) serveMetrics(ctx context.Context) {
+	if c.config.MetricsAddress == "" {
+		return
+	}
+	only := http.NewServeMux()
+	only.Handle("GET /metrics", c.metrics())
+	only.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	only.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !c.backend().Readiness().Ready {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	server := healthcheck.NewNodeServer(healthcheck.NodeServerConfig{Address: c.config.MetricsAddress, Handler: only, Log: c.log.With("part", "metrics")})
+	c.running.Go(func() { _ = server.Run(ctx) })
+}
+
+// serverConfig is that of the HTTP server.
+func (c *Connector) serverConfig() api.Config {
 	return api.Config{
-		HTTPAddress: c.config.HTTPAddress, ControlSocket: c.config.ControlSocket, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		HTTPAddress: c.config.HTTPAddress, ControlSocket: c.config.ControlSocket, Metrics: c.metrics(),
 		Reads:   map[string]func(*http.Request) (any, error){"connector": func(*http.Request) (any, error) { return c.State(), nil }},
 		Changes: map[string]func(*http.Request) (any, error){"connector/sources/{source}/confirm": c.confirm},
 	}

@@ -2,13 +2,8 @@ package agent_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-
-	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
@@ -27,13 +22,13 @@ func TestRights(t *testing.T) {
 	w.join(3)
 	w.agree()
 	w.leave("n3")
-	rights := w.rights()
+	rights := controlplane.RightsOf(w.Plane, namespace, account)
 	controlplane.Eventually(t, "use of all rights", func() string {
 		allowed, refused := w.Requests()
 		if len(refused) > 0 {
 			t.Fatalf("refused: %v", refused)
 		}
-		for _, r := range rights {
+		for _, r := range rights.All() {
 			if allowed[r] == 0 {
 				return fmt.Sprintf("no request to %s %s: %v", r.Verb, r.Resource, allowed)
 			}
@@ -48,21 +43,20 @@ func TestRights(t *testing.T) {
 		leases("delete"): func() { w.leave("n3") },
 		leases("patch"):  func() { w.join(4) },
 	}
-	for _, right := range rights { // in the order of the file: n3 joins before it leaves
+	for _, right := range rights.All() { // in the order of the file: n3 joins before it leaves
 		use := life[right]
 		if use == nil {
 			use = func() { w.restart("n2") }
 		}
 		t.Logf("without %s %s", right.Verb, right.Resource)
-		w.without(right, use)
+		w.without(rights, right, use)
 	}
 }
 
 // without takes one right from the agents while they use it.
-func (w *town) without(right controlplane.Request, use func()) {
+func (w *town) without(rights *controlplane.Rights, right controlplane.Request, use func()) {
 	w.Helper()
-	cluster, local := w.roles()
-	w.grant(right, false, cluster, local)
+	rights.Set(right, false)
 	_, before := w.Requests()
 	said := map[string]int{}
 	for name, n := range w.nodes {
@@ -89,7 +83,7 @@ func (w *town) without(right controlplane.Request, use func()) {
 		}
 		return "no agent says that " + resource + " is forbidden"
 	})
-	w.grant(right, true, cluster, local)
+	rights.Set(right, true)
 	w.agree()
 	for _, n := range w.nodes {
 		n.ready()
@@ -108,78 +102,4 @@ func (w *town) leave(name string) {
 	w.nodes[name].agent.Kill()
 	delete(w.nodes, name)
 	w.unregister(name)
-}
-
-// roles returns those of the agents.
-func (w *town) roles() (*rbacv1.ClusterRole, *rbacv1.Role) {
-	w.Helper()
-	cluster, err := w.Admin.RbacV1().ClusterRoles().Get(w.Context(), account, metav1.GetOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	local, err := w.Admin.RbacV1().Roles(namespace).Get(w.Context(), account, metav1.GetOptions{})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return cluster, local
-}
-
-// requests are those that a rule allows.
-func requests(rule rbacv1.PolicyRule) (all []controlplane.Request) {
-	for _, resource := range rule.Resources {
-		for _, verb := range rule.Verbs {
-			all = append(all, controlplane.Request{Verb: verb, Resource: strings.TrimSuffix(resource+"."+rule.APIGroups[0], ".")})
-		}
-	}
-	return all
-}
-
-// rights returns all that the agents may do.
-func (w *town) rights() (all []controlplane.Request) {
-	w.Helper()
-	cluster, local := w.roles()
-	for _, rule := range slices.Concat(cluster.Rules, local.Rules) {
-		all = append(all, requests(rule)...)
-	}
-	return all
-}
-
-// grant writes the roles with or without one right, and waits until the API server decides accordingly.
-func (w *town) grant(right controlplane.Request, allowed bool, cluster *rbacv1.ClusterRole, local *rbacv1.Role) {
-	w.Helper()
-	rules := func(all []rbacv1.PolicyRule) (kept []rbacv1.PolicyRule) {
-		for _, rule := range all {
-			for _, r := range requests(rule) {
-				if allowed || r != right {
-					resource, _, _ := strings.Cut(r.Resource, ".")
-					kept = append(kept, rbacv1.PolicyRule{APIGroups: rule.APIGroups, Resources: []string{resource}, Verbs: []string{r.Verb}})
-				}
-			}
-		}
-		return kept
-	}
-	cluster, local = cluster.DeepCopy(), local.DeepCopy()
-	cluster.ResourceVersion, cluster.Rules = "", rules(cluster.Rules)
-	local.ResourceVersion, local.Rules = "", rules(local.Rules)
-	if _, err := w.Admin.RbacV1().ClusterRoles().Update(w.Context(), cluster, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	if _, err := w.Admin.RbacV1().Roles(namespace).Update(w.Context(), local, metav1.UpdateOptions{}); err != nil {
-		w.Fatal(err)
-	}
-	resource, group, _ := strings.Cut(right.Resource, ".")
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + namespace + ":" + account,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: right.Verb, Group: group, Resource: resource},
-	}}
-	controlplane.Eventually(w, "decision", func() string {
-		answer, err := w.Admin.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
-		switch {
-		case err != nil:
-			return err.Error()
-		case answer.Status.Allowed != allowed:
-			return fmt.Sprintf("allowed: %t", answer.Status.Allowed)
-		}
-		return ""
-	})
 }

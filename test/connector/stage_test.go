@@ -59,7 +59,7 @@ func stage(t testing.TB) *town {
 		t.Fatal(err)
 	}
 	o := &town{TB: t, Plane: controlplane.Start(t, bin), dir: shortDir(t)}
-	o.Grant(namespace, filepath.Join(build.Root(), "test", "connector", "rbac.yaml"))
+	o.Grant(namespace, filepath.Join(build.Root(), "deploy", "kubernetes", "connector", "rbac.yaml"))
 	o.token = o.Token(namespace, account, "first")
 	return o
 }

@@ -87,14 +87,14 @@ func TestDryRun(t *testing.T) {
 	if err != nil || len(overlays) != len(directories)-1 {
 		t.Fatalf("overlays %v, %v: want %d", overlays, err, len(directories)-1)
 	}
-	namespaced := false
-	for _, name := range directories {
+	namespaced := map[string]bool{}
+	for _, name := range append(slices.Clone(directories), "connector") {
 		for _, object := range manifests.Render(t, filepath.Join(dir, name)) {
-			if object.GetKind() == "Namespace" && !namespaced { // the others need it, also in a dry run
+			if object.GetKind() == "Namespace" && !namespaced[object.GetName()] { // the others need it, also in a dry run
 				if err := c.create(t, object.DeepCopy(), false); err != nil {
 					t.Fatal(err)
 				}
-				namespaced = true
+				namespaced[object.GetName()] = true
 				continue
 			}
 			what := name + ": " + object.GetKind() + " " + object.GetName()

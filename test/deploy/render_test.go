@@ -16,7 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/test/manifests"
 )
 
-// kinds of deployments: the base and its overlays.
+// directories of the agent: the base and its overlays.
 var directories = []string{"base", "overlays/chaos", "overlays/etcd", "overlays/files", "overlays/host-route", "overlays/monitoring"}
 
 // copied returns a copy of deploy/kubernetes, in which an administrator has edited agent.yaml and made the certificates of etcd.

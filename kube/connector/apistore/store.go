@@ -2,6 +2,7 @@ package apistore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -38,7 +39,7 @@ type Store struct {
 	api                             *apiserver.Namespace
 	services, slices, nodes, ranges cache.SharedIndexInformer
 	listed                          chan struct{} // closed when all of them are listed
-	refused                         chan struct{} // closed when the ranges cannot be seen
+	absent                          chan struct{} // closed when the API server has no ranges
 	trouble                         troubles
 }
 
@@ -47,14 +48,17 @@ var _ connector.Store = (*Store)(nil)
 // New returns a store that makes its requests through this client, within its rate limit.
 func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
 	s := &Store{
-		config: config, log: log, api: client.Namespace(config.Namespace), listed: make(chan struct{}), refused: make(chan struct{}),
+		config: config, log: log, api: client.Namespace(config.Namespace), listed: make(chan struct{}), absent: make(chan struct{}),
 	}
-	refuse := sync.OnceFunc(func() { close(s.refused) })
+	absent := sync.OnceFunc(func() { close(s.absent) })
 	informer := func(lw cache.ListerWatcherWithContext, object runtime.Object, plural string) cache.SharedIndexInformer {
 		watched := noted(lw, func(err error) {
-			if plural == rangesPlural && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
-				refuse()
-				return
+			if plural == rangesPlural && apierrors.IsNotFound(err) {
+				if len(config.ServiceRanges) > 0 {
+					absent()
+					return
+				}
+				err = errNoRanges
 			}
 			s.trouble.set(plural, err)
 		})
@@ -67,6 +71,9 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
 	s.ranges = informer(client.ServiceCIDRs, &networkingv1.ServiceCIDR{}, rangesPlural)
 	return s
 }
+
+// errNoRanges: without the ranges an instance could have the address of any Service.
+var errNoRanges = errors.New("the API server has no ServiceCIDR objects: --service-cidr must say which addresses are cluster IPs")
 
 const rangesPlural = "servicecidrs"
 
@@ -98,12 +105,12 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	for i, done := range synced {
 		var without <-chan struct{}
 		if i == len(synced)-1 {
-			without = s.refused
+			without = s.absent
 		}
 		select {
 		case <-done:
 		case <-without:
-			s.log.Info("ServiceCIDR objects not used: the API server has none, or they may not be listed")
+			s.log.Info("ServiceCIDR objects not used: the API server has none")
 		case <-ctx.Done():
 			return nil
 		}
