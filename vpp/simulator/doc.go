@@ -31,7 +31,8 @@
 //	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
 //	handlers    requests of the binary API, executed on the model
 //	model       one incarnation: network and plugins, and the graph that a packet takes
-//	nat, acl, cnat: plugins
+//	nat, acl,
+//	cnat        plugins
 //	vnet        interfaces, addresses, neighbours, feature arcs, return codes
 //	fib         forwarding tables and sources of routes
 //	wire        frames, message table, encoding; stats: the statistics segment
