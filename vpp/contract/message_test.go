@@ -23,6 +23,7 @@ const (
 	featureDisabled = -30
 	valueExist      = -81
 	unsupported     = -126
+	invalidProtocol = -153
 	alreadyDisabled = -169
 	alreadyEnabled  = -170
 )

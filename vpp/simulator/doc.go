@@ -31,13 +31,14 @@
 //	simulator   the VPP value: incarnations, sockets, faults, topology and packets for tests
 //	handlers    requests of the binary API, executed on the model
 //	model       one incarnation: network and plugins, and the graph that a packet takes
-//	nat, acl    plugins
+//	nat, acl,
+//	cnat        plugins
 //	vnet        interfaces, addresses, neighbours, feature arcs, return codes
 //	fib         forwarding tables and sources of routes
 //	wire        frames, message table, encoding; stats: the statistics segment
 //	packet      packets and verdicts; pool: VPP's allocator
 //
-// Of CNAT there is only the input that crashes VPP (handlers/cnat.go).
+// Of CNAT there is the configuration, but not the data path: packets ignore its translations.
 //
 // # Shutdown
 //

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/fib_types"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -225,17 +224,6 @@ func TestFeatures(t *testing.T) {
 	}
 	if got := invoke[feature.FeatureIsEnabledReply](t, r.conn, &feature.FeatureIsEnabled{SwIfIndex: 99}); got.Retval != vnet.RetInvalidSwIfIndex {
 		t.Errorf("unknown interface: %+v", got)
-	}
-}
-
-func TestCNATHasNoStateYet(t *testing.T) {
-	r := bareRig(t, Options{})
-	update := &cnat.CnatTranslationUpdate{Translation: cnat.CnatTranslation{NPaths: 1, Paths: make([]cnat.CnatEndpointTuple, 1)}}
-	if got := r.call(update); got != vnet.RetUnimplemented {
-		t.Errorf("retval %d", got)
-	}
-	if got := dump[cnat.CnatTranslationDetails](t, r.conn, &cnat.CnatTranslationDump{}); len(got) != 0 {
-		t.Errorf("%d translations", len(got))
 	}
 }
 

@@ -31,6 +31,7 @@ func (m *Model) Describe() string {
 	section("nat44 interfaces", m.NAT.DescribeRoles())
 	section("nat44 mappings", m.NAT.DescribeMappings())
 	section("nat44 sessions", m.NAT.DescribeSessions())
+	section("cnat", m.CNAT.Describe(m.NameOf))
 	return b.String()
 }
 

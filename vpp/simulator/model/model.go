@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/acl"
+	"github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -16,6 +17,7 @@ type Model struct {
 	Subscribers map[uint32]uint32 // interface events: pid by client index
 	NAT         *nat.Plugin
 	ACLs        *acl.Plugin
+	CNAT        *cnat.Plugin
 }
 
 // New returns the state of VPP right after its start: local0 and two
@@ -24,6 +26,7 @@ func New(clock func() time.Time, workers int, seed uint32) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, Subscribers: make(map[uint32]uint32)}
 	m.NAT = nat.NewPlugin(m.Network, seed)
 	m.ACLs = acl.NewPlugin()
+	m.CNAT = cnat.NewPlugin()
 	m.Watch(m.NAT)
 	m.Watch(m.ACLs)
 	m.AddInterface(&vnet.Interface{Name: "local0", DevType: "local"})

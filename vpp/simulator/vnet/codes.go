@@ -29,6 +29,7 @@ const (
 	RetAddressFoundForInterface int32 = -114
 	RetNoMatchingInterface      int32 = -54
 	RetInvalidPrefixLength      int32 = -171
+	RetInvalidProtocol          int32 = -153
 	RetLimitExceeded            int32 = -162
 	RetEagain                   int32 = -165
 	RetBug                      int32 = -168
