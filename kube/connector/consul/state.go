@@ -22,8 +22,9 @@ type state struct {
 	most     int // services
 	listed   bool
 	repeated bool // since the last snapshot the names have been said once more
-	errs     struct{ listing, failing error }
+	errs     struct{ listing, failing, housing error }
 	critical map[check]string // the names of their services; nil = not known
+	nodes    map[string]string // their last known addresses
 	services map[string]*service
 	failed   int           // services whose last reading failed
 	delay    time.Duration // until those are read again
@@ -96,6 +97,8 @@ func (st *state) take(report any, now time.Time) {
 		st.list(r, now)
 	case failing:
 		st.fail(r, now)
+	case housing:
+		st.house(r, now)
 	case reading:
 		st.read(r, now)
 	}
@@ -169,13 +172,25 @@ func (st *state) fail(r failing, now time.Time) {
 				st.want(name, true)
 				continue
 			}
-			for name, s := range st.services { // the check is one of a node
-				if slices.Contains(s.nodes, c.node) {
-					st.want(name, true)
-				}
-			}
+			st.wantOn(c.node) // the check is one of a node
 		}
 	}
+}
+
+// house takes the addresses of the nodes: services on a node that has got another one are read at once.
+func (st *state) house(r housing, now time.Time) {
+	if st.errs.housing != nil || r.err != nil {
+		st.publish(now)
+	}
+	if st.errs.housing = r.err; r.err != nil {
+		return
+	}
+	for node, address := range st.nodes {
+		if another, still := r.addresses[node]; still && another != address {
+			st.wantOn(node)
+		}
+	}
+	st.nodes = r.addresses
 }
 
 // read takes one service.
@@ -239,6 +254,15 @@ func (st *state) want(name string, urgent bool) {
 	s.waits = true
 }
 
+// wantOn has the services with an instance on a node read.
+func (st *state) wantOn(node string) {
+	for name, s := range st.services {
+		if slices.Contains(s.nodes, node) {
+			st.want(name, true)
+		}
+	}
+}
+
 // first returns the service that is to be read next; "" = none.
 func (st *state) first() string {
 	for _, queue := range []*[]string{&st.urgent, &st.rest} {
@@ -271,7 +295,7 @@ func (st *state) publish(now time.Time) {
 func (st *state) snapshot() catalog.Snapshot {
 	out := catalog.Snapshot{Complete: st.listed, Repeated: st.repeated}
 	st.repeated = false
-	for _, err := range []error{st.errs.listing, st.errs.failing} {
+	for _, err := range []error{st.errs.listing, st.errs.failing, st.errs.housing} {
 		if err != nil {
 			out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: err.Error()})
 		}
