@@ -9,9 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// readers is how many services are read at the same time. With the three blocking queries that is all that a Consul agent sees of the source: it allows a
-// client 200 connections.
-const readers = 16
+const (
+	readers = 16 // services read at the same time
+	// connections is one for each reader and for each blocking query. A Consul agent allows a client 200.
+	connections = readers + 3
+)
 
 // Source follows a datacenter. It is a connector.Source.
 type Source struct {

@@ -13,8 +13,9 @@ const (
 	spacing    = 100 * time.Millisecond // least time between two blocking queries, and between two snapshots
 	firstDelay = time.Second            // after a failure, doubled up to lastDelay
 	lastDelay  = time.Minute
-	resweep    = 5 * time.Minute // everything is read again that often, whatever Consul says
-	idleShare  = 9               // after a sweep no other one for so many times as long as it took
+	resweep    = 5 * time.Minute  // everything is read again that often, whatever Consul says
+	sweepShare = 10               // sweeps take at most one part in so many of the time,
+	credit     = 30 * time.Second // which has been saved for at most so long
 )
 
 // state is what the goroutine of Run knows: which services there are, which have to be read, and when something is to be done.
@@ -23,7 +24,7 @@ type state struct {
 	listed   bool
 	repeated bool // since the last snapshot the names have been said once more
 	errs     struct{ listing, failing, housing error }
-	critical map[check]string // the names of their services; nil = not known
+	critical map[check]string  // the names of their services; nil = not known
 	nodes    map[string]string // their last known addresses
 	services map[string]*service
 	failed   int           // services whose last reading failed
@@ -230,10 +231,10 @@ func (st *state) settle(now time.Time) {
 	if st.sweep.began.IsZero() || st.reading > 0 || st.first() != "" {
 		return
 	}
-	st.sweep.until = now.Add(max(spacing, idleShare*now.Sub(st.sweep.began)))
+	st.sweep.until = later(st.sweep.until, now.Add(-credit)).Add(sweepShare * now.Sub(st.sweep.began))
 	st.sweep.began, st.at.sweep = time.Time{}, now.Add(resweep)
 	if st.sweep.again {
-		st.at.sweep = st.sweep.until
+		st.at.sweep = later(now.Add(spacing), st.sweep.until)
 	}
 }
 

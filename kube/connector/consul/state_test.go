@@ -61,27 +61,33 @@ func TestStateReadsWhatChanged(t *testing.T) {
 	}
 }
 
-// TestStateSweeps: another index of the catalog has all services read, once for all changes meanwhile, and not again for nine times as long as that took.
+// TestStateSweeps: another index of the catalog has all services read, at once after some rest, and for a tenth of the time while the catalog changes all
+// the time.
 func TestStateSweeps(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")
-	moved := listing{names: []string{"a", "b"}, moved: true}
-	st.take(moved, now)
-	st.tick(now)
-	st.take(moved, now)
-	st.take(moved, now)
-	if got := drain(st, now.Add(time.Second)); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("first sweep: %v", got)
+	const took = 2 * time.Second
+	end := now.Add(1000 * time.Second)
+	var began []time.Duration
+	for at := now; at.Before(end); at = at.Add(spacing) {
+		st.take(listing{names: []string{"a", "b"}, moved: true}, at)
+		st.tick(at)
+		if st.first() == "" {
+			continue
+		}
+		began = append(began, at.Sub(now))
+		at = at.Add(took)
+		st.take(listing{names: []string{"a", "b"}, moved: true}, at) // meanwhile
+		if got := drain(st, at); !slices.Equal(got, []string{"a", "b"}) {
+			t.Fatalf("sweep %d: %v", len(began), got)
+		}
 	}
-	st.tick(now.Add(9 * time.Second))
-	if name := st.first(); name != "" {
-		t.Errorf("%s is read too early", name)
+	if n := len(began); n < 50 || n > 53 || began[0] != 0 || began[1] > took+2*spacing {
+		t.Errorf("%d sweeps, at %v", n, began)
 	}
-	st.tick(now.Add(10 * time.Second))
-	if got := drain(st, now.Add(10*time.Second)); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("second sweep: %v", got)
-	}
-	st.tick(now.Add(time.Minute))
+	st.tick(end.Add(time.Minute)) // the one that was asked for during the last
+	drain(st, end.Add(time.Minute))
+	st.tick(end.Add(2 * time.Minute))
 	if name := st.first(); name != "" {
 		t.Errorf("%s is read without a change", name)
 	}
