@@ -44,12 +44,34 @@ func TestConsul(t *testing.T) {
 	c.put("agent/service/deregister/192.0.2.30", nil)
 	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "web 80 192.0.2.1 192.0.2.2")
 
-	t.Log("at rest Consul is not asked but by two queries that block")
+	t.Log("an instance without an address has that of its node, which changes")
+	c.put("catalog/register", object{"Node": "machine", "Address": "192.0.2.50", "Service": object{"Service": "vm", "Port": 80}})
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "vm 80 192.0.2.50", "web 80 192.0.2.1 192.0.2.2")
+	c.put("catalog/register", object{"Node": "machine", "Address": "192.0.2.51"})
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "vm 80 192.0.2.51", "web 80 192.0.2.1 192.0.2.2")
+	c.put("catalog/deregister", object{"Node": "machine"})
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "web 80 192.0.2.1 192.0.2.2")
+
+	t.Log("a check that has not been told for its TTL is critical, until it is told again")
+	ttl := func(ttl string) {
+		c.put("agent/service/register", object{
+			"Name": "ttl", "ID": "ttl", "Address": "192.0.2.60", "Port": 80, "Check": object{"CheckID": "ttl", "TTL": ttl, "Status": "passing"},
+		})
+	}
+	ttl("2s")
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "ttl 80 !192.0.2.60", "web 80 192.0.2.1 192.0.2.2")
+	ttl("1h") // a check that is registered again keeps its status
+	c.put("agent/check/pass/ttl", nil)
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "ttl 80 192.0.2.60", "web 80 192.0.2.1 192.0.2.2")
+	c.put("agent/service/deregister/ttl", nil)
+	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "web 80 192.0.2.1 192.0.2.2")
+
+	t.Log("at rest Consul is not asked but by three queries that block")
 	time.Sleep(time.Second)
 	before := c.requests.Load()
 	time.Sleep(3 * time.Second)
-	if n := c.requests.Load() - before; n > 2 {
-		t.Errorf("%d requests in three seconds, want 2 at most", n)
+	if n := c.requests.Load() - before; n > 3 {
+		t.Errorf("%d requests in three seconds, want 3 at most", n)
 	}
 
 	t.Log("A5: Consul is killed, the connector as well; nothing is deleted")

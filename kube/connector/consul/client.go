@@ -28,7 +28,10 @@ type client struct {
 }
 
 func newClient(o Options) (*client, error) {
-	transport := &http.Transport{DialContext: (&net.Dialer{Timeout: timeout}).DialContext, MaxIdleConnsPerHost: readers, IdleConnTimeout: wait}
+	transport := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: timeout}).DialContext, IdleConnTimeout: wait,
+		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+	}
 	if o.CAFile != "" {
 		if _, err := pool(o.CAFile); err != nil {
 			return nil, err

@@ -74,6 +74,19 @@ func decodeChecks(body []byte) (map[check]string, error) {
 	return out, nil
 }
 
+// decodeNodes returns the addresses of the nodes in an answer of /v1/catalog/nodes.
+func decodeNodes(body []byte) (map[string]string, error) {
+	var nodes []struct{ Node, Address string }
+	if err := decode("nodes", body, &nodes); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, n := range nodes {
+		out[n.Node] = n.Address
+	}
+	return out, nil
+}
+
 // decodeInstances returns the service in an answer of /v1/health/service.
 func decodeInstances(body []byte, o Options) (found, error) {
 	var entries []entry

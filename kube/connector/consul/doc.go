@@ -1,9 +1,10 @@
 // Package consul is the source that reads the services of a Consul datacenter over its HTTP API.
 //
-// Two blocking queries say when something has changed: one of the names in the catalog, one of the critical checks. A service that is new, or one of
-// whose checks has become critical or has ceased to be, is read at once. Whatever else changes in the catalog, Consul does not say of which service: all
-// are read again, sixteen at a time, and then not again for nine times as long as that took. So a catalog at rest costs two requests in half a
-// minute, and a new instance of a known service is seen within the tenth of a second that a few hundred services take, or some seconds with thousands.
+// Three blocking queries say when something has changed: one of the names in the catalog, one of the critical checks, one of the nodes. A service that is
+// new, one of whose checks has become critical or has ceased to be, or one on a node whose address is another one, is read at once. Whatever else changes in
+// the catalog, Consul does not say of which service: all are read again, sixteen at a time, for at most a tenth of the time, of which a catalog at
+// rest saves half a minute. So a catalog at rest costs three requests in half a minute, and a new instance of a known service is seen within the tenth of a
+// second that a few hundred services take, or some seconds with thousands; with thousands that change all the time, within half a minute.
 //
 // An instance has Service.Address, else Node.Address, and Service.Port. Its worst check decides: passing and warning are Ready, critical is NotReady,
 // maintenance is Terminating. The service named consul is left out, and so are instances with or without certain tags.

@@ -9,9 +9,11 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
 
-// readers is how many services are read at the same time. With the two blocking queries that is all that a Consul agent sees of the source: it allows a
-// client 200 connections.
-const readers = 16
+const (
+	readers = 16 // services read at the same time
+	// connections is one for each reader and for each blocking query. A Consul agent allows a client 200.
+	connections = readers + 3
+)
 
 // Source follows a datacenter. It is a connector.Source.
 type Source struct {
@@ -41,6 +43,11 @@ type (
 		checks map[check]string
 		err    error
 	}
+	// housing is the addresses of all nodes.
+	housing struct {
+		addresses map[string]string
+		err       error
+	}
 	// reading is one service.
 	reading struct {
 		name string
@@ -59,6 +66,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	reports, names := make(chan any), make(chan string)
 	group.Go(func() { s.follow(ctx, reports, s.list) })
 	group.Go(func() { s.follow(ctx, reports, s.fail) })
+	group.Go(func() { s.follow(ctx, reports, s.house) })
 	for range readers {
 		group.Go(func() { s.read(ctx, names, reports) })
 	}
@@ -131,6 +139,16 @@ func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
 	}
 	checks, err := decodeChecks(body)
 	return failing{checks, err}, next, err
+}
+
+// house asks for the nodes. Another address of a node changes nothing in the catalog of services.
+func (s *Source) house(ctx context.Context, index uint64) (any, uint64, error) {
+	body, next, err := s.client.get(ctx, index, "catalog", "nodes")
+	if err != nil {
+		return housing{err: err}, 0, err
+	}
+	addresses, err := decodeNodes(body)
+	return housing{addresses, err}, next, err
 }
 
 // read reads the services that are named until ctx ends.

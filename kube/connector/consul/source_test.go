@@ -113,7 +113,7 @@ func TestA8OneFailedNameIsUnknown(t *testing.T) {
 		switch r.URL.Path {
 		case "/v1/catalog/services":
 			fmt.Fprint(w, `{"consul":[],"bad":[],"web":[]}`)
-		case "/v1/health/state/critical":
+		case "/v1/health/state/critical", "/v1/catalog/nodes":
 			fmt.Fprint(w, `[]`)
 		case "/v1/health/service/web":
 			fmt.Fprint(w, `[{"Node":{"Address":"192.0.2.1"},"Service":{"ID":"web-1","Port":80},"Checks":[{"CheckID":"c","Status":"critical"}]}]`)
@@ -146,7 +146,7 @@ func TestNameStaysOneSegmentOfThePath(t *testing.T) {
 		switch r.URL.EscapedPath() {
 		case "/v1/catalog/services":
 			fmt.Fprint(w, `{"a/../b c":[]}`)
-		case "/v1/health/state/critical":
+		case "/v1/health/state/critical", "/v1/catalog/nodes":
 			fmt.Fprint(w, `[]`)
 		case "/v1/health/service/a%2F..%2Fb%20c":
 			fmt.Fprint(w, `[]`)
@@ -183,6 +183,9 @@ func FuzzA29Decode(f *testing.F) {
 		}
 		if checks, err := decodeChecks(body); err == nil && checks == nil {
 			t.Error("no checks and no error")
+		}
+		if nodes, err := decodeNodes(body); err == nil && nodes == nil {
+			t.Error("no nodes and no error")
 		}
 		if s, err := decodeInstances(body, Options{}); err == nil && (s.foreign || len(s.nodes) != len(s.instances)) {
 			t.Errorf("service %+v", s)

@@ -13,8 +13,9 @@ const (
 	spacing    = 100 * time.Millisecond // least time between two blocking queries, and between two snapshots
 	firstDelay = time.Second            // after a failure, doubled up to lastDelay
 	lastDelay  = time.Minute
-	resweep    = 5 * time.Minute // everything is read again that often, whatever Consul says
-	idleShare  = 9               // after a sweep no other one for so many times as long as it took
+	resweep    = 5 * time.Minute  // everything is read again that often, whatever Consul says
+	sweepShare = 10               // sweeps take at most one part in so many of the time,
+	credit     = 30 * time.Second // which has been saved for at most so long
 )
 
 // state is what the goroutine of Run knows: which services there are, which have to be read, and when something is to be done.
@@ -22,8 +23,9 @@ type state struct {
 	most     int // services
 	listed   bool
 	repeated bool // since the last snapshot the names have been said once more
-	errs     struct{ listing, failing error }
-	critical map[check]string // the names of their services; nil = not known
+	errs     struct{ listing, failing, housing error }
+	critical map[check]string  // the names of their services; nil = not known
+	nodes    map[string]string // their last known addresses
 	services map[string]*service
 	failed   int           // services whose last reading failed
 	delay    time.Duration // until those are read again
@@ -96,6 +98,8 @@ func (st *state) take(report any, now time.Time) {
 		st.list(r, now)
 	case failing:
 		st.fail(r, now)
+	case housing:
+		st.house(r, now)
 	case reading:
 		st.read(r, now)
 	}
@@ -169,13 +173,25 @@ func (st *state) fail(r failing, now time.Time) {
 				st.want(name, true)
 				continue
 			}
-			for name, s := range st.services { // the check is one of a node
-				if slices.Contains(s.nodes, c.node) {
-					st.want(name, true)
-				}
-			}
+			st.wantOn(c.node) // the check is one of a node
 		}
 	}
+}
+
+// house takes the addresses of the nodes: services on a node that has got another one are read at once.
+func (st *state) house(r housing, now time.Time) {
+	if st.errs.housing != nil || r.err != nil {
+		st.publish(now)
+	}
+	if st.errs.housing = r.err; r.err != nil {
+		return
+	}
+	for node, address := range st.nodes {
+		if another, still := r.addresses[node]; still && another != address {
+			st.wantOn(node)
+		}
+	}
+	st.nodes = r.addresses
 }
 
 // read takes one service.
@@ -215,10 +231,10 @@ func (st *state) settle(now time.Time) {
 	if st.sweep.began.IsZero() || st.reading > 0 || st.first() != "" {
 		return
 	}
-	st.sweep.until = now.Add(max(spacing, idleShare*now.Sub(st.sweep.began)))
+	st.sweep.until = later(st.sweep.until, now.Add(-credit)).Add(sweepShare * now.Sub(st.sweep.began))
 	st.sweep.began, st.at.sweep = time.Time{}, now.Add(resweep)
 	if st.sweep.again {
-		st.at.sweep = st.sweep.until
+		st.at.sweep = later(now.Add(spacing), st.sweep.until)
 	}
 }
 
@@ -237,6 +253,15 @@ func (st *state) want(name string, urgent bool) {
 		st.rest = append(st.rest, name)
 	}
 	s.waits = true
+}
+
+// wantOn has the services with an instance on a node read.
+func (st *state) wantOn(node string) {
+	for name, s := range st.services {
+		if slices.Contains(s.nodes, node) {
+			st.want(name, true)
+		}
+	}
 }
 
 // first returns the service that is to be read next; "" = none.
@@ -271,7 +296,7 @@ func (st *state) publish(now time.Time) {
 func (st *state) snapshot() catalog.Snapshot {
 	out := catalog.Snapshot{Complete: st.listed, Repeated: st.repeated}
 	st.repeated = false
-	for _, err := range []error{st.errs.listing, st.errs.failing} {
+	for _, err := range []error{st.errs.listing, st.errs.failing, st.errs.housing} {
 		if err != nil {
 			out.Problems = append(out.Problems, catalog.Problem{Reason: catalog.ReasonSource, Message: err.Error()})
 		}

@@ -1,0 +1,114 @@
+package consul
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/kube/connector/catalog"
+)
+
+// settled is a state that has read these services, each with an instance on the node of the same name.
+func settled(t *testing.T, now time.Time, names ...string) *state {
+	t.Helper()
+	st := newState(100)
+	st.take(failing{checks: map[check]string{}}, now)
+	st.take(housing{addresses: map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}}, now)
+	st.take(listing{names: names, moved: true}, now)
+	if got := drain(st, now); !slices.Equal(got, names) {
+		t.Fatalf("read %v, want %v", got, names)
+	}
+	return st
+}
+
+// drain reads what is to be read, and returns the names.
+func drain(st *state, now time.Time) (names []string) {
+	for name := st.first(); name != ""; name = st.first() {
+		st.begin(name)
+		st.take(reading{name: name, found: found{instances: []catalog.Instance{{ID: name}}, nodes: []string{name}}}, now)
+		names = append(names, name)
+	}
+	return names
+}
+
+// TestStateReadsWhatChanged: a check, or a node with another address, has the services that it concerns read, and no other.
+func TestStateReadsWhatChanged(t *testing.T) {
+	now := time.Now()
+	ofB, ofNode := map[check]string{{"x", "c"}: "b"}, map[check]string{{"a", "serfHealth"}: ""}
+	for _, c := range []struct {
+		what    string
+		reports []any
+		want    []string
+	}{
+		{"critical", []any{failing{checks: ofB}}, []string{"b"}},
+		{"critical still", []any{failing{checks: ofB}, failing{checks: ofB}}, []string{"b"}},
+		{"critical no more", []any{failing{checks: ofB}, failing{checks: map[check]string{}}}, []string{"b"}},
+		{"node critical", []any{failing{checks: ofNode}}, []string{"a"}},
+		{"node moved", []any{housing{addresses: map[string]string{"a": "192.0.2.1", "b": "192.0.2.9"}}}, []string{"b"}},
+		{"node moved while it could not be read", []any{housing{err: errors.New("x")}, housing{addresses: map[string]string{"a": "192.0.2.9"}}}, []string{"a"}},
+		{"same names", []any{listing{names: []string{"a", "b"}}}, nil},
+		{"new name", []any{listing{names: []string{"a", "b", "new"}}}, []string{"new"}},
+	} {
+		st := settled(t, now, "a", "b")
+		var got []string
+		for _, r := range c.reports {
+			st.take(r, now)
+		}
+		if got = drain(st, now); !slices.Equal(got, c.want) {
+			t.Errorf("%s: read %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// TestStateSweeps: another index of the catalog has all services read, at once after some rest, and for a tenth of the time while the catalog changes all
+// the time.
+func TestStateSweeps(t *testing.T) {
+	now := time.Now()
+	st := settled(t, now, "a", "b")
+	const took = 2 * time.Second
+	end := now.Add(1000 * time.Second)
+	var began []time.Duration
+	for at := now; at.Before(end); at = at.Add(spacing) {
+		st.take(listing{names: []string{"a", "b"}, moved: true}, at)
+		st.tick(at)
+		if st.first() == "" {
+			continue
+		}
+		began = append(began, at.Sub(now))
+		at = at.Add(took)
+		st.take(listing{names: []string{"a", "b"}, moved: true}, at) // meanwhile
+		if got := drain(st, at); !slices.Equal(got, []string{"a", "b"}) {
+			t.Fatalf("sweep %d: %v", len(began), got)
+		}
+	}
+	if n := len(began); n < 50 || n > 53 || began[0] != 0 || began[1] > took+2*spacing {
+		t.Errorf("%d sweeps, at %v", n, began)
+	}
+	st.tick(end.Add(time.Minute)) // the one that was asked for during the last
+	drain(st, end.Add(time.Minute))
+	st.tick(end.Add(2 * time.Minute))
+	if name := st.first(); name != "" {
+		t.Errorf("%s is read without a change", name)
+	}
+}
+
+// TestStateOfAFailedService: a service that cannot be read is unknown, and is read again; one that is gone is not in the snapshot.
+func TestStateOfAFailedService(t *testing.T) {
+	now := time.Now()
+	st := settled(t, now, "a", "b")
+	st.want("a", true)
+	st.begin("a")
+	st.take(reading{name: "a", err: errors.New("x")}, now)
+	if s := st.snapshot(); !s.Complete || len(s.Services) != 2 || !s.Services[0].Unknown || s.Services[1].Unknown || len(s.Problems) != 1 {
+		t.Errorf("snapshot %+v", s)
+	}
+	st.tick(now.Add(firstDelay))
+	if got := drain(st, now); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("read %v, want a again", got)
+	}
+	st.take(listing{names: []string{"b"}, moved: true}, now)
+	if s := st.snapshot(); len(s.Services) != 1 || s.Services[0].Name != "b" || s.Services[0].Unknown || len(s.Problems) != 0 {
+		t.Errorf("snapshot %+v", s)
+	}
+}
