@@ -234,17 +234,17 @@ func (m mutant) mustBeCaught(t *testing.T) {
 	bin := filepath.Join(dir, "simulation.test")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-overlay", m.overlay(t, dir), "-o", bin, "./"+pkg)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-overlay", m.overlay(t, dir), "-o", bin, "./"+pkg)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the bug does not compile: %v\n%s", err, out)
 	}
-	for _, hunt := range hunts {
+	for i, hunt := range hunts {
 		test := exec.CommandContext(ctx, bin, strings.Fields(hunt)...)
 		test.Dir = filepath.Join(root, pkg)
 		out, err := test.CombinedOutput()
 		if found := failedSeed.Find(out); err != nil && found != nil {
-			t.Logf("%s", found)
+			t.Logf("hunt %d: %s", i+1, found)
 			return
 		} else if err != nil {
 			t.Fatalf("%v\n%s", err, out)
