@@ -51,9 +51,18 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	builtIn := o.Cluster == ""
 	services, err := o.cluster(dir)
 	if err != nil {
 		return err
+	}
+	if builtIn {
+		c, outside, err := o.outside(dir)
+		if err != nil {
+			return err
+		}
+		defer c.Close() //nolint:errcheck // what it has written is thrown away
+		services += outside
 	}
 	a, err := start(&o, dir)
 	if err != nil {

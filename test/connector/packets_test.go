@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,41 @@ func TestPackets(t *testing.T) {
 	}
 	if n := o.writes() - before; n != 0 {
 		t.Errorf("%d writes although Consul was only killed and emptied", n)
+	}
+}
+
+// TestA26ManyInstances: a service without instances is refused, with one, two and 300 it is served, and with one again.
+func TestA26ManyInstances(t *testing.T) {
+	o := stage(t)
+	v := o.agent()
+	o.catalog("web 80")
+	o.connect("a")
+	controlplane.Eventually(t, "refusal", func() string {
+		if _, problem := v.connect("web"); !strings.Contains(problem, "rejected") {
+			return "connected, or else: " + problem
+		}
+		return ""
+	})
+	for _, n := range []int{1, 2, 300, 1} {
+		line, listed := "web 80", map[string]bool{}
+		for i := range n {
+			address := fmt.Sprintf("198.18.%d.%d", i/100, 1+i%100)
+			line += " " + address
+			listed[address+":80"] = true
+		}
+		o.catalog(line)
+		controlplane.Eventually(t, fmt.Sprint(n, " instances"), func() string {
+			seen, problem := v.connect("web")
+			for _, at := range seen {
+				if !listed[at] {
+					return at + " is no instance"
+				}
+			}
+			if problem == "" && len(seen) < min(n, 20) {
+				problem = fmt.Sprintf("40 connections arrive at %d of %d instances", len(seen), n)
+			}
+			return problem
+		})
 	}
 }
 
@@ -119,34 +155,37 @@ pods: [{name: tap-client, address: 10.1.1.2}]
 func (v *view) arrives(service string, want ...string) {
 	v.Helper()
 	controlplane.Eventually(v, service, func() string {
-		s, err := v.Admin.CoreV1().Services(namespace).Get(v.Context(), service, metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
+		seen, problem := v.connect(service)
+		if problem == "" && !slices.Equal(seen, want) {
+			problem = fmt.Sprintf("arrives at %q, want %q", seen, want)
 		}
-		at := fmt.Sprintf("%s:%d", s.Spec.ClusterIP, s.Spec.Ports[0].Port)
-		seen := map[string]bool{}
-		for range 40 {
-			v.port++
-			if _, err := fmt.Fprintf(v.probes, "tap-client 10.1.1.2:%d %s\n", v.port, at); err != nil {
-				v.Fatal(err)
-			}
-			answer, err := v.lines.ReadString('\n')
-			if err != nil {
-				v.Fatal(err)
-			}
-			_, arrived, _ := strings.Cut(strings.TrimSpace(answer), " -> ")
-			if seen[arrived] = true; arrived == "" {
-				return at + ": " + answer
-			}
-		}
-		for _, w := range want {
-			if !seen[w] {
-				return fmt.Sprintf("arrives at %v, want %q", seen, want)
-			}
-		}
-		if len(seen) != len(want) {
-			return fmt.Sprintf("arrives at %v, want %q", seen, want)
-		}
-		return ""
+		return problem
 	})
+}
+
+// connect makes 40 connections of the pod to a service, and returns the endpoints at which they arrive, ordered.
+func (v *view) connect(service string) (seen []string, problem string) {
+	v.Helper()
+	s, err := v.Admin.CoreV1().Services(namespace).Get(v.Context(), service, metav1.GetOptions{})
+	if err != nil {
+		return nil, err.Error()
+	}
+	at := fmt.Sprintf("%s:%d", s.Spec.ClusterIP, s.Spec.Ports[0].Port)
+	for range 40 {
+		v.port++
+		if _, err := fmt.Fprintf(v.probes, "tap-client 10.1.1.2:%d %s\n", v.port, at); err != nil {
+			v.Fatal(err)
+		}
+		answer, err := v.lines.ReadString('\n')
+		if err != nil {
+			v.Fatal(err)
+		}
+		_, arrived, ok := strings.Cut(strings.TrimSpace(answer), " -> ")
+		if !ok {
+			return nil, at + ": " + answer
+		}
+		seen = append(seen, arrived)
+	}
+	slices.Sort(seen)
+	return slices.Compact(seen), ""
 }

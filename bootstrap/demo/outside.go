@@ -1,0 +1,38 @@
+package demo
+
+import (
+	"errors"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/troupe-vpp/troupe/bootstrap/connector"
+	"github.com/troupe-vpp/troupe/deploy/demo"
+	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
+)
+
+// outside starts a connector that brings the services of the catalog into the built-in cluster below dir, and returns how many there are. It writes its
+// objects beside those of the cluster, as an operator without an API server would have it.
+func (o *Options) outside(dir string) (*connector.Connector, int, error) {
+	catalog, err := fs.Sub(demo.Catalog, "catalog")
+	if err == nil {
+		err = os.CopyFS(filepath.Join(dir, "catalog"), catalog)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	text, err := fs.ReadFile(catalog, "catalog.yaml")
+	if err != nil {
+		return nil, 0, err
+	}
+	services, errs := yamlsource.Decode(text)
+	if len(errs) > 0 {
+		return nil, 0, errors.Join(errs...)
+	}
+	c, err := connector.Start(&connector.Config{
+		Sources: []string{"yaml=" + filepath.Join(dir, "catalog")}, Namespace: "outside", Output: connector.OutputDirect, Directory: o.Cluster,
+		ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.200.0/24")}, DeleteLimit: 30,
+	}, true, o.Log.With("part", "connector"))
+	return c, len(services), err
+}
