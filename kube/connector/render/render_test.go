@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 )
@@ -134,6 +135,24 @@ func TestA13Addresses(t *testing.T) {
 	if problems[0].Source != "yaml" || problems[0].Service != "web" || problems[0].Instance != "127.0.0.1" {
 		t.Errorf("problem %+v", problems[0])
 	}
+}
+
+// TestA27Families: the Service takes the families that the cluster has, and each family has its own slice.
+func TestA27Families(t *testing.T) {
+	c := newCluster(t)
+	c.reconcile(options, web("192.0.2.1", "2001:db8::1"))
+	if p := c.services["web"].Spec.IPFamilyPolicy; p == nil || *p != corev1.IPFamilyPolicyPreferDualStack {
+		t.Errorf("policy %v", p)
+	}
+	types := map[discoveryv1.AddressType]string{}
+	for _, s := range c.slices {
+		types[s.AddressType] += strings.Join(s.Endpoints[0].Addresses, " ")
+	}
+	if len(types) != 2 || types[discoveryv1.AddressTypeIPv4] != "192.0.2.1" || types[discoveryv1.AddressTypeIPv6] != "2001:db8::1" {
+		t.Errorf("slices %v", types)
+	}
+	c.reconcile(options, web("2001:db8::1"))
+	equal(t, "contents", c.contents("web"), "http=[2001:db8::1]:80/TCP")
 }
 
 // TestA14PortsFollow: protocol and number of a port change, a port goes.
