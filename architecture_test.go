@@ -30,12 +30,12 @@ var owners = map[string][]string{
 	"github.com/asynkron/protoactor-go": {"actors"},
 	"github.com/fsnotify/fsnotify":      {"kube"},
 	"github.com/prometheus":             {"bootstrap"},
-	"github.com/sirupsen/logrus":        {"vpp"},
 	"github.com/spf13/cobra":            {"bootstrap"},
 	"go.etcd.io":                        {"cluster"},
 	"go.etcd.io/etcd/client/v3":         {"cluster", "bootstrap"}, // who wires hands the client over
 	"go.fd.io/govpp":                    {"vpp"},
 	"go.uber.org/zap":                   {"cluster"},
+	"golang.org/x/net/dns":              {"kube"},
 	"google.golang.org/grpc":            {"cluster"}, // options of etcd's connection
 	"google.golang.org/protobuf":        {"messages", "kube", "vpp", "cluster", "actors", "bootstrap"},
 	"k8s.io":                            {"kube"},

@@ -38,7 +38,7 @@ func newConnectorCommand(io streams) *cobra.Command {
 	out := format(formats[0])
 	f := cmd.Flags()
 	f.VarP(&out, "format", "o", "format of --dry-run: "+strings.Join(formats, ", "))
-	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL or yaml=FILE, each with NAME: before it where there are several of a kind; repeatable")
+	f.StringArrayVar(&cfg.Sources, "source", nil, "catalog: consul=URL, yaml=FILE or dns=NAME@SERVER, each with NAME: before it where there are several of a kind; repeatable")
 	f.StringVar(&cfg.Namespace, "sync-namespace", "", "namespace of the Services; it must exist")
 	f.StringVar(&cfg.Output, "output", connector.OutputKubernetes, "kubernetes, or direct = files for 'troupe agent --kube-source files:DIR', without Kubernetes")
 	f.StringVar(&cfg.Directory, "output-directory", "", "directory of --output direct; it must exist")

@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector"
 	"github.com/troupe-vpp/troupe/kube/connector/catalog"
 	"github.com/troupe-vpp/troupe/kube/connector/consul"
+	"github.com/troupe-vpp/troupe/kube/connector/dnssource"
 	"github.com/troupe-vpp/troupe/kube/connector/yamlsource"
 )
 
@@ -57,7 +58,7 @@ var sourceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 func (c *Config) Check() error {
 	var errs []error
 	if len(c.Sources) == 0 {
-		errs = append(errs, errors.New("--source is required: consul=URL or yaml=FILE"))
+		errs = append(errs, errors.New("--source is required: consul=URL, yaml=FILE or dns=NAME@SERVER"))
 	}
 	if _, err := c.sources(slog.New(slog.DiscardHandler)); err != nil {
 		errs = append(errs, err)
@@ -96,7 +97,7 @@ func (c *Config) sources(log *slog.Logger) ([]actors.Source, error) {
 		makes, err := c.source(kind, where, log.With("source", name))
 		switch {
 		case !ok || where == "":
-			err = errors.New("expected consul=URL or yaml=FILE")
+			err = errors.New("expected consul=URL, yaml=FILE or dns=NAME@SERVER")
 		case err != nil:
 		case !sourceName.MatchString(name):
 			err = fmt.Errorf("the name %q is no label value", name)
@@ -122,7 +123,10 @@ func (c *Config) source(kind, where string, log *slog.Logger) (func() (connector
 		options, err := consul.Parse(where)
 		options.TokenFile, options.CAFile, options.Limits = c.ConsulTokenFile, c.ConsulCA, catalog.DefaultLimits()
 		return func() (connector.Source, error) { return consul.New(options, log) }, err
+	case "dns":
+		options, err := dnssource.Parse(where)
+		return func() (connector.Source, error) { return dnssource.New(options, log), nil }, err
 	default:
-		return nil, fmt.Errorf("unknown kind of source %q: expected consul or yaml", kind)
+		return nil, fmt.Errorf("unknown kind of source %q: expected consul, yaml or dns", kind)
 	}
 }

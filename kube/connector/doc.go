@@ -8,6 +8,7 @@
 //	kube/connector/render      objects, and the writes that bring the cluster there; pure
 //	kube/connector/yamlsource  the source that reads YAML files
 //	kube/connector/consul      the source that follows Consul
+//	kube/connector/dnssource   the source that looks up a name in the domain name system
 //
 // # Flow
 //

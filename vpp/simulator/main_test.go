@@ -2,11 +2,11 @@ package simulator
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"go.fd.io/govpp/adapter/socketclient"
 	"go.fd.io/govpp/adapter/statsclient"
 	"go.fd.io/govpp/api"
@@ -18,11 +18,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	quiet := logrus.New()
-	quiet.SetLevel(logrus.PanicLevel)
+	quiet := statsclient.Log
+	quiet.SetOutput(io.Discard)
 	core.SetLogger(quiet)
 	socketclient.SetLogger(quiet)
-	statsclient.Log = quiet
 	core.ReplyChannelTimeout = 10 * time.Second
 	goleak.VerifyTestMain(m)
 }
