@@ -15,7 +15,7 @@ import (
 func TestConsul(t *testing.T) {
 	c := startConsul(t, "", "")
 	c.register("web 80 192.0.2.1", "web 80 192.0.2.2", "db 5432 192.0.2.9", "cache 6379 192.0.2.20", "queue 5672 192.0.2.30", "again 80 192.0.2.40 k8s")
-	d := c.connect("a", "")
+	d := c.connect("a", c.source())
 	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "queue 5672 192.0.2.30", "web 80 192.0.2.1 192.0.2.2")
 
 	t.Log("A3: an instance turns critical, and passing again")
@@ -78,7 +78,7 @@ func TestConsul(t *testing.T) {
 	c.agent.Kill()
 	d.incomplete("Bad Gateway")
 	d.Kill()
-	d = c.connect("b", "")
+	d = c.connect("b", c.source())
 	d.incomplete("Bad Gateway")
 	d.want("cache 6379 192.0.2.20", "db 5432 192.0.2.9", "web 80 192.0.2.1 192.0.2.2")
 
@@ -92,11 +92,30 @@ func TestConsul(t *testing.T) {
 	d.held()
 }
 
+// TestDNS: the DNS source with Consul as its server, which leaves out instances that are critical.
+func TestDNS(t *testing.T) {
+	c := startConsul(t, "", "")
+	c.register("web 8080 192.0.2.1", "web 8081 192.0.2.2")
+	server := "127.0.0.1:" + c.ports[1]
+	d := c.connect("a", "a:dns=web.service.consul:80@"+server, "--source", "b:dns=_web._tcp.service.consul:443@"+server)
+	d.want("service 443 192.0.2.1 192.0.2.2", "web 80 192.0.2.1 192.0.2.2")
+	if ports := d.ports("service"); ports != "8080 8081" {
+		t.Errorf("the instances have the ports %s", ports)
+	}
+	c.put("agent/check/fail/192.0.2.2", nil)
+	d.want("service 443 192.0.2.1", "web 80 192.0.2.1")
+	c.put("agent/check/fail/192.0.2.1", nil)
+	d.want("service 443", "web 80")
+	c.agent.Kill()
+	d.incomplete("connection refused")
+	d.want("service 443", "web 80")
+}
+
 // TestConsulAnswers: A6, A8, A18 and A29 on a real Consul behind a proxy that spoils answers.
 func TestConsulAnswers(t *testing.T) {
 	c := startConsul(t, "", "")
 	c.register("web 80 192.0.2.1", "db 5432 192.0.2.9")
-	d := c.connect("a", "")
+	d := c.connect("a", c.source())
 	d.want("db 5432 192.0.2.9", "web 80 192.0.2.1")
 	for _, s := range []struct {
 		name, why string
@@ -161,7 +180,7 @@ func TestConsulTokens(t *testing.T) {
 	}
 	first, secret := token("read")
 	write(secret)
-	d := c.connect("a", "", "--consul-token-file", file)
+	d := c.connect("a", c.source(), "--consul-token-file", file)
 	d.want("web 80 192.0.2.1")
 
 	t.Log("another token in the file, the first one is revoked")
@@ -177,7 +196,7 @@ func TestConsulTokens(t *testing.T) {
 	write("")
 	c.spoiled(nil)
 	d.incomplete("token is empty")
-	anonymous := c.connect("anonymous", "")
+	anonymous := c.connect("anonymous", c.source())
 	anonymous.incomplete("a token is needed")
 	anonymous.Kill()
 	t.Log("a token that may read some services only: Consul says that it has filtered the answer")

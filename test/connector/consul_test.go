@@ -175,15 +175,18 @@ type direct struct {
 	files string
 }
 
-// connect starts a connector that follows Consul, and writes files.
-func (c *consul) connect(name, parameters string, more ...string) *direct {
+// source is what the connector is told to follow.
+func (c *consul) source() string { return "consul=" + c.front.URL }
+
+// connect starts a connector that writes files.
+func (c *consul) connect(name, source string, more ...string) *direct {
 	c.Helper()
 	d := &direct{TB: c, files: filepath.Join(c.dir, "files")}
 	if err := os.MkdirAll(d.files, 0o700); err != nil {
 		c.Fatal(err)
 	}
 	d.connector = connect(c, filepath.Join(c.dir, name), append([]string{
-		"connector", "--source", "consul=" + c.front.URL + parameters, "--sync-namespace", namespace, "--output", "direct", "--output-directory", d.files,
+		"connector", "--source", source, "--sync-namespace", namespace, "--output", "direct", "--output-directory", d.files,
 		"--service-cidr", "10.96.0.0/16",
 	}, more...)...)
 	return d
@@ -202,12 +205,30 @@ func (d *direct) want(lines ...string) {
 
 func (d *direct) have() []string {
 	d.Helper()
+	return describe(d.objects())
+}
+
+// ports returns the ports of the slices of a service, ordered.
+func (d *direct) ports(service string) string {
+	d.Helper()
+	var ports []string
+	_, all := d.objects()
+	for _, s := range all {
+		if s.Labels[discoveryv1.LabelServiceName] == service {
+			ports = append(ports, fmt.Sprint(*s.Ports[0].Port))
+		}
+	}
+	slices.Sort(ports)
+	return strings.Join(ports, " ")
+}
+
+// objects reads the files.
+func (d *direct) objects() (services []corev1.Service, all []discoveryv1.EndpointSlice) {
+	d.Helper()
 	paths, err := filepath.Glob(filepath.Join(d.files, "*.yaml"))
 	if err != nil {
 		d.Fatal(err)
 	}
-	var services []corev1.Service
-	var all []discoveryv1.EndpointSlice
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -226,7 +247,7 @@ func (d *direct) have() []string {
 			d.Fatal(err)
 		}
 	}
-	return describe(services, all)
+	return services, all
 }
 
 // incomplete waits until the connector says that its source is not complete, and why.
