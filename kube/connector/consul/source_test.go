@@ -1,11 +1,13 @@
 package consul
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,10 +178,16 @@ func TestParse(t *testing.T) {
 
 func FuzzA29Decode(f *testing.F) {
 	f.Add([]byte(`{"a":[]}`))
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`null`))
 	f.Add([]byte(`[{"Service":{"Port":1}}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if names, err := decodeNames(body); err == nil && names == nil {
-			t.Error("no names and no error")
+		names, err := decodeNames(body)
+		if !slices.IsSorted(names) || slices.ContainsFunc(names, func(n string) bool { return n == "" || n == "." || n == ".." }) {
+			t.Errorf("names %q", names)
+		}
+		if err == nil && bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
+			t.Error("null is taken")
 		}
 		if checks, err := decodeChecks(body); err == nil && checks == nil {
 			t.Error("no checks and no error")
