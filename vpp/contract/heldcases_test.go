@@ -59,7 +59,7 @@ func newHolder(t *testing.T, v *rig, seed uint64) *holder {
 		rig: v, T: t, traffic: v.Traffic(t, v), random: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{},
 		want: &nat44.Want{Rows: map[frontend.Key]nat44.Row{}, Interfaces: map[uint32]bool{}},
 	}
-	h.clients, h.backends = h.traffic.port(t), h.traffic.port(t)
+	h.clients, h.backends = h.traffic.port(t, false), h.traffic.port(t, false)
 	for prefix, index := range map[string]interface_types.InterfaceIndex{"198.18.0.0/15": h.clients, "10.1.0.0/16": h.backends} {
 		v.expect(t, ok, up(index))
 		v.expect(t, ok, address(t, index, fmt.Sprintf("172.16.0.%d/32", index)))

@@ -17,7 +17,7 @@ const (
 	ack = 0x10
 )
 
-// packet is an IPv4 packet of TCP or UDP.
+// packet is an IP packet of TCP or UDP.
 type packet struct {
 	// port is the interface through which it enters VPP, or leaves it.
 	port interface_types.InterfaceIndex
@@ -34,8 +34,8 @@ func (p packet) String() string {
 
 // traffic are interfaces of VPP without a neighbour on the link, and the hosts behind them.
 type traffic interface {
-	// port creates an interface, not yet up.
-	port(t testing.TB) interface_types.InterfaceIndex
+	// port creates an interface for packets of IPv4, or of IPv6, not yet up.
+	port(t testing.TB, ip6 bool) interface_types.InterfaceIndex
 	// exchange sends packets into VPP and returns those that left it through any of the interfaces, by their ids, when all are through.
 	// ICMP errors of VPP itself are not among them.
 	exchange(t testing.TB, packets []packet) map[uint64]packet
@@ -49,7 +49,7 @@ type simulatedTraffic struct {
 
 func (s *simulated) Traffic(_ testing.TB, v *rig) traffic { return &simulatedTraffic{v: v, vpp: s.vpp} }
 
-func (w *simulatedTraffic) port(t testing.TB) interface_types.InterfaceIndex {
+func (w *simulatedTraffic) port(t testing.TB, _ bool) interface_types.InterfaceIndex {
 	t.Helper()
 	return loopback(t, w.v)
 }

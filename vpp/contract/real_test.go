@@ -19,9 +19,9 @@ func (r real) Traffic(t testing.TB, _ *rig) traffic {
 // realTraffic uses the packet generator of VPP.
 type realTraffic struct{ generator *realvpp.Generator }
 
-func (w realTraffic) port(t testing.TB) interface_types.InterfaceIndex {
+func (w realTraffic) port(t testing.TB, ip6 bool) interface_types.InterfaceIndex {
 	t.Helper()
-	return interface_types.InterfaceIndex(w.generator.Port(t))
+	return interface_types.InterfaceIndex(w.generator.Port(t, ip6))
 }
 
 func (w realTraffic) exchange(t testing.TB, packets []packet) map[uint64]packet {

@@ -47,7 +47,7 @@ func (e *egress) unchanged(in, out interface_types.InterfaceIndex, proto, flags 
 func newEgress(t *testing.T, v *rig) *egress {
 	t.Helper()
 	e := &egress{holder: newHolder(t, v, 1)}
-	e.host = e.traffic.port(t)
+	e.host = e.traffic.port(t, false)
 	v.expect(t, ok, up(e.host))
 	v.expect(t, ok, address(t, e.host, "172.16.9.1/32"))
 	v.expect(t, ok, route(t, "192.0.2.1/32", via(e.host, [4]byte{})))

@@ -38,13 +38,17 @@ func NewGenerator(t testing.TB, p *Process) *Generator {
 	return &Generator{raw: NewRaw(t, p.Socket()), dir: p.dir}
 }
 
-// Port creates an interface, not yet up, and returns its index. Where VPP has no packet generator the test is skipped.
-func (g *Generator) Port(t testing.TB) uint32 {
+// Port creates an interface for packets of IPv4, or of IPv6, not yet up, and returns its index. Where VPP has no packet generator the test is skipped.
+func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	t.Helper()
+	mode := pg.PG_API_MODE_IP4
+	if ip6 {
+		mode = pg.PG_API_MODE_IP6
+	}
 	c := &capture{id: len(g.ports)}
 	c.path = filepath.Join(g.dir, fmt.Sprintf("out%d.pcap", c.id))
 	var reply pg.PgCreateInterfaceV3Reply
-	g.raw.Ask(t, &pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(c.id), Mode: pg.PG_API_MODE_IP4}, &reply)
+	g.raw.Ask(t, &pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(c.id), Mode: mode}, &reply)
 	if reply.Retval != 0 {
 		t.Skipf("no packets are sent through this VPP, it makes no interface of its packet generator: %d", reply.Retval)
 	}

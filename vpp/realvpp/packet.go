@@ -8,7 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// Packet is an IPv4 packet of TCP or UDP.
+// Packet is an IP packet of TCP or UDP.
 type Packet struct {
 	// Port is the index of the interface through which it enters VPP, or leaves it.
 	Port uint32
@@ -57,46 +57,67 @@ func decodeCapture(b []byte) (packets []Packet, read int, err error) {
 
 // Sizes of headers, in bytes.
 const (
-	ipHeader  = 20
+	ip4Header = 20
+	ip6Header = 40
 	tcpHeader = 20
 	udpHeader = 8
 )
 
-// encode makes the bytes of a packet. The checksum of UDP may be 0; that of TCP is not checked.
+// encode makes the bytes of a packet. The checksums of UDP and TCP are not checked.
 func (p Packet) encode() []byte {
-	size := ipHeader + udpHeader + 8
+	transport := make([]byte, udpHeader+8)
 	if p.Proto == frontend.TCP {
-		size = ipHeader + tcpHeader + 8
-	}
-	b := make([]byte, size)
-	b[0], b[8], b[9] = 0x45, 64, p.Proto
-	binary.BigEndian.PutUint16(b[2:], uint16(size))
-	src, dst := p.Src.Addr().As4(), p.Dst.Addr().As4()
-	copy(b[12:], src[:])
-	copy(b[16:], dst[:])
-	binary.BigEndian.PutUint16(b[10:], checksum(b[:ipHeader]))
-	binary.BigEndian.PutUint16(b[ipHeader:], p.Src.Port())
-	binary.BigEndian.PutUint16(b[ipHeader+2:], p.Dst.Port())
-	if p.Proto == frontend.TCP {
-		b[ipHeader+12], b[ipHeader+13] = tcpHeader/4<<4, p.Flags
+		transport = make([]byte, tcpHeader+8)
+		transport[12], transport[13] = tcpHeader/4<<4, p.Flags
 	} else {
-		binary.BigEndian.PutUint16(b[ipHeader+4:], udpHeader+8)
+		binary.BigEndian.PutUint16(transport[4:], udpHeader+8)
 	}
-	binary.BigEndian.PutUint64(b[size-8:], p.ID)
+	binary.BigEndian.PutUint16(transport, p.Src.Port())
+	binary.BigEndian.PutUint16(transport[2:], p.Dst.Port())
+	binary.BigEndian.PutUint64(transport[len(transport)-8:], p.ID)
+	return append(p.header(len(transport)), transport...)
+}
+
+// header makes the IP header in front of a number of bytes.
+func (p Packet) header(follow int) []byte {
+	src, dst := p.Src.Addr().AsSlice(), p.Dst.Addr().AsSlice()
+	if p.Src.Addr().Is4() {
+		b := make([]byte, ip4Header)
+		b[0], b[8], b[9] = 0x45, 64, p.Proto
+		binary.BigEndian.PutUint16(b[2:], uint16(ip4Header+follow))
+		copy(b[12:], src)
+		copy(b[16:], dst)
+		binary.BigEndian.PutUint16(b[10:], checksum(b))
+		return b
+	}
+	b := make([]byte, ip6Header)
+	b[0], b[6], b[7] = 0x60, p.Proto, 64
+	binary.BigEndian.PutUint16(b[4:], uint16(follow))
+	copy(b[8:], src)
+	copy(b[24:], dst)
 	return b
 }
 
-// decodePacket is the reverse of encode.
+// decodePacket is the reverse of encode. Packets that VPP sends by itself have another protocol and no ID.
 func decodePacket(b []byte) (Packet, error) {
-	if len(b) < ipHeader+udpHeader+8 || b[0] != 0x45 || checksum(b[:ipHeader]) != 0 {
+	var p Packet
+	var src, dst, rest []byte
+	switch {
+	case len(b) > ip4Header && b[0] == 0x45 && checksum(b[:ip4Header]) == 0:
+		p.Proto, src, dst, rest = b[9], b[12:16], b[16:20], b[ip4Header:]
+	case len(b) > ip6Header && b[0]>>4 == 6:
+		p.Proto, src, dst, rest = b[6], b[8:24], b[24:40], b[ip6Header:]
+	}
+	if len(rest) < udpHeader {
 		return Packet{}, fmt.Errorf("not a packet of this test: % x", b)
 	}
-	addr := func(at, port int) netip.AddrPort {
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[at:])), binary.BigEndian.Uint16(b[ipHeader+port:]))
+	at := func(addr []byte, port int) netip.AddrPort {
+		a, _ := netip.AddrFromSlice(addr)
+		return netip.AddrPortFrom(a, binary.BigEndian.Uint16(rest[port:]))
 	}
-	p := Packet{Src: addr(12, 0), Dst: addr(16, 2), Proto: b[9], ID: binary.BigEndian.Uint64(b[len(b)-8:])}
-	if p.Proto == frontend.TCP {
-		p.Flags = b[ipHeader+13]
+	p.Src, p.Dst, p.ID = at(src, 0), at(dst, 2), binary.BigEndian.Uint64(rest[len(rest)-8:])
+	if p.Proto == frontend.TCP && len(rest) > 13 {
+		p.Flags = rest[13]
 	}
 	return p, nil
 }

@@ -8,7 +8,7 @@ import (
 
 // The vocabulary of the packet oracle.
 type (
-	// Packet is one ip4 packet that enters VPP through an interface.
+	// Packet is one packet that enters VPP through an interface.
 	Packet = packet.Packet
 	// Verdict is the answer of the packet oracle.
 	Verdict = packet.Verdict
@@ -20,10 +20,11 @@ type (
 
 // IP protocol numbers that the packet oracle understands.
 const (
-	ProtoICMP = packet.ProtoICMP
-	ProtoTCP  = packet.ProtoTCP
-	ProtoUDP  = packet.ProtoUDP
-	ProtoSCTP = packet.ProtoSCTP
+	ProtoICMP  = packet.ProtoICMP
+	ProtoTCP   = packet.ProtoTCP
+	ProtoUDP   = packet.ProtoUDP
+	ProtoICMP6 = packet.ProtoICMP6
+	ProtoSCTP  = packet.ProtoSCTP
 )
 
 // The TCP flags that NAT looks at.
@@ -78,7 +79,7 @@ func (v *VPP) Reply(to Verdict) Verdict {
 		p.Flags = SYN | ACK
 	case p.Proto == ProtoTCP:
 		p.Flags = ACK
-	case p.Proto == ProtoICMP:
+	case p.Proto == ProtoICMP, p.Proto == ProtoICMP6:
 		p.EchoReply = !to.Packet.EchoReply
 	}
 	if to.Action != Delivered {

@@ -380,7 +380,7 @@ func TestVerdictTexts(t *testing.T) {
 	if v := r.Send(tcp(backendA, 1, at(clientPod, 1))); v.Action != Dropped {
 		t.Error(v)
 	}
-	if v := r.Send(Packet{In: "p2", Src: netip.MustParseAddrPort("[fd00::1]:1"), Dst: netip.MustParseAddrPort("[fd00::2]:1")}); v.Reason != "not an ip4 packet" {
+	if v := r.Send(Packet{In: "p2", Src: netip.MustParseAddrPort("[fd00::1]:1"), Dst: at(backendA, 1)}); v.Reason != "not a packet of one address family" {
 		t.Error(v)
 	}
 	r.Crash()

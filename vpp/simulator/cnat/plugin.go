@@ -3,6 +3,7 @@ package cnat
 import (
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/vpp/simulator/fib"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -41,14 +42,19 @@ type Translation struct {
 
 // Plugin is the state of the plugin in one incarnation of VPP. It is guarded by VPP.mu.
 type Plugin struct {
+	net          *vnet.Network
 	Translations pool.Pool[*Translation] // by id
 	ids          map[Key]uint32
+	users        map[netip.Addr]int // translations and sessions, by VIP
+	sessions     map[sessionKey]*session
+	scanned      float64 // when sessions were scanned
+	nextPort     uint16
 	SNAT         SNAT
 }
 
 // NewPlugin returns the state after the start of VPP.
-func NewPlugin() *Plugin {
-	return &Plugin{ids: make(map[Key]uint32), SNAT: newSNAT()}
+func NewPlugin(net *vnet.Network) *Plugin {
+	return &Plugin{net: net, ids: make(map[Key]uint32), users: make(map[netip.Addr]int), sessions: make(map[sessionKey]*session), SNAT: newSNAT()}
 }
 
 // Update adds a translation, or changes the one of the same key in place, and returns its id. The plugin keeps t.
@@ -58,6 +64,7 @@ func (p *Plugin) Update(t *Translation) uint32 {
 	}
 	id, known := p.ids[t.Key]
 	if !known {
+		p.hold(t.VIP.Addr, t.RealIP != 0)
 		id = p.Translations.Put(t)
 		p.ids[t.Key] = id
 		return id
@@ -76,11 +83,31 @@ func (p *Plugin) Delete(id uint32) int32 {
 	}
 	delete(p.ids, t.Key)
 	p.Translations.Remove(id)
+	p.release(t.VIP.Addr)
 	return vnet.RetOK
 }
 
+// hold counts one more user of a VIP. The first one makes its entry in the default table, by which packets that were not translated are dropped; where it
+// says that the address stays one of VPP there is none.
+func (p *Plugin) hold(vip netip.Addr, realIP bool) {
+	if p.users[vip]++; p.users[vip] == 1 && !realIP {
+		p.net.Tables[vnet.Family(vip)][0].Set(host(vip), fib.SourceCNAT, []fib.Path{{Kind: fib.Drop, SwIf: pool.None, Weight: 1}})
+	}
+}
+
+// release is the opposite of hold: the last translation or session takes the entry with it.
+func (p *Plugin) release(vip netip.Addr) {
+	if p.users[vip]--; p.users[vip] == 0 {
+		delete(p.users, vip)
+		p.net.Tables[vnet.Family(vip)][0].Remove(host(vip), fib.SourceCNAT)
+	}
+}
+
+func host(addr netip.Addr) netip.Prefix { return netip.PrefixFrom(addr, addr.BitLen()) }
+
 // Purge deletes all sessions and, with them, all translations.
 func (p *Plugin) Purge() {
+	p.end(func(*session) bool { return true })
 	for id := range p.Translations.All {
 		p.Delete(id)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
@@ -19,7 +20,7 @@ func row(vip string, hash uint32, backend string) *Translation {
 
 // TestUpdateKeepsWhatOnlyAddingSets: no dump shows these fields, so the contract cannot.
 func TestUpdateKeepsWhatOnlyAddingSets(t *testing.T) {
-	p := NewPlugin()
+	p := NewPlugin(vnet.NewNetwork(time.Now))
 	id := p.Update(row("fd00:96::1", 1, "fd00:1::1"))
 	if again := p.Update(row("fd00:96::1", 0, "fd00:1::2")); again != id {
 		t.Errorf("id %d, want %d", again, id)
@@ -32,7 +33,7 @@ func TestUpdateKeepsWhatOnlyAddingSets(t *testing.T) {
 
 // TestDescribe: the state that no message reads.
 func TestDescribe(t *testing.T) {
-	p := NewPlugin()
+	p := NewPlugin(vnet.NewNetwork(time.Now))
 	if lines := p.Describe(nil); len(lines) > 0 {
 		t.Errorf("after the start: %q", lines)
 	}

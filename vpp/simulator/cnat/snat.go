@@ -3,13 +3,23 @@ package cnat
 import (
 	"net/netip"
 
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 )
 
-// Policies and interface tables of source NAT, by number.
+// Policies of source NAT, by number.
 const (
-	policies = 3 // none, by interface and prefix, Kubernetes
-	tables   = 4 // include ip4, include ip6, pod, host
+	policyNone  = iota // every packet
+	policyIfPfx        // by interface and prefix
+	policyK8s
+	policies
+)
+
+// Interface tables of source NAT, by number. The first two are by address family.
+const (
+	tablePod  = 2
+	tableHost = 3
+	tables    = 4
 )
 
 // retMissing is what VPP returns for an unknown policy, and for the removal of a prefix that is not there. It is no error code.
@@ -71,4 +81,45 @@ func (s *SNAT) Exclude(prefix netip.Prefix, on bool) int32 {
 	}
 	delete(s.Excluded, prefix)
 	return vnet.RetOK
+}
+
+// address is the one that replaces sources of the family.
+func (s *SNAT) address(like netip.Addr) netip.Addr {
+	if like.Is4() {
+		return s.IP4
+	}
+	return s.IP6
+}
+
+// replaces reports whether the source of a packet that begins a connection is replaced where it leaves.
+func (s *SNAT) replaces(t *packet.Packet, out uint32) bool {
+	src, dst := t.Src.Addr(), t.Dst.Addr()
+	in := func(swIf uint32, table int) bool { return s.Interfaces[InterfaceTable{swIf, uint8(table)}] }
+	outgoing := in(t.InIndex, vnet.Family(src)) && !s.excludes(dst)
+	switch s.Policy {
+	case policyNone:
+		return true
+	case policyIfPfx:
+		return outgoing
+	}
+	switch {
+	case in(out, tableHost):
+		return false
+	case outgoing:
+		return true
+	case !in(t.InIndex, tablePod) && !in(out, tablePod):
+		return src != s.address(src)
+	default:
+		return src == dst
+	}
+}
+
+// excludes reports whether sources stay on the way to a destination.
+func (s *SNAT) excludes(dst netip.Addr) bool {
+	for prefix := range s.Excluded {
+		if prefix.Contains(dst) {
+			return true
+		}
+	}
+	return false
 }

@@ -17,7 +17,8 @@ const (
 	SourceAPI       Source = 8
 	SourceAdjacency Source = 15
 	SourceDefault   Source = 20
-	SourceNAT       Source = 24 // "nat-low", allocated by the plugin
+	SourceCNAT      Source = 23 // allocated by the plugin, as is the next one
+	SourceNAT       Source = 24 // "nat-low"
 )
 
 // Kind is what a path does with a packet.

@@ -68,8 +68,17 @@ func cnatTranslationDump(c *Call, _ *cnat.CnatTranslationDump) {
 	}
 }
 
-// cnatSessionDump has no details: the model has no data path of CNAT.
-func cnatSessionDump(*Call, *cnat.CnatSessionDump) {}
+// cnatSessionDump lists each direction by itself. VPP fills in no timestamp.
+func cnatSessionDump(c *Call, _ *cnat.CnatSessionDump) {
+	at := func(ap netip.AddrPort) cnat.CnatEndpoint {
+		return toEndpoint(cnatmodel.Endpoint{Addr: ap.Addr(), SwIf: pool.None, Port: ap.Port()})
+	}
+	for _, s := range c.CNAT.Sessions() {
+		c.Reply(&cnat.CnatSessionDetails{Session: cnat.CnatSession{
+			Src: at(s.Src), Dst: at(s.Dst), New: at(s.New), IPProto: ip_types.IPProto(s.Proto), Location: s.Location,
+		}})
+	}
+}
 
 func cnatSessionPurge(c *Call, _ *cnat.CnatSessionPurge) {
 	c.CNAT.Purge()

@@ -25,19 +25,20 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 	case !in.AdminUp:
 		v.Reason = "input interface down"
 		return
-	case !p.Src.Addr().Is4() || !p.Dst.Addr().Is4():
-		v.Reason = "not an ip4 packet"
+	case !p.Src.IsValid() || !p.Dst.IsValid() || p.Src.Addr().Is4() != p.Dst.Addr().Is4():
+		v.Reason = "not a packet of one address family"
 		return
 	}
 	p.InIndex = in.Index
 	t := m.NAT.Begin(p, in)
-	if !packet.KnownProto(p.Proto) {
+	unknown := p.Src.Addr().Is4() && !packet.KnownProto(p.Proto)
+	if unknown {
 		// NAT reads no ports from these protocols.
 		t.Src, t.Dst = netip.AddrPortFrom(p.Src.Addr(), 0), netip.AddrPortFrom(p.Dst.Addr(), 0)
 	}
 	m.run(t, v)
 	v.Src, v.Dst = t.Src, t.Dst
-	if !packet.KnownProto(p.Proto) {
+	if unknown {
 		v.Src = netip.AddrPortFrom(t.Src.Addr(), p.Src.Port())
 		v.Dst = netip.AddrPortFrom(t.Dst.Addr(), p.Dst.Port())
 	}
@@ -54,6 +55,7 @@ func (m *Model) Send(p packet.Packet, v *packet.Verdict) {
 
 // run is the graph: input features, lookup, output features, transmission.
 func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
+	m.CNAT.Input(&t.Packet)
 	if !m.ACLs.Permits(t.InIndex, m.ACLs.Of(t.InIndex).In, &t.Packet) {
 		t.Drop("denied by input ACL")
 		return
@@ -79,6 +81,10 @@ func (m *Model) run(t *nat.Transit, v *packet.Verdict) {
 	}
 	if !m.ACLs.Permits(h.SwIf, m.ACLs.Of(h.SwIf).Out, &t.Packet) {
 		t.Drop("denied by output ACL")
+		return
+	}
+	if !m.CNAT.Output(&t.Packet, h.SwIf) {
+		t.Drop("cnat is out of ports")
 		return
 	}
 	v.Action, v.OutIndex, v.NextHop = packet.Delivered, h.SwIf, h.NextHop

@@ -26,7 +26,7 @@ func New(clock func() time.Time, workers int, seed uint32) *Model {
 	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, Subscribers: make(map[uint32]uint32)}
 	m.NAT = nat.NewPlugin(m.Network, seed)
 	m.ACLs = acl.NewPlugin()
-	m.CNAT = cnat.NewPlugin()
+	m.CNAT = cnat.NewPlugin(m.Network)
 	m.Watch(m.NAT)
 	m.Watch(m.ACLs)
 	m.AddInterface(&vnet.Interface{Name: "local0", DevType: "local"})

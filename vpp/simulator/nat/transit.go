@@ -19,9 +19,9 @@ type Transit struct {
 	Lost  string // reason of the drop
 }
 
-// Begin lets a packet enter through an interface.
+// Begin lets a packet enter through an interface. NAT has no nodes on the arcs of ip6.
 func (n *Plugin) Begin(p packet.Packet, in *vnet.Interface) *Transit {
-	return &Transit{Network: n.net, Packet: p, nat: n, rxFIB: in.FIB[0], txFIB: pool.None, out: pool.None}
+	return &Transit{Network: n.net, Packet: p, nat: n, rxFIB: in.FIB[vnet.Family(p.Src.Addr())], txFIB: pool.None, out: pool.None}
 }
 
 // Table is the FIB in which the packet is looked up.
@@ -36,6 +36,8 @@ func (t *Transit) Table() uint32 {
 // goes on.
 func (t *Transit) Input() bool {
 	switch {
+	case !t.Src.Addr().Is4():
+		return true
 	case t.Has(t.InIndex, ArcInput, NodeClassify):
 		if t.classify() {
 			return t.out2in()
@@ -52,7 +54,7 @@ func (t *Transit) Input() bool {
 // Output runs the NAT node on the output arc of an interface and reports
 // whether the packet goes on.
 func (t *Transit) Output(swIf uint32) bool {
-	if !t.Has(swIf, ArcOutput, NodeOutput) {
+	if !t.Src.Addr().Is4() || !t.Has(swIf, ArcOutput, NodeOutput) {
 		return true
 	}
 	t.out = swIf

@@ -10,10 +10,11 @@ import (
 
 // IP protocol numbers that the packet oracle understands.
 const (
-	ProtoICMP uint8 = 1
-	ProtoTCP  uint8 = 6
-	ProtoUDP  uint8 = 17
-	ProtoSCTP uint8 = 132
+	ProtoICMP  uint8 = 1
+	ProtoTCP   uint8 = 6
+	ProtoUDP   uint8 = 17
+	ProtoICMP6 uint8 = 58
+	ProtoSCTP  uint8 = 132
 )
 
 // TCPFlags are TCP header flags.
@@ -27,7 +28,7 @@ const (
 	ACK TCPFlags = 0x10
 )
 
-// Packet is one ip4 packet that enters VPP through an interface.
+// Packet is one packet that enters VPP through an interface.
 type Packet struct {
 	// In is the name of the interface through which the packet comes. If it is
 	// empty, InIndex counts.

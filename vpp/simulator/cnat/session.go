@@ -1,0 +1,152 @@
+package cnat
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/simulator/packet"
+)
+
+// Lifetimes of sessions without a packet, in seconds: VPP's defaults.
+const (
+	ageNew         = 30
+	ageEstablished = 3600 // after SYN and ACK
+	ageClosed      = 5    // after FIN or RST
+)
+
+// location is where a session is looked up.
+type location uint8
+
+const (
+	input  location = 0
+	output location = 1
+)
+
+// flow are the endpoints of a packet.
+type flow struct{ src, dst netip.AddrPort }
+
+// sessionKey is what identifies a session: the endpoints of the packets that it is for, and where they are.
+type sessionKey struct {
+	flow
+	proto uint8
+	at    location
+}
+
+// session is what becomes of the packets of one direction.
+type session struct {
+	to  flow
+	age *age
+	vip netip.Addr // whose entry in the FIB it keeps; invalid = none
+}
+
+// age is shared by both directions of a connection.
+type age struct{ used, life float64 }
+
+// known translates a packet that has a session.
+func (p *Plugin) known(t *packet.Packet, at location) bool {
+	s, found := p.sessions[sessionKey{flow{t.Src, t.Dst}, t.Proto, at}]
+	if found {
+		p.translate(t, s)
+	}
+	return found
+}
+
+// translate applies a session to a packet.
+func (p *Plugin) translate(t *packet.Packet, s *session) {
+	t.Src, t.Dst = s.to.src, s.to.dst
+	s.age.used = p.net.Now()
+	if t.Proto != packet.ProtoTCP {
+		return
+	}
+	switch {
+	case t.Flags&(packet.FIN|packet.RST) != 0:
+		s.age.life = ageClosed
+	case t.Flags&packet.SYN != 0 && t.Flags&packet.ACK != 0:
+		s.age.life = ageEstablished
+	}
+}
+
+// open makes the sessions of a connection and translates its first packet. Where there is a session for the answers already, that of another connection, it
+// stays.
+func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr) {
+	from, age := flow{t.Src, t.Dst}, &age{used: p.net.Now(), life: ageNew}
+	s := &session{to: to, age: age, vip: vip}
+	if vip.IsValid() {
+		p.hold(vip, false)
+	}
+	p.sessions[sessionKey{from, t.Proto, at}] = s
+	answers := sessionKey{flow{to.dst, to.src}, t.Proto, back}
+	if _, taken := p.sessions[answers]; !taken {
+		p.sessions[answers] = &session{to: flow{from.dst, from.src}, age: age}
+	}
+	p.translate(t, s)
+}
+
+// scanEvery is the time between two scans, in seconds. Until then a packet revives a session that is too old.
+const scanEvery = 1
+
+// scan ends the sessions that had no packet for too long.
+func (p *Plugin) scan() {
+	now := p.net.Now()
+	if now-p.scanned < scanEvery {
+		return
+	}
+	p.scanned = now
+	p.end(func(s *session) bool { return now-s.age.used > s.age.life })
+}
+
+// end ends sessions.
+func (p *Plugin) end(which func(*session) bool) {
+	for key, s := range p.sessions {
+		if !which(s) {
+			continue
+		}
+		delete(p.sessions, key)
+		if s.vip.IsValid() {
+			p.release(s.vip)
+		}
+	}
+}
+
+// Session is a session as VPP lists it: packets from Src to Dst go to New.
+type Session struct {
+	Src, Dst, New netip.AddrPort
+	Proto         uint8
+	Location      uint8
+}
+
+// Sessions lists the sessions, each direction by itself.
+func (p *Plugin) Sessions() []Session {
+	p.scan()
+	all := make([]Session, 0, len(p.sessions))
+	for key, s := range p.sessions {
+		all = append(all, Session{key.src, key.dst, s.to.dst, key.proto, uint8(key.at)})
+	}
+	slices.SortFunc(all, func(a, b Session) int {
+		return cmp.Or(a.Src.Compare(b.Src), a.Dst.Compare(b.Dst), cmp.Compare(a.Proto, b.Proto), cmp.Compare(a.Location, b.Location))
+	})
+	return all
+}
+
+// Ports of replaced sources.
+const (
+	firstPort = 49152
+	ports     = 1<<16 - firstPort
+)
+
+// allocate returns a port of the address that no connection with the destination has.
+func (p *Plugin) allocate(addr netip.Addr, t *packet.Packet) (uint16, bool) {
+	for range ports {
+		port := firstPort + p.nextPort%ports
+		p.nextPort++
+		dst := t.Dst
+		if echo(t.Proto) {
+			dst = netip.AddrPortFrom(t.Dst.Addr(), port)
+		}
+		if _, taken := p.sessions[sessionKey{flow{dst, netip.AddrPortFrom(addr, port)}, t.Proto, input}]; !taken {
+			return port, true
+		}
+	}
+	return 0, false
+}
