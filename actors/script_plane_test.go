@@ -85,7 +85,7 @@ func furnish(t testing.TB, vpp *realvpp.Process) *tangible {
 
 func (p *tangible) addInterface(name string) (string, error) {
 	inside := fmt.Sprintf("pg%d", len(p.ports))
-	p.ports[name] = p.generator.Port(p)
+	p.ports[name] = p.generator.Port(p, false)
 	p.generator.Command(p, "set interface state "+inside+" up")
 	return inside, nil
 }

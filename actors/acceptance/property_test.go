@@ -117,7 +117,7 @@ func (n *node) compareWithRules() {
 	for _, key := range slices.Sorted(maps.Keys(inputs)) { // of two services of the same age the smaller key wins
 		view := service.Resolve(inputs[key], n.context, n.Serving)
 		plan := nat44.Plan(view, nat44.Config{Node: n.Node, Pads: true, Guarded: true})
-		for _, planned := range slices.Concat(plan.Rows, plan.Refused) {
+		for _, planned := range plan.Claims() {
 			first, taken := rows[planned.Key]
 			if !taken || planned.Rank < first.Rank || planned.Rank == first.Rank && view.GetCreated() < created[planned.Key] {
 				created[planned.Key], rows[planned.Key] = view.GetCreated(), planned

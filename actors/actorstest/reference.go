@@ -85,7 +85,7 @@ func (w *World) reference() (map[frontend.Key]nat44.Row, []acl.Rule) {
 	for _, view := range w.views() {
 		plans[view.GetKey()] = acl.Plan(view, acl.Config{Routed: config.Unreachable})
 		plan := nat44.Plan(view, config)
-		for _, row := range slices.Concat(plan.Rows, plan.Refused) {
+		for _, row := range plan.Claims() {
 			mine, other := owner{row.Rank, view.GetCreated(), view.GetKey()}, owners[row.Key]
 			before := cmp.Or(cmp.Compare(other.rank, mine.rank), cmp.Compare(other.created, mine.created), strings.Compare(other.key, mine.key)) < 0
 			if (other.key == "" || !before) && !w.Foreign[row.Key] {

@@ -79,8 +79,8 @@ type node struct {
 // start runs an agent that serves the other tenant.
 func start(b *testing.B, vpp *realvpp.Process, limits string) *node {
 	n := &node{B: b, dir: b.TempDir(), plane: realvpp.NewGenerator(b, vpp)}
-	n.plane.Port(b) // pg0, the uplink
-	n.pod = n.plane.Port(b)
+	n.plane.Port(b, false) // pg0, the uplink
+	n.pod = n.plane.Port(b, false)
 	for _, command := range []string{
 		"set interface state pg0 up", "set interface ip address pg0 192.168.16.1/24", "ip route add 0.0.0.0/0 via 192.168.16.254 pg0",
 		"set interface state pg1 up", "set interface unnumbered pg1 use pg0", "ip route add 10.1.1.2/32 via 10.1.1.2 pg1",

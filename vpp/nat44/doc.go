@@ -3,7 +3,7 @@
 //
 // The planner is pure; only Read and Apply talk to VPP:
 //
-//	Plan       view of one service -> rows, and what NAT44 cannot express
+//	Plan       view of one service -> rows, and what NAT44 cannot express (vpp/rule: which rule of a frontend counts)
 //	(claims)   rows of all services -> one owner for every key; done by actors/render
 //	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
 //	Messages   one operation -> binary API messages

@@ -41,11 +41,11 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 		p.chosen = choose(p.cfg.Node, from)
 	}
 	for _, u := range p.chosen.unusable {
-		p.unrendered(rule, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.name, u.why))
+		p.Unrender(rule, "endpoints", fmt.Sprintf("endpoint %s of %s: %s", u.endpoint, p.Frontend, u.why))
 	}
 	if total := p.chosen.total; total > MaxBackends {
-		p.approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
-		p.particular()
+		p.Approximate(fmt.Sprintf("%d endpoints", total), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
+		p.Particular()
 	}
 	return p.chosen.locals
 }

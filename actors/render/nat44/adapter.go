@@ -94,7 +94,7 @@ func (a *adapter) plan(service string) (changed []object) {
 		plan := nat44.Plan(view, config)
 		a.plans[service] = plan
 		wishes := make(map[object]nat44.Row, len(plan.Rows))
-		for _, r := range slices.Concat(plan.Rows, plan.Refused) {
+		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r
 		}
 		changed = a.claims.Set(service, view.GetCreated(), wishes)

@@ -1,9 +1,10 @@
-package nat44
+package rule
 
 import (
 	"testing"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // TestRefusalIsReportedAsItIs says what a client sees instead of what Kubernetes asks for.
@@ -34,26 +35,25 @@ func TestRefusalIsReportedAsItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rule := func(port uint32, action messages.Action) *messages.Frontend {
-				f := serving("10.96.0.10", port, messages.Protocol_TCP)
-				if action == forward {
-					f = serving("10.96.0.10", port, messages.Protocol_TCP, "10.1.1.2:8080*")
-				}
-				f.Scope, f.Action = tc.scope, action
-				return f
+				return &messages.Frontend{Address: "10.96.0.10", Port: port, Protocol: messages.Protocol_TCP, Scope: tc.scope, Action: action}
 			}
 			view := &messages.ServiceView{Key: "default/web", Frontends: []*messages.Frontend{rule(80, tc.action), rule(81, tc.other)}}
 			for _, routed := range []bool{true, false} {
-				cfg, want := testConfig, tc.plain
-				if cfg.Unreachable = routed; routed {
+				want := tc.plain
+				if routed {
 					want = tc.routed
 				}
+				p := New(view, Config{Name: "X", Unreachable: routed, Family: func(bool) (string, bool) { return "", true }})
+				p.Each(func(frontend.Key, *messages.Frontend) {})
 				got := ""
-				for _, a := range Plan(view, cfg).Approximations {
+				for _, a := range p.Approximations {
 					if a.GetFrontend() == "10.96.0.10:80/TCP" {
 						got = a.GetRendered()
 					}
 				}
-				check(t, "rendered", want, got)
+				if got != want {
+					t.Errorf("rendered %q, want %q", got, want)
+				}
 			}
 		})
 	}

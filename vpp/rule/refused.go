@@ -1,4 +1,4 @@
-package nat44
+package rule
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 
 // Reasons why an unreachable route is not exactly what Kubernetes asks for. A route covers all ports of an address.
 const (
+	noRow          = "no row: the packet follows the routes of VPP"
 	refusedByRoute = "reject: host unreachable"
 
 	whyUnreachable = "VPP answers with ICMP host unreachable: TCP clients fail at once, UDP clients only time out"
@@ -19,41 +20,41 @@ const (
 )
 
 // refused enters a frontend without a row, whose packets are to be rejected or dropped.
-func (p *planner) refused(key frontend.Key, rule *messages.Frontend) {
+func (p *Planner) refused(key frontend.Key, rule *messages.Frontend) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.
 	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
-		p.plan.Refused = append(p.plan.Refused, Row{Key: key, Rank: rank})
+		p.Refused = append(p.Refused, Refusal{key, rank})
 	}
 	scope := rule.GetScope()
 	routed := p.cfg.Unreachable
 	switch {
 	case reject && routed && scope == messages.Scope_SCOPE_CLUSTER:
-		p.approximate("reject: connection refused", refusedByRoute, whyUnreachable)
+		p.Approximate("reject: connection refused", refusedByRoute, whyUnreachable)
 	case reject && frontend.RankOf(rule) == frontend.OfExternalIP:
-		p.approximate("reject: connection refused", noRow, whyExternalIP)
+		p.Approximate("reject: connection refused", noRow, whyExternalIP)
 	case reject && routed && scope == messages.Scope_SCOPE_EXTERNAL && !p.leaving(rule.GetAddress()):
-		p.approximate("reject: connection refused", refusedByRoute, whyOutside)
+		p.Approximate("reject: connection refused", refusedByRoute, whyOutside)
 	case reject:
-		p.approximate("reject: connection refused", noRow, whyReject)
+		p.Approximate("reject: connection refused", noRow, p.cfg.Name+" sends no refusal; an unreachable route for the address makes connections fail at once")
 	case p.cfg.Guarded: // an access list drops the packet before NAT, exactly as requested
 	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
-		p.approximate("drop", refusedByRoute, whyOneRoute)
+		p.Approximate("drop", refusedByRoute, whyOneRoute)
 	case routed && scope == messages.Scope_SCOPE_CLUSTER: // a route drops the packet, exactly as requested
 	default:
-		p.approximate("drop", noRow, whyDrop)
+		p.Approximate("drop", noRow, p.cfg.Name+" drops nothing by itself; without a route for the address the packet goes nowhere")
 	}
 }
 
 // refusing reports whether the service rejects packets to another port of a cluster IP.
-func (p *planner) refusing(address string) bool {
+func (p *Planner) refusing(address string) bool {
 	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
 		return f.GetAddress() == address && f.GetAction() == messages.Action_ACTION_REJECT && f.GetScope() == messages.Scope_SCOPE_CLUSTER
 	})
 }
 
 // leaving reports whether an external address is left to the network, because a port of it is served, here or by another node.
-func (p *planner) leaving(address string) bool {
+func (p *Planner) leaving(address string) bool {
 	return slices.ContainsFunc(p.view.GetFrontends(), func(f *messages.Frontend) bool {
 		return f.GetAddress() == address && f.GetScope() == messages.Scope_SCOPE_EXTERNAL && f.GetAction() != messages.Action_ACTION_REJECT
 	})
