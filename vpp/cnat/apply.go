@@ -1,0 +1,124 @@
+package cnat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/cnat"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// OpResult is the outcome of one operation.
+type OpResult struct {
+	// Op is the operation; of PutRow with the id that VPP has given to the row.
+	Op Op
+	// Err is nil where VPP now holds what the operation is for. Otherwise it wraps a sentinel of this package, or of vpp/link where VPP has
+	// not answered.
+	Err error
+	// Unknown says that VPP may hold something else than the State: the answer is missing, or contradicts it. The caller must read before
+	// the next Diff.
+	Unknown bool
+	// Messages is the number of messages that change VPP and were handed to it.
+	Messages int
+}
+
+// Apply carries out the operations in their order, in one pipelined batch, and returns one result per operation. An operation that fails does not stop those
+// that follow. Before that it asks which nodes the interfaces have: VPP runs a node twice that is enabled twice.
+func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
+	results := make([]OpResult, len(ops))
+	interfaces, ip4 := []uint32(nil), false
+	for i, op := range ops {
+		results[i].Op = op
+		if op.Verb == Attach || op.Verb == Detach {
+			interfaces, ip4 = append(interfaces, op.Interface), op.IPv4
+		}
+	}
+	missing, err := missingNodes(ctx, c, ip4, interfaces)
+	var msgs []api.Message
+	var owner []int
+	for i, op := range ops {
+		if err != nil {
+			// %v: the failed read changed nothing, so its own class must not make the outcome unknown.
+			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
+			continue
+		}
+		for _, msg := range op.messages(missing[op.Interface]) {
+			msgs, owner = append(msgs, msg), append(owner, i)
+		}
+	}
+	if len(msgs) == 0 {
+		return results
+	}
+	answers, err := c.Do(ctx, msgs)
+	for n, i := range owner {
+		answer := link.Result{Err: err}
+		if err == nil {
+			answer = answers[n]
+		} else {
+			answer.Err = fmt.Errorf("%w: %w", link.ErrNotSent, err)
+		}
+		results[i].add(answer)
+	}
+	return results
+}
+
+// messages are those of an operation, in the order in which they have to be sent; missing are the nodes that its interface does not have. One that has all of
+// them is in its tables already: they come first.
+func (op Op) messages(missing []node) (msgs []api.Message) {
+	switch op.Verb {
+	case SetSNAT:
+		return snatMessages(op.SNAT)
+	case Attach:
+		if op.Moved || len(missing) > 0 {
+			msgs = tableMessages(op.Interface, op.Tables)
+		}
+		for _, n := range missing {
+			msgs = append(msgs, n.change(op.Interface, true))
+		}
+	case Detach:
+		lacks := map[node]bool{}
+		for _, n := range missing {
+			lacks[n] = true
+		}
+		for _, n := range nodesOf(op.IPv4) {
+			if !lacks[n] {
+				msgs = append([]api.Message{n.change(op.Interface, false)}, msgs...)
+			}
+		}
+		msgs = append(msgs, tableMessages(op.Interface, Tables{})...)
+	case PutRow:
+		return []api.Message{rowMessage(op.Row)}
+	case DelRow:
+		return []api.Message{&cnat.CnatTranslationDel{ID: op.ID}}
+	}
+	return msgs
+}
+
+// add enters the answer to one message of the operation.
+func (r *OpResult) add(answer link.Result) {
+	err := answer.Err
+	if !errors.Is(err, link.ErrNotSent) && !errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrUnsupported) {
+		r.Messages++
+	}
+	retval, answered := link.Retval(err)
+	switch {
+	case err == nil:
+		if reply, ok := answer.Reply.(*cnat.CnatTranslationUpdateReply); ok {
+			r.Op.ID = reply.ID
+		}
+		return
+	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach):
+		return // it is gone
+	case answered && retval == retNoInterface:
+		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true
+	case answered:
+		err = fmt.Errorf("%w: %w", ErrRejected, err)
+	}
+	r.Unknown = r.Unknown || errors.Is(err, link.ErrUnknown) || r.Messages > 1
+	if r.Err == nil {
+		r.Err = fmt.Errorf("%s: %w", r.Op.Describe(), err)
+	}
+}

@@ -1,0 +1,71 @@
+package cnat
+
+import (
+	"net/netip"
+	"reflect"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Config holds the settings of the planner. The zero value serves IPv6 only, without source NAT.
+type Config struct {
+	// Node is the name of the node. It seeds the choice of backends where a service has more than fit into a row.
+	Node string
+	// IPv4 says that this renderer serves IPv4 too; otherwise another one does.
+	IPv4 bool
+	// SNAT are the addresses, at most one of each family, that replace the source of clients where answers have to come back through this node, and where
+	// a pod reaches itself: routed to this node and not used by any other host, by default the last address of the node's pod CIDR of the family.
+	SNAT []netip.Addr
+	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
+	// reports for frontends without one.
+	Unreachable bool
+	// Ground are the addresses that no service may claim. Those of hosts decide about Row.RealIP.
+	Ground frontend.Ground
+}
+
+// ForNode completes the configuration for a node: unset addresses of SNAT are the last ones of its pod CIDRs. The agent and a dry run both use it, so that
+// they plan the same rows.
+func (c Config) ForNode(self *messages.Node) Config {
+	if len(c.SNAT) > 0 {
+		return c
+	}
+	found := map[bool]netip.Addr{}
+	for _, text := range self.GetPodCidrs() {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil || prefix.Addr().Is4In6() || prefix.Addr().BitLen()-prefix.Bits() < 2 {
+			continue
+		}
+		if ip6 := prefix.Addr().Is6(); (ip6 || c.IPv4) && !found[ip6].IsValid() {
+			found[ip6] = lastAddress(prefix)
+			c.SNAT = append(c.SNAT, found[ip6])
+		}
+	}
+	return c
+}
+
+// lastAddress is the last address of a network that no pod gets: the one before the broadcast address.
+func lastAddress(p netip.Prefix) netip.Addr {
+	b := p.Masked().Addr().AsSlice()
+	for i := p.Bits(); i < len(b)*8; i++ {
+		b[i/8] |= 0x80 >> (i % 8)
+	}
+	last, _ := netip.AddrFromSlice(b)
+	return last.Prev()
+}
+
+// snat is the address of a family; unspecified = none, as in VPP.
+func (c Config) snat(ip6 bool) netip.Addr {
+	for _, a := range c.SNAT {
+		if a.Is6() == ip6 {
+			return a
+		}
+	}
+	if ip6 {
+		return netip.IPv6Unspecified()
+	}
+	return netip.IPv4Unspecified()
+}
+
+// Equal reports whether both plan the same.
+func (c Config) Equal(other Config) bool { return reflect.DeepEqual(c, other) }

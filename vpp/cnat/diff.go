@@ -1,0 +1,76 @@
+package cnat
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Diff returns the least operations that turn what VPP holds into what is wanted: settings and interfaces, then rows ordered by key, then rows that are not
+// wanted and interfaces. Rows that nothing wants are deleted only where ours says that they are of this agent, and with sweep, that is when every service
+// has rendered. Equal arguments give equal results; a state that is as wanted gives none.
+func Diff(have *State, want *Want, sweep bool, ours func(frontend.Key) bool) []Op {
+	settings, detach := DiffSettings(have, want)
+	var replaced, put, gone []Op
+	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), frontend.Key.Compare) {
+		row := want.Rows[key]
+		for _, op := range DiffRow(have.held(key), &row) {
+			if op.Verb == DelRow {
+				replaced = append(replaced, op)
+			} else {
+				put = append(put, op)
+			}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(have.Rows), frontend.Key.Compare) {
+		if row := want.Rows[key]; sweep && len(row.Backends) == 0 && ours(key) {
+			gone = append(gone, DiffRow(have.held(key), nil)...)
+		}
+	}
+	return slices.Concat(settings, replaced, put, gone, detach)
+}
+
+// held is the row that VPP holds under a key; nil = none.
+func (s *State) held(key frontend.Key) *Held {
+	if h, found := s.Rows[key]; found {
+		return &h
+	}
+	return nil
+}
+
+// DiffRow returns the operations on one row; nil stands for none. A row of another shape is deleted first, because VPP takes the shape of a row from the
+// request that adds it; the deletions of all rows of an address have to come before the first one is added again.
+func DiffRow(have *Held, want *Row) []Op {
+	if want != nil && len(want.Backends) == 0 {
+		want = nil
+	}
+	switch {
+	case want == nil && have == nil, want != nil && have != nil && !have.Odd && have.Equal(*want):
+		return nil
+	case want == nil:
+		return []Op{{Verb: DelRow, Key: have.Key, ID: have.ID}}
+	case have == nil || !have.Odd && have.sameShape(want):
+		return []Op{{Verb: PutRow, Key: want.Key, Row: want}}
+	default:
+		return []Op{{Verb: DelRow, Key: have.Key, ID: have.ID}, {Verb: PutRow, Key: want.Key, Row: want}}
+	}
+}
+
+// DiffSettings returns the operations on settings and interfaces: those before the rows, and those after.
+func DiffSettings(have *State, want *Want) (before, after []Op) {
+	if have.SNAT != want.SNAT {
+		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT})
+	}
+	for _, index := range slices.Sorted(maps.Keys(want.Interfaces)) {
+		tables := want.Interfaces[index]
+		held, attached := have.Attached[index]
+		switch {
+		case tables == nil && attached:
+			after = append(after, Op{Verb: Detach, Interface: index, IPv4: want.IPv4})
+		case tables != nil && (!attached || held != *tables):
+			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4})
+		}
+	}
+	return before, after
+}

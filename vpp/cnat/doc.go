@@ -1,0 +1,36 @@
+// Package cnat renders services as translations of VPP's CNAT plugin (VPP 25.10): IPv6, and IPv4 where no other renderer serves it. It gives interfaces the
+// nodes of CNAT and sets what decides about source NAT as well.
+//
+// The planner is pure; only Read and Apply talk to VPP:
+//
+//	Plan       view of one service -> rows, and what CNAT cannot express (vpp/rule: which rule of a frontend counts)
+//	(claims)   rows of all services -> one owner for every key; done by actors/render
+//	Diff       what VPP holds, what it should hold -> the least operations, in a safe order
+//	Read       VPP -> State        (needs a link.Caller)
+//	Apply      operations -> VPP   (needs a link.Caller)
+//
+// Everything but Read and Apply takes values and returns values: no clock, no goroutine, no logger. A value is owned by its caller; Rows share the memory of
+// their Backends, so such a slice must not be changed after it has been handed out. There is nothing to shut down.
+//
+// # Properties of VPP that determine the code
+//
+//   - A translation is added or changed by the same message, with all of its backends. What is taken from the request that adds it cannot be changed: the kind
+//     of load balancing, and whether its address is one of VPP (the first translation of the address decides). A translation of another shape is therefore
+//     deleted first.
+//   - A translation without backends crashes VPP; a row that loses its last backend is deleted. The link refuses such a message as well.
+//   - VPP stores no owner. A translation under a key that a service wants is adopted; what no service wants goes only where its address is one that the agent
+//     serves (see Diff).
+//   - Nodes that are enabled twice run twice, and an interface inherits the tables of an earlier one with its index. So Apply asks first, and sets tables
+//     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
+//   - With an address but without a policy VPP replaces the source of everything that leaves. So the policy is set before the address, and VPP has the policy
+//     where it has our address.
+//   - Sessions outlive their backend and their translation: established TCP connections and every UDP flow that goes on stay with the backend that has gone,
+//     until 30 s (an hour for TCP) without a packet have passed. VPP has no message for them that leaves the translations in place.
+//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what is sent to other ports of them.
+//
+// # Which clients keep their address
+//
+// The policy of Kubernetes decides by the interfaces of a packet. What leaves through an interface of the host keeps its source; what comes from a pod does,
+// unless the pod reaches itself; between other interfaces the source is replaced by the address of this node, so that the answers come back. This includes
+// packets of no service: a VPP that routes between two networks replaces their sources.
+package cnat

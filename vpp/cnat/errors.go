@@ -1,0 +1,19 @@
+package cnat
+
+import (
+	"errors"
+)
+
+// Errors of this package, for errors.Is. Those of Apply classify the return value of VPP for the operation.
+var (
+	// ErrNoInterface means that VPP does not know the interface any more (-2).
+	ErrNoInterface = errors.New("no such interface")
+	// ErrRejected means that VPP answered with a return value that has no special meaning here.
+	ErrRejected = errors.New("rejected by VPP")
+)
+
+// Return values of VPP 25.10 (vnet/error.h) that have a meaning for our operations.
+const (
+	retNoInterface = -2
+	retNoSuchEntry = -6
+)

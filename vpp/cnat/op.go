@@ -1,0 +1,91 @@
+package cnat
+
+import (
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Verb is the kind of an operation.
+type Verb uint8
+
+// The operations, in the order in which Diff uses them.
+const (
+	// SetSNAT sets the policy of Kubernetes and then the addresses Op.SNAT: with an address alone VPP replaces every source.
+	SetSNAT Verb = iota + 1
+	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its Op.Tables, which an earlier interface of that index may
+	// have left to it.
+	Attach
+	// PutRow creates Op.Row, or replaces the backends of the row with its key. Sessions stay.
+	PutRow
+	// DelRow deletes the row Op.Key, which has Op.ID. Sessions stay.
+	DelRow
+	// Detach takes the nodes from Op.Interface.
+	Detach
+)
+
+// String returns the name of the operation, in texts and metrics.
+func (v Verb) String() string {
+	names := [...]string{SetSNAT: "set-snat", Attach: "attach", PutRow: "put-row", DelRow: "delete-row", Detach: "detach"}
+	if int(v) < len(names) && names[v] != "" {
+		return names[v]
+	}
+	return fmt.Sprintf("verb-%d", uint8(v))
+}
+
+// Op is one step from what VPP holds to what it should hold. Only the fields that its verb names have a meaning.
+type Op struct {
+	// Verb says what is done.
+	Verb Verb
+	// Key of the row.
+	Key frontend.Key
+	// Row is what PutRow creates; shared, not to be changed.
+	Row *Row
+	// ID of the row for DelRow; Apply fills in that of PutRow.
+	ID uint32
+	// SNAT are the addresses to be set.
+	SNAT SNAT
+	// Interface is a sw_if_index, Tables those that it is to be in.
+	Interface uint32
+	Tables    Tables
+	// Moved says that the interface has the nodes, and other tables.
+	Moved bool
+	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
+	IPv4 bool
+}
+
+// OnRow reports whether the operation changes a row, so that Key is set.
+func (op Op) OnRow() bool { return op.Verb == PutRow || op.Verb == DelRow }
+
+// Describe returns the operation as one line, for journals and diffs.
+func (op Op) Describe() string {
+	switch op.Verb {
+	case SetSNAT:
+		return fmt.Sprintf("replace sources by %s and %s, as Kubernetes does", op.SNAT[0], op.SNAT[1])
+	case Attach:
+		return fmt.Sprintf("attach CNAT to interface %d%s", op.Interface, op.Tables)
+	case Detach:
+		return fmt.Sprintf("detach CNAT from interface %d", op.Interface)
+	case PutRow:
+		return fmt.Sprintf("put translation %s -> %d backends", op.Key, len(op.Row.Backends))
+	case DelRow:
+		return fmt.Sprintf("delete translation %s", op.Key)
+	default:
+		return op.Verb.String()
+	}
+}
+
+// String is Describe.
+func (op Op) String() string { return op.Describe() }
+
+// String names the tables after the interface that is in them.
+func (t Tables) String() string {
+	switch {
+	case t.Host:
+		return " of the host"
+	case t.Pod:
+		return " of a pod"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,155 @@
+package cnat
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/acl"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/rule"
+)
+
+// Reasons why a row is not exactly what Kubernetes asks for.
+const (
+	whyRanges   = "CNAT translates before access lists see the address, so that nothing can keep out what the source ranges leave out"
+	whyAffinity = "CNAT has no affinity: the hash of the source address decides, and all clients behind one address get one endpoint"
+	whySource   = "CNAT decides about the source by the interfaces of a packet: it is replaced between interfaces that are not those of pods, and where an endpoint " +
+		"calls itself"
+	whyNoSNAT = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
+)
+
+// whySubset is the reason for a subset of the endpoints.
+var whySubset = fmt.Sprintf("a row has room for %d backends", MaxBackends)
+
+// ServicePlan is the result of Plan for one service.
+type ServicePlan struct {
+	*rule.Plan
+	// Rows to install, in the order of the frontends.
+	Rows []Row
+}
+
+// Claims are the rows, and one without backends for each refused frontend.
+func (p *ServicePlan) Claims() []Row {
+	claims := slices.Clone(p.Rows)
+	for _, r := range p.Refused {
+		claims = append(claims, Row{Key: r.Key, Rank: r.Rank})
+	}
+	return claims
+}
+
+// Plan returns the rows of one service on this node. It is pure: the same view and configuration give the same plan. The view must come
+// from kube/service, which orders frontends by address, port, protocol and client class.
+func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
+	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 } // where it serves IPv6 alone another renderer serves IPv4
+	p := planner{cfg: cfg, Planner: rule.New(view, rule.Config{
+		Renderer: Renderer, Name: "CNAT", Family: family, Unreachable: cfg.Unreachable, Ground: cfg.Ground,
+	})}
+	p.Each(p.forward)
+	return &ServicePlan{Plan: p.Plan, Rows: p.rows}
+}
+
+// planner collects the plan of one service.
+type planner struct {
+	*rule.Planner
+	cfg  Config
+	rows []Row
+}
+
+// forward plans the row of a rule that forwards.
+func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
+	if p.ranged(key, rule) {
+		p.Unrender(rule, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.Frontend, whyRanges))
+		return
+	}
+	row := Row{
+		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0, Backends: p.backends(key, rule),
+		RealIP: rule.GetScope() == messages.Scope_SCOPE_NODEPORT || p.cfg.Ground.Hosts[key.Addr],
+	}
+	if len(row.Backends) == 0 {
+		return
+	}
+	if p.rows = append(p.rows, row); row.Sticky {
+		p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", rule.GetAffinitySeconds()),
+			"a client stays with its endpoint per frontend, as long as that is there", whyAffinity)
+		p.Particular()
+	}
+	switch {
+	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
+		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
+	case slices.Contains(rule.GetMasqueradeFrom(), "pod"):
+		p.Approximate("the source of every client replaced", "replaced for clients outside before endpoints on other nodes", whySource)
+	}
+}
+
+// ranged reports whether a frontend has source ranges that leave out a client.
+func (p *planner) ranged(key frontend.Key, rule *messages.Frontend) bool {
+	var allowed []netip.Prefix
+	for _, text := range rule.GetAllowSources() {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			allowed = append(allowed, prefix)
+		}
+	}
+	everything, _ := key.Addr.Prefix(0)
+	return len(rule.GetAllowSources()) > 0 && len(acl.Complement(everything, allowed)) > 0
+}
+
+// backends are the usable backends of a rule, no more than fit into a row; the others are reported.
+func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.AddrPort {
+	all := make([]netip.AddrPort, 0, len(rule.GetBackends()))
+	here := map[netip.AddrPort]bool{}
+	for _, b := range rule.GetBackends() {
+		addr, err := netip.ParseAddr(b.GetAddress())
+		if why := unusable(addr, err, b.GetPort(), key.Addr.Is6()); why != "" {
+			p.Unrender(rule, "endpoints", fmt.Sprintf("endpoint %s port %d of %s: %s", b.GetAddress(), b.GetPort(), p.Frontend, why))
+			continue
+		}
+		at := netip.AddrPortFrom(addr, uint16(b.GetPort()))
+		all = append(all, at)
+		here[at] = here[at] || b.GetLocal()
+	}
+	slices.SortFunc(all, netip.AddrPort.Compare)
+	all = slices.Compact(all)
+	if len(all) <= MaxBackends {
+		return all
+	}
+	p.Approximate(fmt.Sprintf("%d endpoints", len(all)), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
+	p.Particular()
+	slices.SortFunc(all, func(a, b netip.AddrPort) int {
+		if here[a] != here[b] {
+			if here[a] {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(p.place(a), p.place(b))
+	})
+	all = all[:MaxBackends]
+	slices.SortFunc(all, netip.AddrPort.Compare)
+	return all
+}
+
+// place orders the backends that compete for a row, on each node in another way, and so that one more or less changes one.
+func (p *planner) place(b netip.AddrPort) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.cfg.Node)) // never fails
+	text, _ := b.MarshalBinary()       // never fails
+	_, _ = h.Write(text)
+	return h.Sum64()
+}
+
+// unusable says why an endpoint cannot be a backend of a VIP; "" = it can.
+func unusable(addr netip.Addr, err error, port uint32, ip6 bool) string {
+	switch {
+	case err != nil || addr.Zone() != "" || addr.Is4In6() || addr.IsUnspecified() || addr.IsLoopback() || addr.IsMulticast() || addr.IsLinkLocalUnicast():
+		return "not an address of an endpoint"
+	case addr.Is6() != ip6:
+		return "of another address family than the frontend"
+	case port == 0 || port > 65535:
+		return "not a port"
+	}
+	return ""
+}

@@ -1,0 +1,78 @@
+package cnat
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/feature"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Read reads what VPP holds, and of these interfaces whether they have the nodes. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
+// means that the plugin is not loaded. The requests are separate: a change that another client of VPP makes between them may be seen in part.
+func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*State, error) {
+	s := NewState()
+	add := func(msg api.Message) {
+		if d, ok := msg.(*cnat.CnatTranslationDetails); ok {
+			h := readRow(&d.Translation)
+			s.Rows[h.Key] = h
+		}
+	}
+	if err := c.Dump(ctx, &cnat.CnatTranslationDump{}, add); err != nil {
+		return nil, fmt.Errorf("read translations of CNAT: %w", err)
+	}
+	answers, err := c.Do(ctx, []api.Message{&cnat.CnatGetSnatAddresses{}})
+	if err == nil {
+		err = answers[0].Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read SNAT addresses of CNAT: %w", err)
+	}
+	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
+		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
+	}
+	missing, err := missingNodes(ctx, c, ip4, interfaces)
+	if err != nil {
+		return nil, err
+	}
+	for _, index := range interfaces {
+		if len(missing[index]) == 0 {
+			s.Attached[index] = Tables{}
+		}
+	}
+	return s, nil
+}
+
+// missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks all of them.
+func missingNodes(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (map[uint32][]node, error) {
+	nodes := nodesOf(ip4)
+	msgs := make([]api.Message, 0, len(nodes)*len(interfaces))
+	for _, index := range interfaces {
+		for _, n := range nodes {
+			msgs = append(msgs, n.query(index))
+		}
+	}
+	missing := map[uint32][]node{}
+	if len(msgs) == 0 {
+		return missing, nil
+	}
+	answers, err := c.Do(ctx, msgs)
+	if err != nil {
+		return nil, fmt.Errorf("read the nodes of CNAT: %w", err)
+	}
+	for i, answer := range answers {
+		index, n := interfaces[i/len(nodes)], nodes[i%len(nodes)]
+		reply, ok := answer.Reply.(*feature.FeatureIsEnabledReply)
+		if _, answered := link.Retval(answer.Err); answer.Err != nil && !answered {
+			return nil, fmt.Errorf("read the nodes of CNAT on interface %d: %w", index, answer.Err)
+		}
+		if answer.Err != nil || !ok || !reply.IsEnabled {
+			missing[index] = append(missing[index], n)
+		}
+	}
+	return missing, nil
+}

@@ -1,0 +1,59 @@
+package cnat
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Renderer is the name of this renderer in messages and plans.
+const Renderer = "cnat"
+
+// MaxBackends is how many backends a row has at most: VPP counts them in 16 bits, and reads all of them again with every change of one.
+const MaxBackends = 4096
+
+// Row is one translation, as it should be or as VPP holds it.
+type Row struct {
+	frontend.Key
+	// Rank of the claim. VPP does not hold it.
+	Rank frontend.Rank
+	// RealIP says that the address is one of VPP itself and goes on to be: its other ports do. VPP drops what is sent to other ports of any other address
+	// of a row. A dump does not return it.
+	RealIP bool
+	// Sticky sends all connections of a client to the same backend as long as that is there: maglev by the source address, else the hash of the
+	// connection decides. VPP takes it from the request that adds the row.
+	Sticky bool
+	// Backends are ordered by address and port, without duplicates; immutable once the row is handed out. A row without backends is that of a frontend
+	// that is refused, and counts as absent.
+	Backends []netip.AddrPort
+}
+
+// Equal reports whether VPP treats both rows alike.
+func (r Row) Equal(other Row) bool {
+	return r.sameShape(&other) && slices.Equal(r.Backends, other.Backends)
+}
+
+// sameShape reports whether everything but the backends is equal, so that one row can be made the other by one message.
+func (r *Row) sameShape(other *Row) bool {
+	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky
+}
+
+// State returns the row as the API and the command line show it. err is the last error of the row, nil = none.
+func (r Row) State(inSync bool, err error) *messages.RowState {
+	state := &messages.RowState{Renderer: Renderer, Vip: r.String(), InSync: inSync, Locals: make([]*messages.RowLocal, len(r.Backends))}
+	if r.RealIP {
+		state.Flags = append(state.Flags, "real-ip")
+	}
+	if r.Sticky {
+		state.Flags = append(state.Flags, "maglev-by-source")
+	}
+	for i, b := range r.Backends {
+		state.Locals[i] = &messages.RowLocal{Address: b.String(), Weight: 1}
+	}
+	if err != nil {
+		state.Error = err.Error()
+	}
+	return state
+}

@@ -1,0 +1,108 @@
+package cnat
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// Held is a translation that VPP holds.
+type Held struct {
+	Row
+	// ID names it to VPP, until it is deleted: then VPP gives the id to another one.
+	ID uint32
+	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of addresses. It equals no row.
+	Odd bool
+}
+
+// Tables are those of the policy of source NAT that an interface is in.
+type Tables struct {
+	// Pod: what comes from here keeps its source, but for a pod that reaches itself. Host: what leaves here does.
+	Pod, Host bool
+}
+
+// SNAT are the addresses that replace sources, of IPv4 and IPv6; unspecified = none.
+type SNAT [2]netip.Addr
+
+// NoSNAT is what VPP has at its start.
+func NoSNAT() SNAT { return SNAT{netip.IPv4Unspecified(), netip.IPv6Unspecified()} }
+
+// Want is the desired state of VPP.
+type Want struct {
+	// Rows by key, each of the service that owns the key. Rows without backends count as absent.
+	Rows map[frontend.Key]Row
+	// SNAT are the addresses that replace sources.
+	SNAT SNAT
+	// IPv4 says whether interfaces get the nodes of IPv4 besides those of IPv6.
+	IPv4 bool
+	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them. Others are left alone.
+	Interfaces map[uint32]*Tables
+}
+
+// Want returns the settings of a configuration, without rows and interfaces.
+func (c Config) Want() *Want {
+	return &Want{SNAT: SNAT{c.snat(false), c.snat(true)}, IPv4: c.IPv4, Interfaces: map[uint32]*Tables{}, Rows: map[frontend.Key]Row{}}
+}
+
+// State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
+type State struct {
+	// Rows are all translations, whoever made them: VPP does not store their owner.
+	Rows map[frontend.Key]Held
+	// SNAT are the addresses that replace sources. Where they are ours the policy is that of Kubernetes: Apply sets it first.
+	SNAT SNAT
+	// Attached are the interfaces that are known to have the nodes of CNAT.
+	Attached map[uint32]Tables
+}
+
+// NewState returns the state of a VPP that has just started.
+func NewState() *State {
+	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]Tables{}}
+}
+
+// Interfaces are those that are known to have the nodes, ordered.
+func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attached)) }
+
+// Lose forgets an interface that VPP has no more: the next one of its index has no node.
+func (s *State) Lose(index uint32) { delete(s.Attached, index) }
+
+// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, and the tables
+// of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
+func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
+	for key, held := range s.Rows {
+		old, known := Held{}, false
+		if before != nil {
+			old, known = before.Rows[key]
+		}
+		if known && old.ID == held.ID {
+			held.RealIP = old.RealIP
+		} else if row := want(key); row != nil {
+			held.RealIP = row.RealIP
+		}
+		s.Rows[key] = held
+	}
+	if before == nil {
+		return
+	}
+	for index := range s.Attached {
+		s.Attached[index] = before.Attached[index]
+	}
+}
+
+// Record enters an operation that VPP has carried out, so that the next Diff needs no new read: as Apply returns it. Operations with an error, or with an
+// unknown outcome, must not be recorded: read instead.
+func (s *State) Record(op Op) {
+	switch op.Verb {
+	case SetSNAT:
+		s.SNAT = op.SNAT
+	case Attach:
+		s.Attached[op.Interface] = op.Tables
+	case Detach:
+		delete(s.Attached, op.Interface)
+	case PutRow:
+		s.Rows[op.Key] = Held{Row: *op.Row, ID: op.ID}
+	case DelRow:
+		delete(s.Rows, op.Key)
+	}
+}

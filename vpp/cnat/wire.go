@@ -1,0 +1,118 @@
+package cnat
+
+import (
+	"net"
+	"net/netip"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/feature"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// noInterface is ~0, because 0 is the interface local0.
+const noInterface = ^interface_types.InterfaceIndex(0)
+
+// hashSource is the bit of the flow hash for the source address.
+const hashSource = 1
+
+// node is a node of CNAT and the arc on which it stands.
+type node struct{ arc, name string }
+
+// nodesOf are the nodes of an interface, in the order in which they are enabled: without the output node answers to clients are not translated.
+func nodesOf(ip4 bool) []node {
+	nodes := []node{{"ip6-output", "cnat-output-ip6"}, {"ip6-unicast", "cnat-input-ip6"}}
+	if ip4 {
+		nodes = append(nodes, node{"ip4-output", "cnat-output-ip4"}, node{"ip4-unicast", "cnat-input-ip4"})
+	}
+	return nodes
+}
+
+// query asks whether an interface has a node.
+func (n node) query(index uint32) api.Message {
+	return &feature.FeatureIsEnabled{SwIfIndex: interface_types.InterfaceIndex(index), ArcName: n.arc, FeatureName: n.name}
+}
+
+// change gives an interface a node, or takes it.
+func (n node) change(index uint32, enable bool) api.Message {
+	return &feature.FeatureEnableDisable{SwIfIndex: interface_types.InterfaceIndex(index), Enable: enable, ArcName: n.arc, FeatureName: n.name}
+}
+
+// tableMessages put an interface into its tables of the policy, and take it out of all others.
+func tableMessages(index uint32, t Tables) []api.Message {
+	var msgs []api.Message
+	for _, entry := range []struct {
+		table cnat.CnatSnatPolicyTable
+		in    bool
+	}{{cnat.CNAT_POLICY_INCLUDE_V4, false}, {cnat.CNAT_POLICY_INCLUDE_V6, false}, {cnat.CNAT_POLICY_POD, t.Pod}, {cnat.CNAT_POLICY_HOST, t.Host}} {
+		msg := &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: interface_types.InterfaceIndex(index), Table: entry.table}
+		if entry.in {
+			msg.IsAdd = 1
+		}
+		msgs = append(msgs, msg)
+	}
+	return msgs
+}
+
+// snatMessages set the policy, then the addresses.
+func snatMessages(s SNAT) []api.Message {
+	return []api.Message{
+		&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S},
+		&cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface},
+	}
+}
+
+// rowMessage returns the message that adds a row or replaces its backends.
+func rowMessage(r *Row) *cnat.CnatTranslationUpdate {
+	t := cnat.CnatTranslation{
+		Vip: wireEndpoint(netip.AddrPortFrom(r.Addr, r.Port)), IPProto: ip_types.IPProto(r.Proto),
+		NPaths: uint32(len(r.Backends)), Paths: make([]cnat.CnatEndpointTuple, len(r.Backends)),
+	}
+	if r.RealIP {
+		t.IsRealIP = 1
+	}
+	if r.Sticky {
+		t.LbType, t.FlowHashConfig = cnat.CNAT_LB_TYPE_MAGLEV, hashSource
+	}
+	for i, b := range r.Backends {
+		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}}
+	}
+	return &cnat.CnatTranslationUpdate{Translation: t}
+}
+
+// wireEndpoint translates an address and a port.
+func wireEndpoint(at netip.AddrPort) cnat.CnatEndpoint {
+	addr := ip_types.NewAddress(net.IP(at.Addr().AsSlice()))
+	return cnat.CnatEndpoint{Addr: addr, SwIfIndex: noInterface, IfAf: addr.Af, Port: at.Port()}
+}
+
+// readEndpoint is the reverse of wireEndpoint; false = it is an interface.
+func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
+	addr, ok := netip.AddrFromSlice(e.Addr.ToIP())
+	if e.Addr.Af == ip_types.ADDRESS_IP4 {
+		addr = addr.Unmap()
+	}
+	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
+}
+
+// active is the flag that VPP itself sets on a path.
+const active = 1
+
+// readRow translates what a dump returns of a translation. Whether its address stays one of VPP is not in it.
+func readRow(t *cnat.CnatTranslation) Held {
+	vip, plain := readEndpoint(&t.Vip)
+	h := Held{ID: t.ID, Odd: !plain}
+	h.Key = frontend.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
+	h.Sticky = t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
+	for i := range t.Paths {
+		p := &t.Paths[i]
+		at, plain := readEndpoint(&p.DstEp)
+		ordered := i == 0 || h.Backends[i-1].Compare(at) < 0
+		h.Odd = h.Odd || !plain || !ordered || p.Flags&^active != 0 || p.SrcEp.Port != 0
+		h.Backends = append(h.Backends, at)
+	}
+	return h
+}
