@@ -15,6 +15,9 @@ func Diff(have *State, want *Want, sweep bool, ours func(frontend.Key) bool) []O
 	var replaced, put, gone []Op
 	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), frontend.Key.Compare) {
 		row := want.Rows[key]
+		if len(row.Backends) == 0 {
+			continue // deleted below, and once only: VPP may have given its id to another row
+		}
 		for _, op := range DiffRow(have.held(key), &row) {
 			if op.Verb == DelRow {
 				replaced = append(replaced, op)

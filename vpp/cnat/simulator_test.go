@@ -246,10 +246,10 @@ func TestEndsWhereWanted(t *testing.T) {
 			n.state = nil
 		}
 		n.read()
-		n.settle()
+		done, _ := n.settle()
 		n.read()
 		if left := Diff(n.state, n.want, true, ours); len(left) > 0 {
-			t.Fatalf("VPP differs: %s", left)
+			t.Fatalf("VPP differs: %s, after %s", left, done)
 		}
 	})
 }
