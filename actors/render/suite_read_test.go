@@ -357,7 +357,7 @@ func TestDriverCountsNoChangeOfItsOwnAsDamage(t *testing.T) {
 // TestDriverLeavesObjectsOfOthersAlone: the service has a conflict until the object is free.
 func TestDriverLeavesObjectsOfOthersAlone(t *testing.T) {
 	each(t, func(s *scene) {
-		if !s.owned {
+		if s.occupy == nil {
 			return // whose route it is does not matter: both can be in VPP
 		}
 		s.Begin(1, "a/a")

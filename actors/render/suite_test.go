@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/api"
+	binapi "go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_neighbor"
@@ -15,11 +16,14 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	cnatvpp "github.com/troupe-vpp/troupe/vpp/cnat"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	natvpp "github.com/troupe-vpp/troupe/vpp/nat44"
 	routesvpp "github.com/troupe-vpp/troupe/vpp/routes"
@@ -36,14 +40,14 @@ type subject struct {
 	// held are the objects of ours that VPP holds.
 	held func(vpp *simulator.VPP) (map[string]bool, error)
 	// object is the object that a request to VPP is about; the zero value: none.
-	object func(req api.Message) netip.Addr
+	object func(vpp *simulator.VPP, req api.Message) netip.Addr
 	// remove removes an object past the renderer.
 	remove func(vpp *simulator.VPP, addr netip.Addr) error
 	// settings says that there are settings besides the objects.
 	settings bool
-	// owned says that an object has one owner: services do not share it, and another client may have it.
+	// owned says that an object has one owner: services do not share it.
 	owned bool
-	// occupy has another client of VPP take an object, and release give it back; owned only.
+	// occupy has another client of VPP take an object, and release give it back; nil where VPP does not say whose an object is.
 	occupy, release func(vpp *simulator.VPP, addr netip.Addr) error
 }
 
@@ -69,7 +73,9 @@ func incarnations[K render.Key, C any](adapter func(C) render.Adapter[K], settin
 }
 
 // subjects are all renderers of the suite. Another one needs its line here, and passes.
-func subjects() []subject { return []subject{toySubject(), nat44Subject(), routesSubject()} }
+func subjects() []subject {
+	return []subject{toySubject(), nat44Subject(), cnatSubject(), routesSubject()}
+}
 
 func toySubject() subject {
 	set := func(vpp *simulator.VPP, addr netip.Addr, m mac, add bool) error {
@@ -89,7 +95,7 @@ func toySubject() subject {
 			}
 			return held, err
 		},
-		object: func(req api.Message) (addr netip.Addr) {
+		object: func(_ *simulator.VPP, req api.Message) (addr netip.Addr) {
 			if m, is := req.(*ip_neighbor.IPNeighborAddDel); is {
 				addr = netip.AddrFrom4(m.Neighbor.IPAddress.Un.GetIP4())
 			}
@@ -114,7 +120,7 @@ func nat44Subject() subject {
 			}
 			return held, err
 		},
-		object: func(req api.Message) (addr netip.Addr) {
+		object: func(_ *simulator.VPP, req api.Message) (addr netip.Addr) {
 			switch m := req.(type) {
 			case *nat44_ed.Nat44AddDelLbStaticMapping:
 				addr = netip.AddrFrom4(m.ExternalAddr)
@@ -140,6 +146,43 @@ func nat44Subject() subject {
 	}
 }
 
+func cnatSubject() subject {
+	plan := cnatvpp.Config{Node: probe.Node, IPv4: true, SNAT: []netip.Addr{netip.MustParseAddr("10.1.1.254")}}
+	config := cnat.Config{Plan: plan, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}
+	return subject{
+		kind: cnat.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
+		held: func(vpp *simulator.VPP) (map[string]bool, error) {
+			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+			held := map[string]bool{}
+			for k := range state.Rows {
+				held[k.Addr.String()] = true
+			}
+			return held, err
+		},
+		object: func(vpp *simulator.VPP, req api.Message) (addr netip.Addr) {
+			switch m := req.(type) {
+			case *binapi.CnatTranslationUpdate:
+				addr = netip.AddrFrom4(m.Translation.Vip.Addr.Un.GetIP4())
+			case *binapi.CnatTranslationDel:
+				state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+				for k, held := range state.Rows {
+					if err == nil && held.ID == m.ID {
+						addr = k.Addr
+					}
+				}
+			}
+			return addr
+		},
+		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
+			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+			if err == nil {
+				_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[frontend.Key{Addr: addr, Port: 80, Proto: 6}].ID})
+			}
+			return err
+		},
+	}
+}
+
 func routesSubject() subject {
 	return subject{
 		kind: routes.New(routes.Config{}).Kind(), view: rendertest.Rejecting, incarnation: incarnations(routes.New, routes.Config{}),
@@ -151,7 +194,7 @@ func routesSubject() subject {
 			}
 			return held, err
 		},
-		object: func(req api.Message) (addr netip.Addr) {
+		object: func(_ *simulator.VPP, req api.Message) (addr netip.Addr) {
 			if m, is := req.(*ip.IPRouteAddDelV2); is {
 				addr = netip.AddrFrom4(m.Route.Prefix.Address.Un.GetIP4())
 			}
@@ -247,7 +290,7 @@ func (s *scene) outside(do func(*simulator.VPP, netip.Addr) error, addr string) 
 func (s *scene) refuse(addr string) (tries *int) {
 	tries = new(int)
 	s.Refuse = func(req api.Message) error {
-		if s.object(req) != netip.MustParseAddr(addr) {
+		if s.object(s.VPP.VPP, req) != netip.MustParseAddr(addr) {
 			return nil
 		}
 		*tries++

@@ -26,7 +26,7 @@ func many(n, from int) (addresses []string) {
 func (s *scene) slow(each time.Duration) (end func()) {
 	over := false
 	s.Refuse = func(req api.Message) error {
-		if s.object(req).IsValid() {
+		if s.object(s.VPP.VPP, req).IsValid() {
 			s.Sim.Sleep(each, func() bool { return over })
 		}
 		return nil
@@ -151,7 +151,7 @@ func TestWhatIsRefusedOfSomeIsPartial(t *testing.T) {
 		}
 		s.Serve("b/b", 2)
 		s.Refuse = func(req api.Message) error {
-			if s.object(req).IsValid() {
+			if s.object(s.VPP.VPP, req).IsValid() {
 				return &link.RetvalError{Message: req.GetMessageName(), Retval: -1}
 			}
 			return nil

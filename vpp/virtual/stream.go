@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -289,7 +290,7 @@ func Changes(req api.Message) bool {
 	if name == "cli_inband" {
 		return false // the link sends only commands that read
 	}
-	return !strings.Contains(name, "show") && !strings.Contains(name, "lookup") && !strings.HasSuffix(name, "_get") && !strings.HasSuffix(name, "_dump")
+	return !slices.ContainsFunc([]string{"show", "lookup", "_get", "_dump", "_is_enabled"}, func(word string) bool { return strings.Contains(name, word) })
 }
 
 // Dump satisfies link.Caller.

@@ -16,9 +16,6 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
-// errContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
-var errContested = errors.New("the address has another owner")
-
 // errClosed is what a row shows for which there is no room in the access lists.
 var errClosed = errors.New("not served, because source ranges for the address cannot be enforced")
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/render"
-	"github.com/troupe-vpp/troupe/actors/render/sourceranges"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -200,7 +199,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 				ack.State, ack.Error = messages.RenderState_RENDER_FAILED, fmt.Sprintf("%s: %v", k, errClosed)
 			}
 		}
-		sourceranges.Unrendered(ack, "not rendered", plan.Unrendered)
+		render.Unrendered(ack, "not rendered", plan.Unrendered)
 	}
 	_, err := a.progress.Refusal(missingLists)
 	if err == nil {
@@ -216,7 +215,7 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.RowState {
 	k := rowOf(r.Key)
 	if a.Owner(k) != service {
-		return r.State(false, errContested)
+		return r.State(false, render.ErrContested)
 	}
 	if a.ranges.Closed(r.Key) {
 		return r.State(false, errClosed)

@@ -1,9 +1,9 @@
 package sourceranges
 
 import (
-	"fmt"
 	"slices"
 
+	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -21,9 +21,9 @@ func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused er
 		}
 		if e := r.refused[service]; e != nil {
 			ack.State, ack.Error = messages.RenderState_RENDER_FAILED, ""
-			Unrendered(ack, "not served", []*messages.ObjectError{e})
+			render.Unrendered(ack, "not served", []*messages.ObjectError{e})
 		}
-		Unrendered(ack, "not guarded", p.Unrendered)
+		render.Unrendered(ack, "not guarded", p.Unrendered)
 	}
 	waits = waits || r.changed[service] && r.Guarded(service)
 	switch state := ack.GetState(); {
@@ -32,20 +32,5 @@ func (r *Ranges) Acknowledge(ack *messages.RenderAck, service string, refused er
 		ack.State, ack.Error = messages.RenderState_RENDER_FAILED, refused.Error()
 	default:
 		ack.State = messages.RenderState_RENDER_PENDING
-	}
-}
-
-// Unrendered adds parts of a service that there are no means for.
-func Unrendered(ack *messages.RenderAck, what string, parts []*messages.ObjectError) {
-	if len(parts) == 0 {
-		return
-	}
-	ack.Unrendered = slices.Concat(ack.GetUnrendered(), parts)
-	if ack.GetError() != "" {
-		return
-	}
-	ack.Error = fmt.Sprintf("%s: %s: %s", what, parts[0].GetField(), parts[0].GetMessage())
-	if more := len(parts) - 1; more > 0 {
-		ack.Error += fmt.Sprintf(" (and %d more)", more)
 	}
 }

@@ -235,18 +235,3 @@ func TestAnInterfaceWithAList(t *testing.T) {
 		}
 	}
 }
-
-// TestUnrendered: the first part is named, and how many more there are, unless there is another error.
-func TestUnrendered(t *testing.T) {
-	parts := []*messages.ObjectError{{Field: "ports[a]", Message: "too many"}, {Field: "ports[b]", Message: "no"}}
-	ack := &messages.RenderAck{}
-	Unrendered(ack, "not rendered", nil)
-	if ack.GetError() != "" {
-		t.Errorf("%v", ack)
-	}
-	Unrendered(ack, "not rendered", parts)
-	Unrendered(ack, "not guarded", parts[:1])
-	if ack.GetError() != "not rendered: ports[a]: too many (and 1 more)" || len(ack.GetUnrendered()) != 3 {
-		t.Errorf("%v", ack)
-	}
-}

@@ -1,0 +1,310 @@
+package cnat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Name of the renderer.
+const Name = "cnat"
+
+// Config is what the adapter is given.
+type Config struct {
+	// Plan are the settings of the planner. Unset addresses of SNAT are derived from the node.
+	Plan cnat.Config
+	// Networks are the service networks. Empty: those that the cluster says.
+	Networks []netip.Prefix
+}
+
+// adapter renders services as translations.
+type adapter struct {
+	config   cnat.Config // as configured
+	planned  cnat.Config // completed for the node
+	fixed    bool        // the service networks are those of the configuration
+	networks []netip.Prefix
+	progress render.Progress[frontend.Key]
+	views    map[string]*messages.ServiceView
+	plans    map[string]*cnat.ServicePlan
+	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
+	set      *messages.InterfaceSet // nil = not known
+	nodes    map[netip.Addr]bool    // addresses of the node in VPP
+
+	have     *cnat.State // nil = nothing is believed of this VPP
+	last     *cnat.State // what was believed of this VPP before the connection ended
+	settings bool        // settings and interfaces are in VPP
+	refused  string      // why VPP refused interfaces
+}
+
+var _ render.Adapter[frontend.Key] = (*adapter)(nil)
+
+// New returns the adapter.
+func New(config Config) render.Adapter[frontend.Key] {
+	a := &adapter{
+		config: config.Plan, planned: config.Plan, fixed: len(config.Networks) > 0, networks: config.Networks,
+		views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, nodes: map[netip.Addr]bool{},
+	}
+	first := func(_ frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
+		return claims[0].Value, len(claims[0].Value.Backends) > 0
+	}
+	a.claims = render.NewClaims(frontend.Key.Compare, func(r cnat.Row) int { return int(r.Rank) }, first, cnat.Row.Equal)
+	return a
+}
+
+// Kind satisfies render.Adapter.
+func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "rows", GivesRoles: true} }
+
+// Compare satisfies render.Adapter.
+func (*adapter) Compare(a, b frontend.Key) int { return a.Compare(b) }
+
+// Bind satisfies render.Adapter.
+func (a *adapter) Bind(progress render.Progress[frontend.Key]) { a.progress = progress }
+
+// Plan satisfies render.Adapter.
+func (a *adapter) Plan(service string, view *messages.ServiceView) []frontend.Key {
+	if a.views[service] = view; view == nil {
+		delete(a.views, service)
+	}
+	return a.plan(service)
+}
+
+// plan translates one view into rows and claims them.
+func (a *adapter) plan(service string) []frontend.Key {
+	view := a.views[service]
+	if view == nil {
+		delete(a.plans, service)
+		return a.claims.Set(service, 0, nil)
+	}
+	plan := cnat.Plan(view, a.planned)
+	a.plans[service] = plan
+	wishes := make(map[frontend.Key]cnat.Row, len(plan.Rows))
+	for _, r := range plan.Claims() {
+		wishes[r.Key] = r
+	}
+	return a.claims.Set(service, view.GetCreated(), wishes)
+}
+
+// Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes of CNAT on the interfaces, what services may claim on both.
+func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
+	if s.Begin != nil {
+		if !a.fixed {
+			a.networks = nil
+			for _, text := range s.Begin.GetServiceCidrs() {
+				if p, err := netip.ParsePrefix(text); err == nil {
+					a.networks = append(a.networks, p)
+				}
+			}
+		}
+		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
+		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
+		changed = a.configure(planned)
+	}
+	if s.Set != nil && s.Set != a.set {
+		a.loseInterfaces(s.Set)
+		a.set, a.settings = s.Set, false
+		clear(a.nodes)
+		for _, text := range s.Set.GetNodeAddresses() {
+			if p, err := netip.ParsePrefix(text); err == nil {
+				a.nodes[p.Addr()] = true
+			}
+		}
+	}
+	return changed
+}
+
+// configure adopts another configuration, and plans the services again.
+func (a *adapter) configure(planned cnat.Config) (changed []frontend.Key) {
+	if planned.Equal(a.planned) {
+		return nil
+	}
+	a.planned, a.settings = planned, false
+	for _, service := range slices.Sorted(maps.Keys(a.views)) {
+		changed = append(changed, a.plan(service)...)
+	}
+	return changed
+}
+
+// loseInterfaces forgets interfaces that are gone. The next one may have the index already.
+func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
+	if a.have == nil {
+		return
+	}
+	names := make(map[uint32]string, len(now.GetInterfaces()))
+	for _, i := range now.GetInterfaces() {
+		names[i.GetSwIfIndex()] = i.GetName()
+	}
+	for _, i := range a.set.GetInterfaces() {
+		if names[i.GetSwIfIndex()] != i.GetName() {
+			a.have.Lose(i.GetSwIfIndex())
+		}
+	}
+}
+
+// Settle satisfies render.Adapter.
+func (*adapter) Settle(render.Phase) ([]frontend.Key, []string) { return nil, nil }
+
+// Objects satisfies render.Adapter.
+func (a *adapter) Objects(service string) []frontend.Key { return a.claims.Of(service) }
+
+// Services satisfies render.Adapter.
+func (a *adapter) Services(k frontend.Key) []string { return a.claims.Services(k) }
+
+// Owner satisfies render.Adapter.
+func (a *adapter) Owner(k frontend.Key) string {
+	first, _ := a.claims.First(k)
+	return first.Service
+}
+
+// Wanted satisfies render.Adapter.
+func (a *adapter) Wanted(k frontend.Key) bool { return a.wanted(k) != nil }
+
+// wanted is the row that VPP should hold under a key; nil = none.
+func (a *adapter) wanted(k frontend.Key) *cnat.Row {
+	if r, found := a.claims.Desired(k); found {
+		return &r
+	}
+	return nil
+}
+
+// held is the row that VPP holds under a key; nil = none, or nothing is known.
+func (a *adapter) held(k frontend.Key) *cnat.Held {
+	if a.have == nil {
+		return nil
+	}
+	if h, found := a.have.Rows[k]; found {
+		return &h
+	}
+	return nil
+}
+
+// ours reports whether a translation that no service wants is one that this agent has made, or an earlier one.
+func (a *adapter) ours(k frontend.Key) bool {
+	if !k.Addr.Is6() && !a.config.IPv4 {
+		return false
+	}
+	return a.nodes[k.Addr] || slices.ContainsFunc(a.networks, func(p netip.Prefix) bool { return p.Contains(k.Addr) }) || a.have != nil && a.have.Made[k]
+}
+
+// Left satisfies render.Adapter.
+func (*adapter) Left(string) bool { return true }
+
+// Warning satisfies render.Adapter.
+func (*adapter) Warning() string { return "" }
+
+// Handle satisfies render.Adapter.
+func (*adapter) Handle(*runtime.Context, any) (bool, []frontend.Key, []string) {
+	return false, nil, nil
+}
+
+// After satisfies render.Adapter.
+func (*adapter) After(*runtime.Context, bool) {}
+
+// Forget satisfies render.Adapter: of the same VPP, what no dump returns is needed later.
+func (a *adapter) Forget(restarted bool) {
+	if a.have != nil {
+		a.last = a.have
+	}
+	if restarted {
+		a.last = nil
+	}
+	a.have = nil
+}
+
+// Reader satisfies render.Adapter.
+func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
+	before, ip4 := cmp.Or(a.have, a.last, cnat.NewState()), a.config.IPv4
+	interfaces := before.Interfaces()
+	return func(ctx context.Context, vpp link.Caller) (any, error) { return cnat.Read(ctx, vpp, ip4, interfaces) }
+}
+
+// Adopt satisfies render.Adapter.
+func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[frontend.Key]) {
+	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
+	state.Inherit(before, a.wanted)
+	a.have, a.last, a.settings = state, nil, false
+	for k := range a.have.Rows {
+		if a.wanted(k) == nil && passed && a.ours(k) {
+			found.Differing = append(found.Differing, k)
+		}
+	}
+	for k := range a.claims.Keys() {
+		if want := a.wanted(k); want != nil && len(cnat.DiffRow(a.held(k), want)) > 0 {
+			found.Differing = append(found.Differing, k)
+		}
+	}
+	if known && before != nil {
+		found.Drifted = drifted(before, a.have)
+		for _, op := range a.settingOps() {
+			if _, had := before.Attached[op.Interface]; op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
+				found.Settings++
+			}
+		}
+	}
+	return found
+}
+
+// drifted lists the rows that VPP did not hold as believed.
+func drifted(before, now *cnat.State) (changed []frontend.Key) {
+	for k, old := range before.Rows {
+		if held, found := now.Rows[k]; !found || held.ID != old.ID || !held.Equal(old.Row) {
+			changed = append(changed, k)
+		}
+	}
+	for k := range now.Rows {
+		if _, found := before.Rows[k]; !found {
+			changed = append(changed, k)
+		}
+	}
+	return changed
+}
+
+// InSync satisfies render.Adapter.
+func (a *adapter) InSync(k frontend.Key) bool {
+	want := a.wanted(k)
+	return len(cnat.DiffRow(a.held(k), want)) == 0 || want == nil && !a.ours(k)
+}
+
+// Leftovers satisfies render.Adapter.
+func (a *adapter) Leftovers() (keys []frontend.Key) {
+	a.settings = false
+	for k := range a.have.Rows {
+		if !a.Wanted(k) && a.ours(k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// Gate satisfies render.Adapter: of an address that several services may claim, and not all have rendered, nothing is changed before the barrier. VPP does not
+// say whose row it holds.
+func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
+	want := a.wanted(k)
+	switch {
+	case phase == render.Passed:
+		return render.Open
+	case want == nil, want.Rank >= frontend.OfLoadBalancer && (phase == render.Rendering || a.held(k) != nil):
+		return render.Closed
+	}
+	return render.Open
+}
+
+// Summary satisfies render.Adapter.
+func (a *adapter) Summary() string {
+	others := 0
+	for k := range a.have.Rows {
+		if !a.Wanted(k) && !a.ours(k) {
+			others++
+		}
+	}
+	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows)-others, others)
+}

@@ -1,0 +1,176 @@
+package cnat
+
+import (
+	"context"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Settings satisfies render.Adapter.
+func (a *adapter) Settings() bool { return a.settings }
+
+// RolesRefused satisfies render.Adapter.
+func (a *adapter) RolesRefused() string { return a.refused }
+
+// settingsWanted are the settings and interfaces that VPP should have.
+func (a *adapter) settingsWanted() *cnat.Want {
+	want := a.planned.Want()
+	for _, i := range a.set.GetInterfaces() {
+		switch {
+		case i.GetFrontend() || i.GetBackend():
+			want.Interfaces[i.GetSwIfIndex()] = tablesOf(i)
+		case i.GetDetached():
+			want.Interfaces[i.GetSwIfIndex()] = nil
+		}
+	}
+	return want
+}
+
+// tablesOf are the tables of source NAT for an interface. Behind one of the host that leads to no pods nothing can reach itself through a service.
+func tablesOf(i *messages.Interface) *cnat.Tables {
+	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0
+	return &cnat.Tables{Pod: pod || i.GetLocal(), Host: i.GetLocal() && !pod}
+}
+
+// settingOps are the operations on settings and interfaces.
+func (a *adapter) settingOps() []cnat.Op {
+	before, after := cnat.DiffSettings(a.have, a.settingsWanted())
+	return append(before, after...)
+}
+
+// Work satisfies render.Adapter: settings and interfaces first, then rows; those that have to be deleted before they can be added before all others.
+func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
+	var settings, detach, replaced, put, gone []cnat.Op
+	if !a.settings {
+		settings, detach = cnat.DiffSettings(a.have, a.settingsWanted())
+		if a.settings = len(settings)+len(detach) == 0; a.settings {
+			a.refused = ""
+		}
+	}
+	for _, k := range keys {
+		want := a.wanted(k)
+		for _, op := range cnat.DiffRow(a.held(k), want) {
+			switch {
+			case want == nil:
+				gone = append(gone, op)
+			case op.Verb == cnat.DelRow:
+				replaced = append(replaced, op)
+			default:
+				put = append(put, op)
+			}
+		}
+	}
+	if ops := slices.Concat(settings, replaced, put, gone, detach); len(ops) > 0 {
+		return work(ops)
+	}
+	return nil
+}
+
+// work are operations.
+type work []cnat.Op
+
+// Apply satisfies render.Work.
+func (w work) Apply(ctx context.Context, vpp link.Caller) []render.Result[frontend.Key] {
+	done := cnat.Apply(ctx, vpp, w)
+	results := make([]render.Result[frontend.Key], len(done))
+	for i := range done {
+		d := &done[i]
+		results[i] = render.Result[frontend.Key]{
+			Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+		}
+	}
+	return results
+}
+
+// Record satisfies render.Adapter.
+func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
+	for i := range results {
+		r := &results[i]
+		op, _ := r.Op.(cnat.Op)
+		if r.Err == nil {
+			a.have.Record(op)
+		} else if op.Verb == cnat.Attach || op.Verb == cnat.Detach {
+			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
+				a.refused = r.Err.Error()
+			}
+		}
+	}
+	return nil
+}
+
+// Acknowledge satisfies render.Adapter.
+func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known bool) {
+	plan := a.plans[service]
+	if plan == nil {
+		return
+	}
+	ack.Approximations = plan.Approximations
+	for i := range plan.Rows {
+		ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
+	}
+	render.Unrendered(ack, "not rendered", plan.Unrendered)
+}
+
+// rowState says what became of one row: in sync, pending, refused, or of another owner.
+func (a *adapter) rowState(service string, r *cnat.Row, known bool) *messages.RowState {
+	if a.Owner(r.Key) != service {
+		return r.State(false, render.ErrContested)
+	}
+	_, err := a.progress.Refusal(r.Key)
+	return r.State(known && !a.progress.Dirty(r.Key) && err == nil, err)
+}
+
+// Diff satisfies render.Adapter.
+func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
+	want, before := a.settingsWanted(), a.have
+	want.Rows = a.claims.All()
+	leftovers := map[frontend.Key]bool{}
+	if before != nil {
+		before = before.Clone()
+		for k := range before.Rows {
+			leftovers[k] = a.ours(k)
+		}
+	}
+	interfaces := cnat.NewState().Interfaces()
+	if before != nil {
+		interfaces = before.Interfaces()
+	}
+	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
+		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces)
+		if err != nil {
+			return nil, err
+		}
+		state.Inherit(before, func(k frontend.Key) *cnat.Row {
+			if r, found := want.Rows[k]; found {
+				return &r
+			}
+			return nil
+		})
+		for _, op := range cnat.Diff(state, want, sweep, func(k frontend.Key) bool { return leftovers[k] }) {
+			operations = append(operations, op.Describe())
+		}
+		return operations, nil
+	}
+}
+
+// Rows satisfies render.Adapter.
+func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.RowState) {
+	plan := a.plans[service]
+	if plan == nil {
+		return nil, nil
+	}
+	for i := range plan.Rows {
+		r := &plan.Rows[i]
+		wanted = append(wanted, r.State(false, nil))
+		if is := a.held(r.Key); known && is != nil && a.Owner(r.Key) == service {
+			held = append(held, is.State(true, nil))
+		}
+	}
+	return wanted, held
+}
