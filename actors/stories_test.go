@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -157,7 +156,7 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
 	w.Await("third backend", func() bool {
 		rows := w.Statuses()["default/svc7"].GetRenders()
-		return len(rows) == len(actors.Renderers()) && len(rows[0].GetRows()) == 1 && len(rows[0].GetRows()[0].GetLocals()) == 3 && rows[0].GetRows()[0].GetInSync()
+		return len(rows) == len(w.Deps.Renderers()) && len(rows[0].GetRows()) == 1 && len(rows[0].GetRows()[0].GetLocals()) == 3 && rows[0].GetRows()[0].GetInSync()
 	})
 	w.Quiet()
 	after := w.VPP.Counters()
@@ -224,7 +223,7 @@ func TestContestedAddressHasOneOwner(t *testing.T) {
 		s.SetService(external("db", "10.96.0.11", 100), nil)
 	})
 	conflicts := func(key string) []*messages.Conflict {
-		if s := w.Statuses()[key]; len(s.GetRenders()) == len(actors.Renderers()) {
+		if s := w.Statuses()[key]; len(s.GetRenders()) == len(w.Deps.Renderers()) {
 			return s.GetRenders()[0].GetConflicts() // nat44's
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/interfaces"
 	"github.com/troupe-vpp/troupe/actors/link"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/render/cnat"
 	"github.com/troupe-vpp/troupe/actors/render/nat44"
 	"github.com/troupe-vpp/troupe/actors/render/routes"
 	"github.com/troupe-vpp/troupe/actors/report"
@@ -24,10 +25,13 @@ import (
 
 // renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line here.
 func (d *Deps) renderers() []renderer {
-	return []renderer{
-		adapted(nat44.New, d.NAT44),
-		adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}),
+	ip4 := d.NAT44
+	ip4.IPv6Elsewhere = d.IPv6 != nil
+	all := []renderer{adapted(nat44.New, ip4)}
+	if d.IPv6 != nil {
+		all = append(all, adapted(cnat.New, cnat.Config{Plan: *d.IPv6, Networks: d.Serving.ServiceCIDRs}))
 	}
+	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
 }
 
 // renderer is one renderer.
@@ -60,8 +64,8 @@ func DryRun(d *Deps, node *messages.NodeContext, cluster *messages.NodeInput, vi
 }
 
 // Renderers are the names of the renderers, in the order of the tree. A service is in sync when it is in each of them.
-func Renderers() []string {
-	return names((&Deps{}).renderers(), func(render.Kind) bool { return true })
+func (d *Deps) Renderers() []string {
+	return names(d.renderers(), func(render.Kind) bool { return true })
 }
 
 // names are the names of the renderers that are of some kind.

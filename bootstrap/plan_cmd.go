@@ -66,8 +66,11 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	if opts.NAT44, err = doc.Agent.NAT44.Renderer(opts.Node); err != nil {
 		return opts, err
 	}
-	opts.NAT44.Ground.Reserved, err = doc.Agent.Reserved()
-	return opts, err
+	if opts.NAT44.Ground.Reserved, err = doc.Agent.Reserved(); err != nil {
+		return opts, err
+	}
+	opts.IPv6 = doc.Agent.IPv6(opts.NAT44.Ground.Reserved)
+	return opts, nil
 }
 
 // runPlan prints the plan, then returns the errors of the input.

@@ -89,7 +89,7 @@ func (n *node) unsettled() string {
 	}
 	for key, in := range inputs {
 		n.known[key] = true
-		if reason := unfinished(statuses[key], service.Hash(service.Resolve(in, n.context, n.Serving))); reason != "" {
+		if reason := n.unfinished(statuses[key], service.Hash(service.Resolve(in, n.context, n.Serving))); reason != "" {
 			return key + ": " + reason
 		}
 	}
@@ -113,7 +113,7 @@ func (n *node) differs() string {
 	ctx, cancel := context.WithTimeout(context.Background(), actorstest.Patience)
 	defer cancel()
 	var operations []string
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range n.Deps.Renderers() {
 		answer, err := n.System.Ask(ctx, address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return err.Error()
@@ -128,7 +128,7 @@ func (n *node) differs() string {
 }
 
 // unfinished says what is missing until VPP serves the view of this hash.
-func unfinished(status *messages.ServiceStatus, want uint64) string {
+func (n *node) unfinished(status *messages.ServiceStatus, want uint64) string {
 	switch {
 	case status == nil:
 		return "not known"
@@ -140,7 +140,7 @@ func unfinished(status *messages.ServiceStatus, want uint64) string {
 			return fmt.Sprintf("%s renders something else", ack.GetRenderer())
 		}
 	}
-	return actorstest.NotInSync(status)
+	return n.NotInSync(status)
 }
 
 // rolesMissing says which interface that packets use has not both NAT roles: the uplink, the host, pods that Kubernetes knows and those that

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -114,7 +113,7 @@ func (w *World) Barrier() {
 	for _, key := range slices.Sorted(maps.Keys(w.Source.Services())) {
 		paths = append(paths, address.Service(key))
 	}
-	for _, name := range actors.Renderers() {
+	for _, name := range w.Deps.Renderers() {
 		paths = append(paths, address.Renderer(name))
 	}
 	for _, path := range append(paths, address.Introspect) {
@@ -135,7 +134,7 @@ func (w *World) unsettled() string {
 		return fmt.Sprintf("shown are %q, want %q", shown, want)
 	}
 	for _, key := range shown {
-		if reason := NotInSync(statuses[key]); reason != "" {
+		if reason := w.NotInSync(statuses[key]); reason != "" {
 			return key + ": " + reason
 		}
 	}
@@ -143,8 +142,8 @@ func (w *World) unsettled() string {
 }
 
 // NotInSync says in which renderer a service is not in sync; "" = it is in all, or a renderer has said that it does not serve a part.
-func NotInSync(s *messages.ServiceStatus) string {
-	if n := len(s.GetRenders()); n != len(actors.Renderers()) {
+func (w *World) NotInSync(s *messages.ServiceStatus) string {
+	if n := len(s.GetRenders()); n != len(w.Deps.Renderers()) {
 		return fmt.Sprintf("known to %d renderers", n)
 	}
 	for _, ack := range s.GetRenders() {

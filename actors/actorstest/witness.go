@@ -12,7 +12,6 @@ import (
 	interfaceapi "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -112,7 +111,7 @@ func (w *World) wrongStatuses() (wrong []string) {
 		wrong = append(wrong, fmt.Sprintf("shown are %q, want %q", shown, want))
 	}
 	for _, key := range shown {
-		if reason := NotInSync(statuses[key]); reason != "" {
+		if reason := w.NotInSync(statuses[key]); reason != "" {
 			wrong = append(wrong, key+" is shown as: "+reason)
 		}
 	}
@@ -126,7 +125,7 @@ func (w *World) wrongActors() (wrong []string) {
 		address.Supervisor(address.Sessions), address.Sessions, address.World, address.Registry, address.Nodes, address.Services, address.Watch,
 		address.External,
 	}
-	for _, name := range actors.Renderers() {
+	for _, name := range w.Deps.Renderers() {
 		want = append(want, address.Renderer(name))
 	}
 	for key := range w.Source.Services() {

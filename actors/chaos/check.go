@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
@@ -106,7 +105,7 @@ func (w *world) wrongStatuses() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("I2: %s is shown as %v by %s: %s", s.GetKey(), r.GetState(), r.GetRenderer(), r.GetError()))
 			}
 		}
-		if len(s.GetRenders()) != len(actors.Renderers()) {
+		if len(s.GetRenders()) != len(w.deps.Renderers()) {
 			wrong = append(wrong, fmt.Sprintf("I2: %s is shown with %d renderers", s.GetKey(), len(s.GetRenders())))
 		}
 	}

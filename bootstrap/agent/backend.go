@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -167,7 +166,7 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 		return nil, err
 	}
 	resync := &api.Resync{}
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range b.renderers {
 		sync := api.RendererSync{Renderer: renderer}
 		for _, p := range b.readiness.Load().Parts {
 			if p.Name == sync.Renderer {
@@ -187,7 +186,7 @@ func (b backend) Resync(ctx context.Context) (*api.Resync, error) {
 // Diff satisfies api.Reader. It reads VPP, so that it may take as long as the request.
 func (b backend) Diff(ctx context.Context) (*api.Diff, error) {
 	all := &api.Diff{}
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range b.renderers {
 		page, err := askFor[*render.DiffPage](ctx, b.Agent, address.Renderer(renderer), &render.DiffQuery{})
 		if err != nil {
 			return nil, err
@@ -206,7 +205,7 @@ func (b backend) StartResync(_ context.Context, request api.ResyncRequest) error
 	if request.Method != api.ResyncDownstream {
 		b.system.Send(b.system.PID(address.Watch), &messages.Pull{})
 	}
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range b.renderers {
 		if request.Method != api.ResyncUpstream {
 			b.system.Send(b.system.PID(address.Renderer(renderer)), &messages.Verify{Reason: cmp.Or(request.Reason, "requested")})
 		}

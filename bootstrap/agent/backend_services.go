@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -77,7 +76,7 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 
 // rows returns the rows that the renderers want for a service and those that VPP holds.
 func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages.RowState, _ error) {
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range b.renderers {
 		page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(renderer), &render.RowsQuery{Service: key})
 		if err != nil {
 			return nil, nil, err
@@ -90,7 +89,7 @@ func (b backend) rows(ctx context.Context, key string) (wanted, held []*messages
 // service summarises a service. While VPP is disconnected, the acknowledgements of the renderers do not count.
 func (b backend) service(s *messages.ServiceStatus, lost string) api.Service {
 	out := api.Service{
-		Key: s.GetKey(), State: stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
+		Key: s.GetKey(), State: b.stateOf(s), Generation: s.GetGeneration(), Frontends: len(s.GetView().GetFrontends()),
 		Endpoints: endpoints(s.GetView()), Changed: time.Unix(0, s.GetChanged()),
 	}
 	for _, r := range s.GetRenders() {
@@ -128,7 +127,7 @@ func problemText(e *messages.ObjectError) string {
 }
 
 // stateOf is the worst state of the renderers.
-func stateOf(s *messages.ServiceStatus) api.ServiceState {
+func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 	switch {
 	case s.GetView().GetNotServed() != "":
 		return api.ServiceNotServed
@@ -136,7 +135,7 @@ func stateOf(s *messages.ServiceStatus) api.ServiceState {
 		return api.ServiceFailed
 	}
 	state := api.ServiceInSync
-	if len(s.GetRenders()) < len(actors.Renderers()) { // a renderer has not acknowledged this generation
+	if len(s.GetRenders()) < len(b.renderers) { // a renderer has not acknowledged this generation
 		state = api.ServicePending
 	}
 	for _, r := range s.GetRenders() {

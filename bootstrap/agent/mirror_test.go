@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/cluster"
@@ -97,7 +96,7 @@ func (m *machine) unchanged(a *Agent, rows []string, undone ...string) {
 	m.Helper()
 	for range 2 {
 		diff, err := a.Backend().Diff(m.Context())
-		if err != nil || len(diff.Renderers) != len(actors.Renderers()) {
+		if err != nil || len(diff.Renderers) != len(a.renderers) {
 			m.Fatalf("diff %+v, %v", diff, err)
 		}
 		var operations []string

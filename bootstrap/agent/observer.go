@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/relay"
@@ -29,7 +28,7 @@ func (a sourceObserver) ObjectsChanged(services, slices int) {
 	a.stage.countChanges(services + slices)
 	if services+slices > 0 {
 		a.metrics.Changed(services, slices)
-		for _, renderer := range actors.Renderers() {
+		for _, renderer := range a.renderers {
 			a.metrics.Queued(renderer)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/external"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -99,6 +100,14 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 		return nat44.Config{}, fmt.Errorf("nat44.loopbackIP: %w", err)
 	}
 	return cfg, nil
+}
+
+// IPv6 returns the settings of the renderer of IPv6; nil = IPv6 is not served. No service may claim the reserved ports from the nodes.
+func (a *Agent) IPv6(reserved frontend.Ports) *cnat.Config {
+	if a.Renderer != RendererDual {
+		return nil
+	}
+	return &cnat.Config{Node: a.NodeName, Unreachable: true, Ground: frontend.Ground{Reserved: reserved}}
 }
 
 // Settings returns the settings of dynamic SNAT. It fails only where Validate does.

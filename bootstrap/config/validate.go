@@ -227,8 +227,8 @@ func (v *validator) together(a *Agent) {
 	if files && a.NodeStore.Type == StoreKubernetes {
 		v.fail("nodeStore.type", "%q needs the API server as kubernetes.source", a.NodeStore.Type)
 	}
-	if a.Renderer == RendererCNAT || a.Renderer == RendererDual {
-		v.fail("renderer", "%q is not available in this version: only %s is", a.Renderer, RendererNAT44)
+	if a.Renderer == RendererCNAT {
+		v.fail("renderer", "%q is not available in this version: %s and %s are", a.Renderer, RendererNAT44, RendererDual)
 	}
 	v.snat(a)
 	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {

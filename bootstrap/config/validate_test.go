@@ -13,7 +13,7 @@ func TestValidate(t *testing.T) {
 		{"enum", head + "log: {format: xml}\n", `f.yaml:3: log.format: "xml" is not one of json, text`},
 		{"CIDR", head + "services:\n  clusterCIDRs: [10.0.0.0/8]\n  serviceCIDRs:\n  - 10.96.0.0\n", `f.yaml:6: services.serviceCIDRs[0]: "10.96.0.0" is not a network in CIDR notation, for example 10.96.0.0/12`},
 		{"node port words", head + "services: {nodePortAddresses: [primary, 10.0.0.0/8]}\n", `f.yaml:3: services.nodePortAddresses[0]: "primary" must be the only entry`},
-		{"renderer of the future", head + "renderer: cnat\n", `f.yaml:3: renderer: "cnat" is not available in this version: only nat44 is`},
+		{"renderer of the future", head + "renderer: cnat\n", `f.yaml:3: renderer: "cnat" is not available in this version: nat44 and dual are`},
 		{"number", head + "vpp: {requestWindow: 0}\n", "f.yaml:3: vpp.requestWindow: 0 is not between 1 and 4096"},
 		{"duration", head + "nat44: {timeouts: {udp: 0s}}\n", "f.yaml:3: nat44.timeouts.udp: 0s is not between 1s and 24h"},
 		{"roll call too often", head + "healing: {rollCallInterval: 999ms}\n", "f.yaml:3: healing.rollCallInterval: 999ms is not between 1s and 24h"},

@@ -87,7 +87,7 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 	if key != "" {
 		out = append(out, fault{"service actor " + key + " killed", address.Service(key)})
 	}
-	for _, renderer := range actors.Renderers() {
+	for _, renderer := range (&actors.Deps{}).Renderers() {
 		out = append(out, fault{"renderer " + renderer + " killed", address.Renderer(renderer)})
 	}
 	return append(out, fault{"registry killed", address.Registry})

@@ -27,7 +27,7 @@ func serviceRow(s *messages.ServiceStatus) ServiceRow {
 		}
 	}
 	row.Backends = len(backends)
-	if len(s.GetRenders()) < len(actors.Renderers()) {
+	if len(s.GetRenders()) < len((&actors.Deps{}).Renderers()) {
 		row.State = statePending
 	}
 	for _, r := range s.GetRenders() {

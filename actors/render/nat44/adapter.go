@@ -44,7 +44,7 @@ var _ render.Adapter[object] = (*adapter)(nil)
 func New(config nat44.Config) render.Adapter[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
-		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable}), outside: newOutside(), rests: rests{},
+		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
 	}
 	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
 	return a
