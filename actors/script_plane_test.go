@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -60,6 +61,7 @@ type tangible struct {
 	testing.TB
 	generator *realvpp.Generator
 	ports     map[string]uint32
+	ip6       bool // the interfaces pass packets of IPv6
 	id        uint64
 }
 
@@ -69,9 +71,9 @@ const (
 	flagACK = 0x10
 )
 
-// furnish gives a real VPP the interfaces, addresses and routes of probe.Topology.
-func furnish(t testing.TB, vpp *realvpp.Process) *tangible {
-	p := &tangible{TB: t, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}}
+// furnish gives a real VPP the interfaces, addresses and routes of probe.Topology, or with ip6 of probe.DualTopology.
+func furnish(t testing.TB, vpp *realvpp.Process, ip6 bool) *tangible {
+	p := &tangible{TB: t, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}, ip6: ip6}
 	uplink, _ := p.addInterface("uplink0")
 	p.generator.Command(t, fmt.Sprintf("set interface ip address %s 192.168.16.1/24", uplink))
 	p.generator.Command(t, "ip route add 0.0.0.0/0 via 192.168.16.254 "+uplink)
@@ -79,13 +81,21 @@ func furnish(t testing.TB, vpp *realvpp.Process) *tangible {
 		pod, _ := p.addInterface(fmt.Sprintf("pod%d", i))
 		p.generator.Command(t, fmt.Sprintf("set interface unnumbered %s use %s", pod, uplink))
 		p.generator.Command(t, fmt.Sprintf("ip route add 10.1.1.%d/32 via 10.1.1.%d %s", i, i, pod))
+		if ip6 {
+			p.generator.Command(t, "enable ip6 interface "+pod)
+			p.generator.Command(t, fmt.Sprintf("ip route add %s%d/128 via %s", probe.PodIPv6, i, pod))
+		}
+	}
+	if ip6 {
+		p.generator.Command(t, fmt.Sprintf("set interface ip address %s %s/64", uplink, probe.UplinkIPv6))
+		p.generator.Command(t, "ip route add ::/0 via "+uplink)
 	}
 	return p
 }
 
 func (p *tangible) addInterface(name string) (string, error) {
 	inside := fmt.Sprintf("pg%d", len(p.ports))
-	p.ports[name] = p.generator.Port(p, false)
+	p.ports[name] = p.generator.Port(p, p.ip6)
 	p.generator.Command(p, "set interface state "+inside+" up")
 	return inside, nil
 }

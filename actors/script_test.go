@@ -21,6 +21,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube/files"
 	"github.com/troupe-vpp/troupe/kube/normalize"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -51,6 +52,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	denied POD IFACE WHY the answer is why not, and nothing has changed
 //	roles IFACE yes|no   VPP has given it its roles
 //	rows FILE            VPP holds these rows (-update: writes them)
+//	translations FILE    it holds these translations of CNAT (-update: writes them)
 //	lists FILE           VPP holds these access lists (-update: writes them)
 //	packet IN SRC DST TO a TCP packet that enters there gets to TO: an address, or "unchanged" where it is sent on without a translation, or "local"
 //	                     (to VPP itself), "rejected" (with an ICMP error), "dropped"; with another word, the address that its source has then
@@ -80,7 +82,7 @@ func playStories(t *testing.T, pattern string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newStory(t, archive, actorstest.New(t, actorstest.Config{}))
+			s := newStory(t, archive, actorstest.New(t, actorstest.Config{IPv6: strings.HasPrefix(filepath.Base(path), dual)}))
 			s.plane = simulated{s.world.VPP}
 			s.play()
 			if *update {
@@ -92,25 +94,38 @@ func playStories(t *testing.T, pattern string) {
 	}
 }
 
-// TestTenantsOnRealVPP plays the stories about addresses of others, the room in access lists, ports of others and shared endpoints on a real VPP.
-func TestTenantsOnRealVPP(t *testing.T) {
+// dual begins the names of stories whose node has IPv6.
+const dual = "dual"
+
+// TestDualOnRealVPP plays the stories of a node that has IPv6 on a real VPP.
+func TestDualOnRealVPP(t *testing.T) {
+	onRealVPP(t, true, "dual")
+}
+
+// onRealVPP plays stories in testdata on a real VPP. Its interfaces pass packets of one address family.
+func onRealVPP(t *testing.T, ip6 bool, names ...string) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {
 		t.Skip(why)
 	}
-	for _, name := range []string{"01-external-addresses", "02-no-room", "03-cluster-ip", "03-node-ports", "08-shared-endpoint"} {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			archive, err := txtar.ParseFile("testdata/tenants/" + name + ".txtar")
+			archive, err := txtar.ParseFile("testdata/" + name + ".txtar")
 			if err != nil {
 				t.Fatal(err)
 			}
 			vpp := realvpp.Start(t, binary, plugins)
-			plane := furnish(t, vpp)
-			s := newStory(t, archive, actorstest.New(t, actorstest.Config{Socket: vpp.Socket()}))
+			plane := furnish(t, vpp, ip6)
+			s := newStory(t, archive, actorstest.New(t, actorstest.Config{Socket: vpp.Socket(), IPv6: ip6}))
 			s.plane = plane
 			s.play()
 		})
 	}
+}
+
+// TestTenantsOnRealVPP plays the stories about addresses of others, the room in access lists, ports of others and shared endpoints on a real VPP.
+func TestTenantsOnRealVPP(t *testing.T) {
+	onRealVPP(t, false, "tenants/01-external-addresses", "tenants/02-no-room", "tenants/03-cluster-ip", "tenants/03-node-ports", "tenants/08-shared-endpoint")
 }
 
 func newStory(t *testing.T, archive *txtar.Archive, world *actorstest.World) *story {
@@ -147,34 +162,35 @@ func (s *story) run(command string, args []string) {
 		args int // -1 = any number
 		do   func(args []string)
 	}{
-		"apply":    {-1, s.apply},
-		"accept":   {-1, s.accept},
-		"delete":   {2, func(args []string) { s.delete(args[0], args[1]) }},
-		"limits":   {2, func(args []string) { s.limits(args[0], args[1]) }},
-		"listens":  {-1, s.listens},
-		"start":    {0, func([]string) { s.world.Start() }},
-		"stop":     {0, func([]string) { s.world.Stop() }},
-		"kill":     {1, func(args []string) { s.world.Kill(args[0]) }},
-		"crash":    {0, func([]string) { s.crash() }},
-		"foreign":  {2, func(args []string) { s.foreign(args[0], args[1]) }},
-		"verify":   {0, func([]string) { s.verify() }},
-		"rows":     {1, func(args []string) { s.state(args[0], s.heldRows) }},
-		"lists":    {1, func(args []string) { s.state(args[0], s.heldLists) }},
-		"packet":   {-1, s.packet},
-		"dial":     {5, func(args []string) { s.dial(args[0], args[1], args[2], args[3], args[4]) }},
-		"open":     {1, func(args []string) { s.exchange(args[0], true) }},
-		"ended":    {1, func(args []string) { s.exchange(args[0], false) }},
-		"routes":   {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
-		"writes":   {1, func(args []string) { s.countWrites(args[0]) }},
-		"conflict": {-1, s.conflict},
-		"says":     {-1, s.says},
-		"refuse":   {2, func(args []string) { s.refuse(args[0], args[1]) }},
-		"healed":   {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
-		"iface":    {1, func(args []string) { s.iface(args[0]) }},
-		"attach":   {2, func(args []string) { s.attach(args[0], args[1]) }},
-		"detach":   {1, func(args []string) { s.attach(args[0], "") }},
-		"denied":   {3, func(args []string) { s.denied(args[0], args[1], args[2]) }},
-		"roles":    {2, func(args []string) { s.roles(args[0], args[1]) }},
+		"apply":        {-1, s.apply},
+		"accept":       {-1, s.accept},
+		"delete":       {2, func(args []string) { s.delete(args[0], args[1]) }},
+		"limits":       {2, func(args []string) { s.limits(args[0], args[1]) }},
+		"listens":      {-1, s.listens},
+		"start":        {0, func([]string) { s.world.Start() }},
+		"stop":         {0, func([]string) { s.world.Stop() }},
+		"kill":         {1, func(args []string) { s.world.Kill(args[0]) }},
+		"crash":        {0, func([]string) { s.crash() }},
+		"foreign":      {2, func(args []string) { s.foreign(args[0], args[1]) }},
+		"verify":       {0, func([]string) { s.verify() }},
+		"rows":         {1, func(args []string) { s.state(args[0], s.heldRows) }},
+		"translations": {1, func(args []string) { s.state(args[0], s.heldTranslations) }},
+		"lists":        {1, func(args []string) { s.state(args[0], s.heldLists) }},
+		"packet":       {-1, s.packet},
+		"dial":         {5, func(args []string) { s.dial(args[0], args[1], args[2], args[3], args[4]) }},
+		"open":         {1, func(args []string) { s.exchange(args[0], true) }},
+		"ended":        {1, func(args []string) { s.exchange(args[0], false) }},
+		"routes":       {1, func(args []string) { s.state(args[0], s.heldRoutes) }},
+		"writes":       {1, func(args []string) { s.countWrites(args[0]) }},
+		"conflict":     {-1, s.conflict},
+		"says":         {-1, s.says},
+		"refuse":       {2, func(args []string) { s.refuse(args[0], args[1]) }},
+		"healed":       {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
+		"iface":        {1, func(args []string) { s.iface(args[0]) }},
+		"attach":       {2, func(args []string) { s.attach(args[0], args[1]) }},
+		"detach":       {1, func(args []string) { s.attach(args[0], "") }},
+		"denied":       {3, func(args []string) { s.denied(args[0], args[1], args[2]) }},
+		"roles":        {2, func(args []string) { s.roles(args[0], args[1]) }},
 	}
 	c, known := commands[command]
 	if !known || c.args >= 0 && len(args) != c.args {
@@ -288,6 +304,24 @@ func (s *story) foreign(what, vip string) {
 }
 
 func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(), ""), "\n") }
+
+// heldTranslations are the translations of CNAT.
+func (s *story) heldTranslations() string {
+	state, err := cnat.Read(s.Context(), s.world.Deps.Link, false, nil)
+	if err != nil {
+		return err.Error()
+	}
+	lines := []string{}
+	for key, held := range state.Rows {
+		balance := ""
+		if held.Sticky {
+			balance = "maglev-by-source "
+		}
+		lines = append(lines, fmt.Sprintf("%s %s%v\n", key, balance, held.Backends))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
 
 // heldLists is the part of VPP's state that is about access lists, with their tags instead of their numbers, which depend on what was there
 // before.

@@ -43,8 +43,11 @@ func (s *Source) Apply(o *normalize.Objects) {
 }
 
 // furnish puts the node and its pods into the cluster.
-func (s *Source) furnish() {
+func (s *Source) furnish(ip6 bool) {
 	o := &normalize.Objects{Nodes: []*messages.Node{probe.ThisNode()}}
+	if ip6 {
+		o.Nodes[0] = probe.DualNode()
+	}
 	for i := 2; i <= 5; i++ {
 		o.Pods = append(o.Pods, probe.Pod(fmt.Sprint("p", i), fmt.Sprint("10.1.1.", i)))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/relay"
 	"github.com/troupe-vpp/troupe/kube/service"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	vpplink "github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
@@ -31,6 +33,8 @@ type Config struct {
 	Node string
 	// Empty: VPP has no interfaces and the cluster no objects.
 	Empty bool
+	// IPv6: the node has IPv6 besides, and CNAT serves it.
+	IPv6 bool
 	// Serving are the settings of the services; without networks those of Serving.
 	Serving service.Config
 	// VPP are options of the simulated VPP on the real dispatcher.
@@ -92,7 +96,11 @@ func New(t testing.TB, config Config) *World {
 	if config.Empty {
 		topology = func(*simulator.VPP) {}
 	} else {
-		w.Source.furnish()
+		w.Source.furnish(config.IPv6)
+	}
+	if config.IPv6 {
+		topology = probe.DualTopology
+		w.Serving.ServiceCIDRs = append(w.Serving.ServiceCIDRs, netip.MustParsePrefix("fd00:96::/112"))
 	}
 	if config.Sim != nil {
 		w.Sim = runtime.NewSim(*config.Sim)
@@ -153,6 +161,9 @@ func (w *World) Start() {
 	feed := relay.New(source, nil, now)
 	w.Deps = &actors.Deps{
 		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
+	}
+	if w.IPv6 {
+		w.Deps.IPv6 = &cnat.Config{Node: w.Node, Unreachable: w.Deps.NAT44.Unreachable, Ground: reserved()}
 	}
 	w.connect(log)
 	if w.Config.Deps != nil {

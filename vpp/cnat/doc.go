@@ -20,7 +20,8 @@
 //   - A translation without backends crashes VPP; a row that loses its last backend is deleted. The link refuses such a message as well.
 //   - VPP stores no owner. A translation under a key that a service wants is adopted; what no service wants goes only where its address is one that the agent
 //     serves (see Diff).
-//   - Nodes that are enabled twice run twice, and an interface inherits the tables of an earlier one with its index. So Apply asks first, and sets tables
+//   - VPP says of an interface that it has any node of an arc while its index is beyond those that ever had a feature there; it is asked about the last node
+//     of the arc as well, which is no feature. Nodes that are enabled twice run twice, and an interface inherits the tables of an earlier one with its index. So Apply asks first, and sets tables
 //     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
 //   - With an address but without a policy VPP replaces the source of everything that leaves. So the policy is set before the address, and VPP has the policy
 //     where it has our address.

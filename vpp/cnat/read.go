@@ -2,6 +2,7 @@ package cnat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -50,10 +51,10 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*S
 // missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks all of them.
 func missingNodes(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (map[uint32][]node, error) {
 	nodes := nodesOf(ip4)
-	msgs := make([]api.Message, 0, len(nodes)*len(interfaces))
+	msgs := make([]api.Message, 0, 2*len(nodes)*len(interfaces))
 	for _, index := range interfaces {
 		for _, n := range nodes {
-			msgs = append(msgs, n.query(index))
+			msgs = append(msgs, n.queries(index)...)
 		}
 	}
 	missing := map[uint32][]node{}
@@ -64,15 +65,25 @@ func missingNodes(ctx context.Context, c link.Caller, ip4 bool, interfaces []uin
 	if err != nil {
 		return nil, fmt.Errorf("read the nodes of CNAT: %w", err)
 	}
-	for i, answer := range answers {
-		index, n := interfaces[i/len(nodes)], nodes[i%len(nodes)]
-		reply, ok := answer.Reply.(*feature.FeatureIsEnabledReply)
-		if _, answered := link.Retval(answer.Err); answer.Err != nil && !answered {
-			return nil, fmt.Errorf("read the nodes of CNAT on interface %d: %w", index, answer.Err)
+	for i := 0; i < len(answers); i += 2 {
+		index, n := interfaces[i/2/len(nodes)], nodes[i/2%len(nodes)]
+		has, err := yes(answers[i])
+		all, failed := yes(answers[i+1])
+		if err = errors.Join(err, failed); err != nil {
+			return nil, fmt.Errorf("read the nodes of CNAT on interface %d: %w", index, err)
 		}
-		if answer.Err != nil || !ok || !reply.IsEnabled {
+		if !has || all {
 			missing[index] = append(missing[index], n)
 		}
 	}
 	return missing, nil
+}
+
+// yes is the answer to a query; no where VPP does not have the interface.
+func yes(answer link.Result) (bool, error) {
+	if _, answered := link.Retval(answer.Err); answer.Err != nil && !answered {
+		return false, answer.Err
+	}
+	reply, ok := answer.Reply.(*feature.FeatureIsEnabledReply)
+	return answer.Err == nil && ok && reply.IsEnabled, nil
 }

@@ -19,21 +19,25 @@ const noInterface = ^interface_types.InterfaceIndex(0)
 // hashSource is the bit of the flow hash for the source address.
 const hashSource = 1
 
-// node is a node of CNAT and the arc on which it stands.
-type node struct{ arc, name string }
+// node is a node of CNAT and the arc on which it stands, with the last node of the arc, which is no feature of any interface.
+type node struct{ arc, name, last string }
 
 // nodesOf are the nodes of an interface, in the order in which they are enabled: without the output node answers to clients are not translated.
 func nodesOf(ip4 bool) []node {
-	nodes := []node{{"ip6-output", "cnat-output-ip6"}, {"ip6-unicast", "cnat-input-ip6"}}
+	nodes := []node{{"ip6-output", "cnat-output-ip6", "interface-output"}, {"ip6-unicast", "cnat-input-ip6", "ip6-lookup"}}
 	if ip4 {
-		nodes = append(nodes, node{"ip4-output", "cnat-output-ip4"}, node{"ip4-unicast", "cnat-input-ip4"})
+		nodes = append(nodes, node{"ip4-output", "cnat-output-ip4", "interface-output"}, node{"ip4-unicast", "cnat-input-ip4", "ip4-lookup"})
 	}
 	return nodes
 }
 
-// query asks whether an interface has a node.
-func (n node) query(index uint32) api.Message {
-	return &feature.FeatureIsEnabled{SwIfIndex: interface_types.InterfaceIndex(index), ArcName: n.arc, FeatureName: n.name}
+// queries ask whether an interface has a node: the answers are yes and no. VPP answers both with yes for an interface whose index is beyond those that
+// ever had a feature on the arc.
+func (n node) queries(index uint32) []api.Message {
+	i := interface_types.InterfaceIndex(index)
+	return []api.Message{
+		&feature.FeatureIsEnabled{SwIfIndex: i, ArcName: n.arc, FeatureName: n.name}, &feature.FeatureIsEnabled{SwIfIndex: i, ArcName: n.arc, FeatureName: n.last},
+	}
 }
 
 // change gives an interface a node, or takes it.

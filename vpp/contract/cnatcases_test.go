@@ -8,6 +8,7 @@ import (
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
@@ -194,6 +195,31 @@ var cnatCases = []contractCase{
 			v.expect(t, ok, exclude(t, 1, prefix))
 			v.expect(t, ok, exclude(t, 0, prefix))
 			v.expect(t, 1, exclude(t, 0, prefix))
+		}
+	}},
+	{"cnat/is a feature enabled? yes, until the arc has room for the interface", func(t *testing.T, v *rig) {
+		first, second, third := loopback(t, v), loopback(t, v), loopback(t, v)
+		for _, n := range cnatNodes {
+			last := map[string]string{"ip4-unicast": "ip4-lookup", "ip6-unicast": "ip6-lookup"}[n[0]]
+			beyond := last == "" // the input arcs have room for every interface
+			if beyond {
+				last = "interface-output"
+			}
+			enabled := func(index interface_types.InterfaceIndex, node string) bool {
+				return ask[*feature.FeatureIsEnabledReply](t, v, &feature.FeatureIsEnabled{SwIfIndex: index, ArcName: n[0], FeatureName: node}).IsEnabled
+			}
+			for _, on := range []bool{true, false} {
+				if on {
+					check(t, n[1]+" at first", beyond, enabled(second, n[1]))
+				}
+				v.expect(t, ok, &feature.FeatureEnableDisable{SwIfIndex: second, Enable: on, ArcName: n[0], FeatureName: n[1]})
+				check(t, n[1]+" of an earlier one", false, enabled(first, n[1]))
+				check(t, n[1], on, enabled(second, n[1]))
+				check(t, last, false, enabled(second, last))
+				check(t, n[1]+" of a later one", beyond, enabled(third, n[1]))
+				check(t, last+" of a later one", beyond, enabled(third, last))
+				check(t, "a node that does not exist", true, enabled(second, "nonsense"))
+			}
 		}
 	}},
 	{"cnat/features count, and end with their interface", func(t *testing.T, v *rig) {

@@ -33,6 +33,33 @@ func Topology(v *simulator.VPP) {
 	}
 }
 
+// IPv6 of the node: UplinkIPv6/64 on the uplink, PodIPv6 before the number of each pod.
+const (
+	UplinkIPv6 = "2001:db8:16::1"
+	PodIPv6    = "fd00:1::"
+)
+
+// DualTopology is Topology with IPv6 besides.
+func DualTopology(v *simulator.VPP) {
+	Topology(v)
+	err := v.AddAddress(Uplink, netip.MustParsePrefix(UplinkIPv6+"/64"))
+	err = errors.Join(err, v.DefaultRoute(Uplink, netip.MustParseAddr("2001:db8:16::fe")))
+	for i := 2; i <= 5; i++ {
+		addr := netip.MustParseAddr(fmt.Sprint(PodIPv6, i))
+		err = errors.Join(err, v.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(addr, 128), NextHop: addr, Interface: fmt.Sprint("pod", i)}))
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// DualNode is ThisNode with IPv6 besides.
+func DualNode() *messages.Node {
+	n := ThisNode()
+	n.Addresses, n.PodCidrs = append(n.Addresses, UplinkIPv6), append(n.PodCidrs, PodIPv6+"/64")
+	return n
+}
+
 // Rows lists the NAT44 rows of ours in VPP, ordered.
 func Rows(v *simulator.VPP) []string {
 	rows := slices.DeleteFunc(v.Rows(), func(row string) bool { return !strings.Contains(row, "troupe/") })

@@ -35,11 +35,25 @@ func featureEnableDisable(c *Call, req *feature.FeatureEnableDisable) {
 // not.
 func featureIsEnabled(c *Call, req *feature.FeatureIsEnabled) {
 	key := vnet.FeatureKey{SwIf: uint32(req.SwIfIndex), Arc: req.ArcName, Node: req.FeatureName}
-	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node)}
+	// VPP takes an error for a yes: that the node does not exist, or that the arc has no room for the interface yet.
+	known := knownFeature(key.Arc, key.Node) || key.Node == lastNode(key.Arc)
+	reply := &feature.FeatureIsEnabledReply{IsEnabled: c.Has(key.SwIf, key.Arc, key.Node) || !known || !c.Covers(key.SwIf, key.Arc)}
 	if c.Interface(key.SwIf) == nil {
-		reply.Retval = vnet.RetInvalidSwIfIndex
+		reply.Retval, reply.IsEnabled = vnet.RetInvalidSwIfIndex, false
 	}
 	c.Reply(reply)
+}
+
+// lastNode is the node at the end of an arc.
+func lastNode(arc string) string {
+	switch arc {
+	case nat.ArcInput:
+		return "ip4-lookup"
+	case "ip6-unicast":
+		return "ip6-lookup"
+	default:
+		return "interface-output"
+	}
 }
 
 // knownFeature reports whether a node may be on an arc. The model has the nodes of the plugins that it has.

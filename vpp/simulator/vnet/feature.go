@@ -9,6 +9,7 @@ type FeatureKey struct {
 // SetFeature puts a node on an arc or takes it off. Taking off what is
 // not there does nothing.
 func (m *Network) SetFeature(swIf uint32, arc, node string, on bool) {
+	m.arcs[arc] = max(m.arcs[arc], swIf+1)
 	key := FeatureKey{SwIf: swIf, Arc: arc, Node: node}
 	switch {
 	case on:
@@ -18,6 +19,11 @@ func (m *Network) SetFeature(swIf uint32, arc, node string, on bool) {
 	default:
 		delete(m.Features, key)
 	}
+}
+
+// Covers reports whether an interface of this index or a later one ever had a feature on an arc. On the input arcs every interface has one of its own.
+func (m *Network) Covers(swIf uint32, arc string) bool {
+	return arc == "ip4-unicast" || arc == "ip6-unicast" || swIf < m.arcs[arc]
 }
 
 // Has reports whether a node is on an arc.

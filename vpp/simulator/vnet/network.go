@@ -23,6 +23,7 @@ type Network struct {
 	Tables     [2][]*fib.Table // by address family (ip4, ip6), then by FIB index
 	Neighbors  map[NeighborKey]*Neighbor
 	Features   map[FeatureKey]int // how often a feature is on an arc
+	arcs       map[string]uint32  // how many interfaces an arc has room for
 	Pending    map[uint32]Change
 	watchers   []Watcher
 }
@@ -48,6 +49,7 @@ func NewNetwork(clock func() time.Time) *Network {
 		Sources:   fib.NewSources(),
 		Neighbors: make(map[NeighborKey]*Neighbor),
 		Features:  make(map[FeatureKey]int),
+		arcs:      make(map[string]uint32),
 		Pending:   make(map[uint32]Change),
 	}
 	n.Tables[0] = []*fib.Table{fib.NewTable(0, false, n.Sources)}
