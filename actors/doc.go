@@ -2,7 +2,7 @@
 // each concern is a package below it.
 //
 //	desired      what this node should serve: watch, registry, one actor per service, node sync
-//	render       the driver of every renderer; render/nat44 and render/routes are its adapters
+//	render       the driver of every renderer; render/nat44, render/cnat and render/routes are its adapters
 //	interfaces   frontends and backends, derived from VPP; interfaces of pods by command
 //	external     configuration from outside of Kubernetes, in layers
 //	sessions     the table of NAT sessions

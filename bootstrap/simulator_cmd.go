@@ -33,7 +33,7 @@ programs connect to it as to a real one. It comes up empty; what a CNI would con
     interface: uplink0
 
 After a crash of the simulated VPP it is started again and connected as before. It stops on SIGINT and SIGTERM. Then, and on SIGUSR1, it
-prints how many requests asked it for a change and how many rows its NAT has.`
+prints how many requests asked it for a change and how many rows NAT44 and CNAT have.`
 
 // newSimulatorCommand returns `troupe simulator`, for tests with an agent in a process of its own.
 func newSimulatorCommand(io streams) *cobra.Command {
@@ -112,5 +112,5 @@ func runSimulator(ctx context.Context, to streams, log *slog.Logger, files simul
 
 // printCounters prints the counters of VPP that tests of agents check.
 func printCounters(out io.Writer, vpp *simulator.VPP) {
-	fmt.Fprintf(out, "mutating %d\nrows %d\n", vpp.Counters().Mutating(), len(vpp.Rows()))
+	fmt.Fprintf(out, "mutating %d\nrows %d\n", vpp.Counters().Mutating(), len(vpp.Rows())+vpp.Translations())
 }

@@ -18,6 +18,7 @@ const allSingles = 20
 var (
 	seeds        = flag.Int("seeds", 100/slow, "how many seeds are played; CI plays 300, troupe chaos simulate any number")
 	singles      = flag.Int("singles", allSingles, "how often each single fault is played")
+	only         = flag.String("only", "", "the single fault that is played; empty = each")
 	firstFailure = flag.Bool("first-failure", false, "stop at the first seed that fails")
 )
 

@@ -169,6 +169,8 @@ type Result[K Key] struct {
 	Setting bool
 	// Err is nil where VPP holds now what the operation is for.
 	Err error
+	// Idle says that VPP had it already, and nothing was sent: it is no news.
+	Idle bool
 	// Unknown says that VPP may hold something else than is believed: it has to be read.
 	Unknown bool
 	// Op is the operation, for Adapter.Record.

@@ -1,4 +1,4 @@
-// Package render is the renderer: one Driver for all of them, and an Adapter for each kind of object in VPP (render/nat44, render/routes).
+// Package render is the renderer: one Driver for all of them, and an Adapter for each kind of object in VPP (render/nat44, render/cnat, render/routes).
 //
 //	Adapter   plan, read, diff, apply, whose object it is: pure, or a thin call
 //	Driver    everything else, once: claims, work queue, back-off and half-open probes, barrier, acknowledgements, drift checks, batches, the

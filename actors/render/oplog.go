@@ -27,7 +27,7 @@ func (d *Driver[K]) record(c *runtime.Context, results []Result[K]) {
 	log := oplog[K]{causes: map[string]uint64{}, groups: map[string][]Result[K]{}}
 	var all []Result[K]
 	for _, r := range results {
-		if r.Setting || !d.queue.asBefore(r.Object, r.Err) {
+		if !r.Idle && (r.Setting || !d.queue.asBefore(r.Object, r.Err)) {
 			log.add(d, r)
 			all = append(all, r)
 		}

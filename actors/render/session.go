@@ -173,6 +173,8 @@ func sum[K Key](results []Result[K]) (o outcome[K]) {
 func (o *outcome[K]) take(r *Result[K]) {
 	kind, _ := class.Of(r.Err)
 	switch {
+	case r.Idle:
+		return
 	case kind == class.None:
 		o.done++
 		o.doubt = o.doubt || r.Unknown

@@ -202,7 +202,7 @@ func TestDriverReadsAgainWhatItCouldNotRead(t *testing.T) {
 	each(t, func(s *scene) {
 		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "10.0.0.1")
-		for _, name := range []string{"nat44", "fib", "ip", "cnat"} {
+		for _, name := range []string{"cnat", "nat44", "fib", "ip"} {
 			s.Unreadable = name
 			before := s.reads
 			s.Tell(&messages.Verify{Reason: "test"})
@@ -213,13 +213,13 @@ func TestDriverReadsAgainWhatItCouldNotRead(t *testing.T) {
 			if reads < 8 || reads > 20 || s.Health().GetOk() || !strings.Contains(s.Health().GetReason(), "read") {
 				s.Errorf("%s unreadable: %d reads in five minutes, %v", name, reads, s.Health())
 			}
-		}
-		s.Unreadable = ""
-		s.outside(s.remove, "10.0.0.1")
-		s.Run(40 * time.Second)
-		s.expect("readable", "10.0.0.1")
-		if !s.Health().GetOk() {
-			s.Errorf("afterwards %v", s.Health())
+			s.outside(s.remove, "10.0.0.1")
+			s.Unreadable = ""
+			s.Run(40 * time.Second)
+			s.expect(name+" readable", "10.0.0.1")
+			if !s.Health().GetOk() {
+				s.Errorf("%s readable: %v", name, s.Health())
+			}
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
 
-// cleanUp removes the agent's rows, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and
+// cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and
 // the agent's routes from VPP (--cleanup-on-exit). It runs after the end of the actors, over a connection of its own, and gives up when ctx ends:
 // a VPP that does not answer keeps its configuration.
 func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
@@ -43,7 +43,7 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 		pool = natAddresses(ctx, a.outside)
 	}
 	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
-	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} { // access lists after the rows that they protect
+	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, a.removeTranslations, removeRoutes} { // access lists after the rows that they protect
 		n, err := remove(ctx, vpp)
 		operations, errs = operations+n, append(errs, err)
 	}

@@ -71,7 +71,7 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 		switch {
 		case tables == nil && attached:
 			after = append(after, Op{Verb: Detach, Interface: index, IPv4: want.IPv4})
-		case tables != nil && (!attached || held != *tables):
+		case tables != nil && (!attached || held != nil && *held != *tables):
 			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4})
 		}
 	}

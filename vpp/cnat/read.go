@@ -42,7 +42,7 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*S
 	}
 	for _, index := range interfaces {
 		if len(missing[index]) == 0 {
-			s.Attached[index] = Tables{}
+			s.Attached[index] = nil
 		}
 	}
 	return s, nil

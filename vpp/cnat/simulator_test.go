@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -86,15 +87,12 @@ func (n *testNode) row(key frontend.Key) *Row {
 // read reads VPP as a driver does.
 func (n *testNode) read() {
 	n.Helper()
-	var known []uint32
-	if n.state != nil {
-		known = n.state.Interfaces()
-	}
-	state, err := Read(context.Background(), n.link, n.want.IPv4, known)
+	state, err := Read(context.Background(), n.link, n.want.IPv4, slices.Collect(maps.Keys(n.want.Interfaces)))
 	if err != nil {
 		n.Fatal(err)
 	}
 	state.Inherit(n.state, n.row)
+	state.Assume(n.want.Interfaces)
 	n.state = state
 }
 
@@ -203,10 +201,7 @@ func TestLeastMessages(t *testing.T) {
 			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{"a drift check", func() { n.read() }, 0, ""},
-		{
-			"a new agent", func() { n.state = nil; n.read() }, 0,
-			"attach CNAT to interface 1, attach CNAT to interface 2 of a pod, attach CNAT to interface 3 of a pod",
-		},
+		{"a new agent", func() { n.state = nil; n.read() }, 0, ""},
 		{"an interface of the host", func() { n.want.Interfaces[2] = &Tables{Pod: true, Host: true} }, 4, "attach CNAT to interface 2 of the host"},
 		{"an interface goes", func() { n.want.Interfaces[2] = nil }, 6, "detach CNAT from interface 2"},
 		{"the last endpoint goes", func() { n.serve() }, 1, "delete translation [fd00:96::1]:80/TCP"},

@@ -54,13 +54,14 @@ type State struct {
 	Made map[frontend.Key]bool
 	// SNAT are the addresses that replace sources. Where they are ours the policy is that of Kubernetes: Apply sets it first.
 	SNAT SNAT
-	// Attached are the interfaces that are known to have the nodes of CNAT.
-	Attached map[uint32]Tables
+	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their tables; nil = not known, but those that they should be in,
+	// because Apply sets the tables first.
+	Attached map[uint32]*Tables
 }
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, Made: map[frontend.Key]bool{}, SNAT: NoSNAT(), Attached: map[uint32]Tables{}}
+	return &State{Rows: map[frontend.Key]Held{}, Made: map[frontend.Key]bool{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}}
 }
 
 // Clone returns a copy that shares nothing that changes.
@@ -100,6 +101,15 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	s.Made = before.Made
 }
 
+// Assume takes the tables that are wanted for those that are not known.
+func (s *State) Assume(interfaces map[uint32]*Tables) {
+	for index, tables := range s.Attached {
+		if tables == nil {
+			s.Attached[index] = interfaces[index]
+		}
+	}
+}
+
 // Record enters an operation that VPP has carried out, so that the next Diff needs no new read: as Apply returns it. Operations with an error, or with an
 // unknown outcome, must not be recorded: read instead.
 func (s *State) Record(op Op) {
@@ -107,7 +117,7 @@ func (s *State) Record(op Op) {
 	case SetSNAT:
 		s.SNAT = op.SNAT
 	case Attach:
-		s.Attached[op.Interface] = op.Tables
+		s.Attached[op.Interface] = &op.Tables
 	case Detach:
 		delete(s.Attached, op.Interface)
 	case PutRow:

@@ -30,6 +30,16 @@ func (v *VPP) Rows() []string {
 	return rows
 }
 
+// Translations returns how many translations CNAT has.
+func (v *VPP) Translations() int {
+	count := 0
+	_ = v.with(func(m *model.Model) error {
+		count = m.CNAT.Translations.Len()
+		return nil
+	})
+	return count
+}
+
 // SessionCount returns how many sessions occupy the session table, expired ones
 // included.
 func (v *VPP) SessionCount() int {

@@ -220,10 +220,19 @@ func (a *adapter) Forget(restarted bool) {
 	a.have = nil
 }
 
+// interfaces are those that have to be asked for: what is wanted, and what had the nodes.
+func (a *adapter) interfaces(before *cnat.State) []uint32 {
+	found := slices.Collect(maps.Keys(a.settingsWanted().Interfaces))
+	if before != nil {
+		found = append(found, before.Interfaces()...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
 // Reader satisfies render.Adapter.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	before, ip4 := cmp.Or(a.have, a.last, cnat.NewState()), a.config.IPv4
-	interfaces := before.Interfaces()
+	ip4, interfaces := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last))
 	return func(ctx context.Context, vpp link.Caller) (any, error) { return cnat.Read(ctx, vpp, ip4, interfaces) }
 }
 

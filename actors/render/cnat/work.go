@@ -18,11 +18,12 @@ func (a *adapter) Settings() bool { return a.settings }
 // RolesRefused satisfies render.Adapter.
 func (a *adapter) RolesRefused() string { return a.refused }
 
-// settingsWanted are the settings and interfaces that VPP should have.
+// settingsWanted are the settings and interfaces that VPP should have. Interfaces whose table depends on what Kubernetes has not said yet have to wait.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
 	for _, i := range a.set.GetInterfaces() {
 		switch {
+		case (i.GetFrontend() || i.GetBackend()) && !a.set.GetComplete() && !i.GetLocal() && i.GetKind() != messages.InterfaceKind_INTERFACE_UPLINK:
 		case i.GetFrontend() || i.GetBackend():
 			want.Interfaces[i.GetSwIfIndex()] = tablesOf(i)
 		case i.GetDetached():
@@ -48,7 +49,9 @@ func (a *adapter) settingOps() []cnat.Op {
 func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 	var settings, detach, replaced, put, gone []cnat.Op
 	if !a.settings {
-		settings, detach = cnat.DiffSettings(a.have, a.settingsWanted())
+		want := a.settingsWanted()
+		a.have.Assume(want.Interfaces)
+		settings, detach = cnat.DiffSettings(a.have, want)
 		if a.settings = len(settings)+len(detach) == 0; a.settings {
 			a.refused = ""
 		}
@@ -83,6 +86,7 @@ func (w work) Apply(ctx context.Context, vpp link.Caller) []render.Result[fronte
 		d := &done[i]
 		results[i] = render.Result[frontend.Key]{
 			Text: d.Op.Describe(), Object: d.Op.Key, Setting: !d.Op.OnRow(), Err: d.Err, Unknown: d.Unknown, Op: d.Op,
+			Idle: d.Messages == 0 && d.Err == nil,
 		}
 	}
 	return results
@@ -137,10 +141,7 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 			leftovers[k] = a.ours(k)
 		}
 	}
-	interfaces := cnat.NewState().Interfaces()
-	if before != nil {
-		interfaces = before.Interfaces()
-	}
+	interfaces := a.interfaces(before)
 	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
 		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces)
 		if err != nil {
