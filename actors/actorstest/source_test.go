@@ -37,7 +37,7 @@ func synced(s *Source) {
 func TestSourceKeepsTheContract(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := NewSource(probe.Node)
-		s.furnish()
+		s.furnish(false)
 		listener := kubetest.NewMirror()
 		stop := running(s, listener)
 		synced(s)

@@ -18,12 +18,11 @@ func (a *adapter) Settings() bool { return a.settings }
 // RolesRefused satisfies render.Adapter.
 func (a *adapter) RolesRefused() string { return a.refused }
 
-// settingsWanted are the settings and interfaces that VPP should have. Interfaces whose table depends on what Kubernetes has not said yet have to wait.
+// settingsWanted are the settings and interfaces that VPP should have.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
 	for _, i := range a.set.GetInterfaces() {
 		switch {
-		case (i.GetFrontend() || i.GetBackend()) && !a.set.GetComplete() && !i.GetLocal() && i.GetKind() != messages.InterfaceKind_INTERFACE_UPLINK:
 		case i.GetFrontend() || i.GetBackend():
 			want.Interfaces[i.GetSwIfIndex()] = tablesOf(i)
 		case i.GetDetached():
