@@ -41,7 +41,7 @@ func drawn(text string) (paths []string, ordered map[string]bool) {
 
 // TestTreeIsAsDrawn: docs/architecture.md shows the actors that there are, with the one service default/web, and says which are ordered groups.
 func TestTreeIsAsDrawn(t *testing.T) {
-	actorstest.Simulate(t, 1, actorstest.Config{}, func(w *actorstest.World) {
+	actorstest.Simulate(t, 1, actorstest.Config{IPv6: true}, func(w *actorstest.World) {
 		w.Source.Serve("web", "10.96.0.10")
 		w.Settle(time.Minute)
 		var alive []string
