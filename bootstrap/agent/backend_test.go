@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -36,7 +37,7 @@ func serviceStatus(change func(s *messages.ServiceStatus, ack *messages.RenderAc
 }
 
 func TestServiceLine(t *testing.T) {
-	a := &Agent{system: runtime.NewSystem(runtime.Options{Logger: quiet()})}
+	a := &Agent{system: runtime.NewSystem(runtime.Options{Logger: quiet()}), renderers: (&actors.Deps{}).Renderers()}
 	for name, tt := range map[string]struct {
 		change func(s *messages.ServiceStatus, ack *messages.RenderAck)
 		lost   string
