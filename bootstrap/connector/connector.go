@@ -30,8 +30,8 @@ import (
 
 // Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must not take much more than a minute.
 const (
-	requests = 200
-	burst    = 400
+	requests = 300
+	burst    = 600
 )
 
 // leaseName is the Lease of the connector that writes, in the sync namespace.
