@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -68,10 +69,15 @@ func (a *adapter) Bind(progress render.Progress[frontend.Key]) { a.progress = pr
 
 // Plan satisfies render.Adapter.
 func (a *adapter) Plan(service string, view *messages.ServiceView) []frontend.Key {
-	if a.views[service] = view; view == nil {
+	if a.views[service] = view; view == nil || !a.concerns(view) {
 		delete(a.views, service)
 	}
 	return a.plan(service)
+}
+
+// concerns reports whether a service has a frontend of a family that is served here. Most have none where few have IPv6.
+func (a *adapter) concerns(view *messages.ServiceView) bool {
+	return a.config.IPv4 || slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool { return strings.Contains(f.GetAddress(), ":") })
 }
 
 // plan translates one view into rows and claims them.
