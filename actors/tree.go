@@ -166,6 +166,7 @@ func newTree(d *Deps) *tree {
 	}
 	t.link = &link.Config{
 		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Sessions, address.Introspect),
+		Renderers: t.names,
 	}
 	t.interfaces = &interfaces.Config{
 		NodeName: d.NodeName, VPP: d.Link, Hints: d.InterfaceEvents, NAT44: d.NAT44, SNAT: d.SNAT, Attachments: attachments,

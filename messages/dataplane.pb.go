@@ -1039,7 +1039,9 @@ type LinkState struct {
 	// Why it is down; "" when up.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Counts connections of this agent run; results of an earlier one are unknown.
-	Session       uint64 `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
+	Session uint64 `protobuf:"varint,5,opt,name=session,proto3" json:"session,omitempty"`
+	// What this VPP can do, in the order of presentation; empty when down.
+	Features      []*VPPFeature `protobuf:"bytes,6,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1109,6 +1111,148 @@ func (x *LinkState) GetSession() uint64 {
 	return 0
 }
 
+func (x *LinkState) GetFeatures() []*VPPFeature {
+	if x != nil {
+		return x.Features
+	}
+	return nil
+}
+
+// What the agent does with VPP, and whether this VPP has the messages for it.
+type VPPFeature struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The renderer that needs it; "" = every agent does.
+	Renderer string `protobuf:"bytes,2,opt,name=renderer,proto3" json:"renderer,omitempty"`
+	// What the agent does not do without it.
+	Without string `protobuf:"bytes,3,opt,name=without,proto3" json:"without,omitempty"`
+	// Kubernetes does not ask for it.
+	Optional bool `protobuf:"varint,4,opt,name=optional,proto3" json:"optional,omitempty"`
+	// What VPP lacks; empty = nothing, the agent can do it.
+	Missing       []*VPPMissing `protobuf:"bytes,5,rep,name=missing,proto3" json:"missing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VPPFeature) Reset() {
+	*x = VPPFeature{}
+	mi := &file_dataplane_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VPPFeature) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VPPFeature) ProtoMessage() {}
+
+func (x *VPPFeature) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VPPFeature.ProtoReflect.Descriptor instead.
+func (*VPPFeature) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *VPPFeature) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *VPPFeature) GetRenderer() string {
+	if x != nil {
+		return x.Renderer
+	}
+	return ""
+}
+
+func (x *VPPFeature) GetWithout() string {
+	if x != nil {
+		return x.Without
+	}
+	return ""
+}
+
+func (x *VPPFeature) GetOptional() bool {
+	if x != nil {
+		return x.Optional
+	}
+	return false
+}
+
+func (x *VPPFeature) GetMissing() []*VPPMissing {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+// A message that a VPP does not have.
+type VPPMissing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name and CRC, as in the message table of VPP.
+	Message       string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	Why           string `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VPPMissing) Reset() {
+	*x = VPPMissing{}
+	mi := &file_dataplane_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VPPMissing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VPPMissing) ProtoMessage() {}
+
+func (x *VPPMissing) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VPPMissing.ProtoReflect.Descriptor instead.
+func (*VPPMissing) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *VPPMissing) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *VPPMissing) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 // registry -> interfaces: local endpoints, for the backend set. Always complete.
 type LocalEndpoints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1121,7 +1265,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1277,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1290,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1176,7 +1320,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1332,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1345,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1316,13 +1460,25 @@ const file_dataplane_proto_rawDesc = "" +
 	"\anetwork\x18\x02 \x01(\tR\anetwork\x12\x1e\n" +
 	"\n" +
 	"interfaces\x18\x03 \x03(\tR\n" +
-	"interfaces\"{\n" +
+	"interfaces\"\xab\x01\n" +
 	"\tLinkState\x12\x0e\n" +
 	"\x02up\x18\x01 \x01(\bR\x02up\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\tR\x04boot\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\tR\aversion\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
-	"\asession\x18\x05 \x01(\x04R\asession\"N\n" +
+	"\asession\x18\x05 \x01(\x04R\asession\x12.\n" +
+	"\bfeatures\x18\x06 \x03(\v2\x12.troupe.VPPFeatureR\bfeatures\"\xa0\x01\n" +
+	"\n" +
+	"VPPFeature\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\brenderer\x18\x02 \x01(\tR\brenderer\x12\x18\n" +
+	"\awithout\x18\x03 \x01(\tR\awithout\x12\x1a\n" +
+	"\boptional\x18\x04 \x01(\bR\boptional\x12,\n" +
+	"\amissing\x18\x05 \x03(\v2\x12.troupe.VPPMissingR\amissing\"8\n" +
+	"\n" +
+	"VPPMissing\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x12\x10\n" +
+	"\x03why\x18\x02 \x01(\tR\x03why\"N\n" +
 	"\x0eLocalEndpoints\x12\x1c\n" +
 	"\taddresses\x18\x01 \x03(\tR\taddresses\x12\x1e\n" +
 	"\n" +
@@ -1358,7 +1514,7 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_dataplane_proto_goTypes = []any{
 	(RenderState)(0),       // 0: troupe.RenderState
 	(InterfaceKind)(0),     // 1: troupe.InterfaceKind
@@ -1374,30 +1530,34 @@ var file_dataplane_proto_goTypes = []any{
 	(*InterfaceSet)(nil),   // 11: troupe.InterfaceSet
 	(*PeerNetwork)(nil),    // 12: troupe.PeerNetwork
 	(*LinkState)(nil),      // 13: troupe.LinkState
-	(*LocalEndpoints)(nil), // 14: troupe.LocalEndpoints
-	(*NodeContext)(nil),    // 15: troupe.NodeContext
-	(*ServiceView)(nil),    // 16: troupe.ServiceView
-	(*ObjectError)(nil),    // 17: troupe.ObjectError
-	(*Node)(nil),           // 18: troupe.Node
+	(*VPPFeature)(nil),     // 14: troupe.VPPFeature
+	(*VPPMissing)(nil),     // 15: troupe.VPPMissing
+	(*LocalEndpoints)(nil), // 16: troupe.LocalEndpoints
+	(*NodeContext)(nil),    // 17: troupe.NodeContext
+	(*ServiceView)(nil),    // 18: troupe.ServiceView
+	(*ObjectError)(nil),    // 19: troupe.ObjectError
+	(*Node)(nil),           // 20: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	16, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	18, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
 	6,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
 	7,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	17, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	19, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
 	5,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
 	1,  // 7: troupe.Interface.kind:type_name -> troupe.InterfaceKind
 	9,  // 8: troupe.Attachments.items:type_name -> troupe.Attachment
 	8,  // 9: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
 	12, // 10: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
-	18, // 11: troupe.NodeContext.node:type_name -> troupe.Node
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	14, // 11: troupe.LinkState.features:type_name -> troupe.VPPFeature
+	15, // 12: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
+	20, // 13: troupe.NodeContext.node:type_name -> troupe.Node
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1414,7 +1574,7 @@ func file_dataplane_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   14,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -10,6 +10,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/features"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -28,6 +29,8 @@ type Config struct {
 	Gate *gate.Gate
 	// Receivers are the paths of the actors that get the state.
 	Receivers []string
+	// Renderers are the names of the renderers that run. What they need and VPP lacks is a warning.
+	Renderers []string
 }
 
 // linkActor owns the connection to VPP. A VPP that is down is state, not a failure: no actor is restarted because of it.
@@ -121,11 +124,13 @@ func (l *linkActor) changed(c *runtime.Context, m *messages.LinkState) {
 	l.send(c)
 }
 
-// report reports the connection: without one why, with a new one to the same VPP for a while why the one before ended.
+// report reports the connection: without one why, with a new one to the same VPP for a while why the one before ended, then what VPP lacks.
 func (l *linkActor) report(c *runtime.Context) {
 	reason := l.state.GetReason()
 	if !l.trusted.IsZero() {
 		reason = "connected again; the session before ended: " + l.lost
+	} else if lacks := features.Lacks(l.state.GetFeatures(), l.config.Renderers); lacks != "" {
+		reason = "VPP " + l.state.GetVersion() + " lacks messages: " + lacks
 	}
 	l.Report(c, l.state.GetUp(), reason, 0)
 }

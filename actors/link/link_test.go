@@ -36,7 +36,7 @@ func withLink(t *testing.T, play func(s *probe.Stage, vpp *virtual.Stream)) {
 
 // start starts the tree with a link actor.
 func start(s *probe.Stage, connection Link) {
-	config := &Config{Link: connection, Gate: gate.New(s.Sim.Park), Receivers: receivers}
+	config := &Config{Link: connection, Gate: gate.New(s.Sim.Park), Receivers: receivers, Renderers: []string{"nat44"}}
 	s.Start(address.Link, probe.Actors{address.Link: func() runtime.Behaviour { return New(config) }})
 }
 
@@ -108,6 +108,28 @@ func TestLinkSaysWhyVPPIsNotTrusted(t *testing.T) {
 		s.Run(distrust)
 		if h := health(); !h.GetOk() || h.GetReason() != "" {
 			t.Errorf("in a session that lasts: health %v", h)
+		}
+	})
+}
+
+// TestLinkSaysWhatVPPLacks: it is a warning, for the renderers that run only, until VPP is another one.
+func TestLinkSaysWhatVPPLacks(t *testing.T) {
+	withLink(t, func(s *probe.Stage, _ *virtual.Stream) {
+		lacks := func(renderer string) []*messages.VPPFeature {
+			missing := []*messages.VPPMissing{{Message: "feature_is_enabled_55db09e2", Why: "this version of feature has no such message"}}
+			return []*messages.VPPFeature{{Name: "IPv6 services", Renderer: renderer, Without: "they are not served", Missing: missing}, {Name: "rejects"}}
+		}
+		for _, step := range []struct {
+			renderer, reason string
+		}{
+			{"nat44", "VPP 24.06-release lacks messages: they are not served (feature_is_enabled_55db09e2: this version of feature has no such message)"},
+			{"cnat", ""},
+		} {
+			next := state(s).GetSession() + 1
+			s.Tell(&messages.LinkState{Up: true, Boot: step.renderer, Version: "24.06-release", Session: next, Features: lacks(step.renderer)})
+			if h := probe.Latest[*messages.Health](s, address.Healer); !h.GetOk() || h.GetReason() != step.reason {
+				t.Errorf("%s: health %v, want reason %q", step.renderer, h, step.reason)
+			}
 		}
 	})
 }

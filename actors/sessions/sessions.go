@@ -205,6 +205,9 @@ func (k *housekeeper) look(c *runtime.Context) {
 			brief, cancel := context.WithTimeout(ctx, statsTimeout)
 			defer cancel()
 			usage, err := stats.Read(brief)
+			if errors.Is(err, sessions.ErrNoLimit) {
+				usage, err = sessions.WithLimit(ctx, caller, usage)
+			}
 			if err == nil {
 				return &tableLooked{session: session, usage: usage, source: "from VPP's statistics"}
 			}

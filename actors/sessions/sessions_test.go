@@ -48,10 +48,10 @@ func (o *tally) SessionErrors(n int)   { o.errors += n }
 // Read satisfies SessionStats.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {
 	o.looks++
-	if o.broken != nil {
-		return sessions.Usage{}, o.broken
-	}
 	n := uint64(o.vpp.SessionCount())
+	if o.broken != nil {
+		return sessions.Usage{Busiest: n, Total: n}, o.broken
+	}
 	return sessions.Usage{Enabled: true, Busiest: n, Total: n, Base: o.base}, nil
 }
 
@@ -209,6 +209,21 @@ func TestSessionsWithoutStatistics(t *testing.T) {
 		o.broken = nil
 		s.Run(10 * time.Minute)
 		if text := s.recorded(); strings.Count(text, "by API, at a cost: no socket") != 1 || strings.Count(text, "from VPP's statistics") != 1 {
+			t.Errorf("recorded:\n%s", text)
+		}
+	})
+}
+
+// TestSessionsWithoutALimitInTheStatistics: VPP is asked for the limit alone, and not surveyed.
+func TestSessionsWithoutALimitInTheStatistics(t *testing.T) {
+	keeping(t, 1000, sessions.Config{Max: 4000}, func(s *stage, o *tally) {
+		o.broken = sessions.ErrNoLimit
+		s.dial(0, 50)
+		s.Run(time.Minute)
+		if want := (sessions.Usage{Enabled: true, Busiest: 50, Total: 50, Base: 1000}); o.usage != want {
+			t.Errorf("usage %+v, want %+v", o.usage, want)
+		}
+		if text := s.recorded(); strings.Count(text, "from VPP's statistics") != 1 || strings.Contains(text, "by API") {
 			t.Errorf("recorded:\n%s", text)
 		}
 	})

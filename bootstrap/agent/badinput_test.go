@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		"a VPP without NAT44":      {vppWith(simulator.Options{WithoutPlugins: []string{"nat44_ed"}}, "", ""), "nat44", "the plugin nat44_ed is not loaded (plugins in VPP's startup.conf)", 3},
 		"another VPP": {
 			vppWith(simulator.Options{}, "nat44_show_running_config_51077d14", "nat44_show_running_config_00000001"),
-			"nat44", "it has another version of the message, the agent is for VPP 25.10", 3,
+			"nat44", "it has another version of the message, the agent is for VPP 24.06 to 26.06", 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -46,12 +47,13 @@ func translations(t testing.TB, v *rig) []cnat.CnatTranslation {
 }
 
 // readBack is what a dump returns of a translation: without what VPP keeps to itself, and with what it adds.
-func readBack(id uint32, sent *cnat.CnatTranslationUpdate) cnat.CnatTranslation {
+func readBack(t testing.TB, v *rig, id uint32, sent *cnat.CnatTranslationUpdate) cnat.CnatTranslation {
 	want := sent.Translation
 	want.ID, want.IsRealIP, want.Flags, want.FlowHashConfig = id, 0, 0, 0
 	want.Paths = slices.Clone(want.Paths)
+	active := v.version(t).cnat.active
 	for i := range want.Paths {
-		want.Paths[i].Flags |= 1 // active
+		want.Paths[i].Flags |= active
 	}
 	return want
 }
@@ -85,7 +87,7 @@ var cnatCases = []contractCase{
 		check(t, "id", 2, update(t, v, udp))
 		first = translation("fd00:96::1", "fd00:1::3")
 		check(t, "id", 0, update(t, v, first))
-		check(t, "translations", []cnat.CnatTranslation{readBack(0, first), readBack(1, second), readBack(2, udp)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, 0, first), readBack(t, v, 1, second), readBack(t, v, 2, udp)}, translations(t, v))
 	}},
 	{"cnat/what a dump returns", func(t *testing.T, v *rig) {
 		msg := translation("fd00:96::1", "fd00:1::1", "fd00:1::1")
@@ -93,15 +95,15 @@ var cnatCases = []contractCase{
 		tr.LbType, tr.FlowHashConfig, tr.IsRealIP, tr.Flags = cnat.CNAT_LB_TYPE_MAGLEV, 1, 1, 1
 		tr.Paths[0].Flags, tr.Paths[0].SrcEp = 2, cnatEndpoint("fd00:1::9", 0)
 		tr.Paths[1].Flags = 0x50 // VPP ignores these
-		check(t, "translations", []cnat.CnatTranslation{readBack(update(t, v, msg), msg)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 		// The kind of load balancing stays what it was when the translation was added.
 		tr.LbType = cnat.CNAT_LB_TYPE_DEFAULT
 		update(t, v, msg)
 		tr.LbType = cnat.CNAT_LB_TYPE_MAGLEV
-		check(t, "translations", []cnat.CnatTranslation{readBack(0, msg)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, 0, msg)}, translations(t, v))
 		v.expect(t, ok, &cnat.CnatTranslationDel{ID: 0})
 		tr.LbType = cnat.CNAT_LB_TYPE_DEFAULT
-		check(t, "translations", []cnat.CnatTranslation{readBack(update(t, v, msg), msg)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 	}},
 	{"cnat/a deletion frees the id", func(t *testing.T, v *rig) {
 		for i, vip := range []string{"fd00:96::1", "fd00:96::2", "fd00:96::3"} {
@@ -129,14 +131,14 @@ var cnatCases = []contractCase{
 	}},
 	{"cnat/a VIP with a backend of the other family", func(t *testing.T, v *rig) {
 		msg := translation("fd00:96::1", "10.1.1.1")
-		check(t, "translations", []cnat.CnatTranslation{readBack(update(t, v, msg), msg)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 	}},
 	{"cnat/1,000 paths", func(t *testing.T, v *rig) {
 		msg := translation("fd00:96::1", slices.Repeat([]string{"fd00:1::1"}, 1000)...)
 		for i := range msg.Translation.Paths {
 			msg.Translation.Paths[i].DstEp.Port = uint16(i + 1)
 		}
-		check(t, "translations", []cnat.CnatTranslation{readBack(update(t, v, msg), msg)}, translations(t, v))
+		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 	}},
 	{"cnat/a purge deletes the translations", func(t *testing.T, v *rig) {
 		update(t, v, translation("fd00:96::1", "fd00:1::1"))
@@ -170,16 +172,24 @@ var cnatCases = []contractCase{
 			reply.ID = 0
 			return reply
 		}
-		check(t, "addresses", &cnat.CnatGetSnatAddressesReply{}, get())
+		if v.version(t).cnat.addressFirst {
+			v.expect(t, featureDisabled, &cnat.CnatGetSnatAddresses{})
+		} else {
+			check(t, "addresses", &cnat.CnatGetSnatAddressesReply{}, get())
+		}
 		ip4, ip6 := [4]byte{10, 1, 1, 254}, [16]byte{0xfd, 15: 1}
 		v.expect(t, ok, &cnat.CnatSetSnatAddresses{SnatIP4: ip4, SnatIP6: ip6, SwIfIndex: none})
 		check(t, "addresses", &cnat.CnatGetSnatAddressesReply{SnatIP4: ip4, SnatIP6: ip6, SwIfIndex: none}, get())
 	}},
 	{"cnat/SNAT policy", func(t *testing.T, v *rig) {
-		for policy, want := range []int32{ok, ok, ok, 1, 1} {
-			v.expect(t, want, &cnat.CnatSetSnatPolicy{Policy: cnat.CnatSnatPolicies(policy)})
+		says, index := v.version(t).cnat, loopback(t, v)
+		if says.addressFirst {
+			v.expect(t, featureDisabled, &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: index, IsAdd: 1, Table: cnat.CNAT_POLICY_POD})
+			v.expect(t, ok, &cnat.CnatSetSnatAddresses{SnatIP4: vip, SwIfIndex: none})
 		}
-		index := loopback(t, v)
+		for policy, want := range says.policies {
+			v.expect(t, want, says.policy(cnat.CnatSnatPolicies(policy)))
+		}
 		for table, want := range []int32{ok, ok, ok, ok, invalidValue} {
 			for _, isAdd := range []uint8{0, 1, 1, 0, 0} {
 				v.expect(t, want, &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: index, IsAdd: isAdd, Table: cnat.CnatSnatPolicyTable(table)})
@@ -190,15 +200,36 @@ var cnatCases = []contractCase{
 		}
 	}},
 	{"cnat/excluded prefixes", func(t *testing.T, v *rig) {
+		says := v.version(t).cnat
+		if says.addressFirst {
+			v.expect(t, ok, &cnat.CnatSetSnatAddresses{SnatIP4: vip, SwIfIndex: none})
+		}
 		for _, prefix := range []string{"fd00:96::/112", "10.96.0.0/12"} {
-			v.expect(t, 1, exclude(t, 0, prefix))
+			v.expect(t, says.noPrefix, exclude(t, 0, prefix))
 			v.expect(t, ok, exclude(t, 1, prefix))
 			v.expect(t, ok, exclude(t, 1, prefix))
 			v.expect(t, ok, exclude(t, 0, prefix))
-			v.expect(t, 1, exclude(t, 0, prefix))
+			v.expect(t, says.noPrefix, exclude(t, 0, prefix))
+		}
+	}},
+	{"cnat/policy and prefixes without an SNAT address", func(t *testing.T, v *rig) {
+		for _, msg := range []api.Message{v.version(t).cnat.policy(cnat.CNAT_POLICY_K8S), exclude(t, 1, "fd00:96::/112")} {
+			if !v.version(t).cnat.addressFirst {
+				v.expect(t, ok, msg)
+				continue
+			}
+			realvpp.NewRaw(t, v.Socket()).Send(t, msg)
+			v.WaitDead(t)
+			v.waitDown(t)
+			v.Restart(t)
+			v.waitUp(t)
 		}
 	}},
 	{"cnat/is a feature enabled? yes, until the arc has room for the interface", func(t *testing.T, v *rig) {
+		if !v.version(t).featureIsEnabled {
+			v.lacks(t, &feature.FeatureIsEnabled{})
+			return
+		}
 		first, second, third := loopback(t, v), loopback(t, v), loopback(t, v)
 		for _, n := range cnatNodes {
 			last := map[string]string{"ip4-unicast": "ip4-lookup", "ip6-unicast": "ip6-lookup"}[n[0]]
@@ -224,6 +255,10 @@ var cnatCases = []contractCase{
 		}
 	}},
 	{"cnat/features count, and end with their interface", func(t *testing.T, v *rig) {
+		if !v.version(t).featureIsEnabled {
+			v.lacks(t, &feature.FeatureIsEnabled{})
+			return
+		}
 		index := loopback(t, v)
 		for _, n := range cnatNodes {
 			change := func(enable bool) *feature.FeatureEnableDisable {

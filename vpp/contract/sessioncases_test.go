@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -12,13 +13,28 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
+// readUsage reads the usage of the table as the agent does.
+func (v *rig) readUsage(t testing.TB, reader *sessions.Reader) (sessions.Usage, error) {
+	t.Helper()
+	usage, err := reader.Read(t.Context())
+	gauge := errors.Is(err, sessions.ErrNoLimit)
+	if err != nil && !gauge {
+		return usage, err
+	}
+	check(t, "the limit is a gauge", v.version(t).gaugeOfLimit, gauge)
+	if gauge {
+		return sessions.WithLimit(t.Context(), v.link, usage)
+	}
+	return usage, nil
+}
+
 // housekeepingCases are what housekeeping of sessions reads and writes.
 var housekeepingCases = []contractCase{
 	{"sessions/statistics", func(t *testing.T, v *rig) {
 		reader := sessions.NewReader(v.StatsSocket())
 		read := func(what string, want sessions.Usage) {
 			t.Helper()
-			got, err := reader.Read(t.Context())
+			got, err := v.readUsage(t, reader)
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
@@ -34,7 +50,9 @@ var housekeepingCases = []contractCase{
 			t.Errorf("a dead VPP has statistics: %+v", usage)
 		}
 		v.Restart(t)
-		waitFor(t, "statistics", func() bool { _, err := reader.Read(t.Context()); return err == nil })
+		v.waitDown(t)
+		v.waitUp(t)
+		waitFor(t, "statistics", func() bool { _, err := v.readUsage(t, reader); return err == nil })
 		read("another VPP", sessions.Usage{})
 	}},
 	{"sessions/summary", func(t *testing.T, v *rig) {
@@ -87,7 +105,7 @@ other sessions:
 		h, reader := crowded(t, v), sessions.NewReader(v.StatsSocket())
 		usage := func(want uint64) {
 			t.Helper()
-			got, err := reader.Read(t.Context())
+			got, err := v.readUsage(t, reader)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,9 @@ import (
 	"go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vpe"
+
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/features"
 )
 
 // identity identifies the VPP of a session.
@@ -19,6 +22,8 @@ type identity struct {
 	boot string
 	// version as show_version gives it, "" where VPP has no such message.
 	version string
+	// features are what VPP can do.
+	features []*messages.VPPFeature
 }
 
 // open connects a new session and reads the identity of VPP. This takes at most Config.ConnectTimeout; a transport whose Connect takes
@@ -82,7 +87,7 @@ func (s *session) handshake(ctx context.Context) (identity, error) {
 	if results[0].Err != nil || !ok {
 		return identity{}, fmt.Errorf("handshake: %w", results[0].Err)
 	}
-	id := identity{boot: fmt.Sprintf("pid%d", ping.VpePID)}
+	id := identity{boot: fmt.Sprintf("pid%d", ping.VpePID), features: features.Check(s.table)}
 	if results[1].Err != nil && !errors.Is(results[1].Err, ErrUnsupported) {
 		return identity{}, fmt.Errorf("handshake: %w", results[1].Err)
 	}

@@ -125,7 +125,7 @@ func (r *runner) serve(ctx context.Context, s *session, id identity) {
 	r.sessions++
 	l.current.Store(s)
 	l.log.Info("connected to VPP", "boot", id.boot, "version", id.version, "session", r.sessions)
-	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.sessions})
+	r.tell(&messages.LinkState{Up: true, Boot: id.boot, Version: id.version, Session: r.sessions, Features: id.features})
 	hint := func() {}
 	if l.cfg.OnEvent != nil {
 		hint = l.cfg.OnEvent

@@ -3,13 +3,14 @@ package link
 import (
 	"errors"
 	"fmt"
-	"path"
 	"reflect"
 
 	"go.fd.io/govpp/adapter"
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/codec"
+
+	"github.com/troupe-vpp/troupe/vpp/features"
 )
 
 // incoming is a message that VPP may send in one session: its number there and how to decode it.
@@ -17,8 +18,8 @@ type incoming struct {
 	id    uint16
 	typ   reflect.Type
 	class api.MessageType
-	// retval is the position of the return value among the fields; -1 = there is none.
-	retval int
+	// retval leads to the return value among the fields; nil = there is none.
+	retval []int
 	event  bool
 	// layout of the fields, which begin at body.
 	layout *layout
@@ -27,11 +28,11 @@ type incoming struct {
 
 // newIncoming describes a message of the bindings with the number that the connected VPP gave it.
 func newIncoming(msg api.Message, id uint16) *incoming {
-	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType(), retval: -1}
+	in := &incoming{id: id, typ: reflect.TypeOf(msg).Elem(), class: msg.GetMessageType()}
 	in.layout, in.body = layoutOf(in.typ), bodyOf(in.class)
 	// It is the first field as a rule; acl_add_replace_reply has the index before it.
-	if field, found := in.typ.FieldByName("Retval"); found && field.Type.Kind() == reflect.Int32 && len(field.Index) == 1 {
-		in.retval = field.Index[0]
+	if field, found := in.typ.FieldByName("Retval"); found && field.Type.Kind() == reflect.Int32 {
+		in.retval = field.Index
 	}
 	return in
 }
@@ -72,10 +73,10 @@ func (in *incoming) context(data []byte) (context uint32, ok bool) {
 
 // status returns the error that a decoded reply stands for; nil for retval 0 and for replies without one.
 func (in *incoming) status(request string, reply api.Message) error {
-	if in.retval < 0 {
+	if in.retval == nil {
 		return nil
 	}
-	if code := int32(reflect.ValueOf(reply).Elem().Field(in.retval).Int()); code != 0 {
+	if code := int32(reflect.ValueOf(reply).Elem().FieldByIndex(in.retval).Int()); code != 0 {
 		return &RetvalError{Message: request, Retval: code}
 	}
 	return nil
@@ -161,13 +162,19 @@ func (s *session) lookup(msg api.Message) (uint16, error) {
 	}
 	var unknown *adapter.UnknownMsgError
 	if errors.As(err, &unknown) {
-		why := "the plugin " + path.Base(reflect.TypeOf(msg).Elem().PkgPath()) + " is not loaded (plugins in VPP's startup.conf)"
-		if table, ok := s.api.(interface{ has(name string) bool }); ok && table.has(msg.GetMessageName()) {
-			why = "it has another version of the message, the agent is for VPP 25.10"
-		}
-		return 0, fmt.Errorf("%w: %s_%s: %s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString(), why)
+		return 0, fmt.Errorf("%w: %s_%s: %s", ErrUnsupported, msg.GetMessageName(), msg.GetCrcString(), features.Why(s.table, msg))
 	}
 	return 0, fmt.Errorf("look up %s_%s: %w", msg.GetMessageName(), msg.GetCrcString(), err)
+}
+
+// table is the message table of the connected VPP. Behind a transport that cannot say so, a message without its CRC is not found.
+func (s *session) table(name, crc string) bool {
+	if crc == "" {
+		t, ok := s.api.(interface{ has(name string) bool })
+		return ok && t.has(name)
+	}
+	_, err := s.api.GetMsgID(name, crc)
+	return err == nil
 }
 
 // prepare resolves what every session needs: control_ping, which ends dumps and probes silence.

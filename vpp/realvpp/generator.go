@@ -47,8 +47,9 @@ func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	}
 	c := &capture{id: len(g.ports)}
 	c.path = filepath.Join(g.dir, fmt.Sprintf("out%d.pcap", c.id))
-	var reply pg.PgCreateInterfaceV3Reply
-	g.raw.Ask(t, &pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(c.id), Mode: mode}, &reply)
+	var reply pg.PgCreateInterfaceV2Reply
+	// Version 2 of the message is in every VPP from 24.06 on.
+	g.raw.Ask(t, &pg.PgCreateInterfaceV2{InterfaceID: interface_types.InterfaceIndex(c.id), Mode: mode}, &reply)
 	if reply.Retval != 0 {
 		t.Skipf("no packets are sent through this VPP, it makes no interface of its packet generator: %d", reply.Retval)
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and nothing outside its directory. Arguments:
-// runtime directory, name of the API segment, line of the plugin path.
+// runtime directory, name of the API segment, line of the plugin path, further sections.
 const startup = `
 unix { nodaemon nosyslog log %[1]s/vpp.log cli-listen %[1]s/cli.sock runtime-dir %[1]s }
 memory { main-heap-size 512M main-heap-page-size default }
@@ -38,6 +38,7 @@ plugins {
   plugin af_packet_plugin.so { enable }
   plugin ping_plugin.so { enable }
 }
+%[4]s
 `
 
 // Find returns the binary of a real VPP and the directory of its plugins ("" = its own), or why there is none.
@@ -62,6 +63,7 @@ var instances atomic.Int32
 // Process is a VPP that runs for one test.
 type Process struct {
 	binary, plugins, dir string
+	sections             string
 	process              *exec.Cmd
 	output               bytes.Buffer
 	dead                 chan struct{}
@@ -124,6 +126,9 @@ func (p *Process) Restart(t testing.TB) {
 	})
 }
 
+// Configure adds sections to the configuration of the next starts.
+func (p *Process) Configure(sections string) { p.sections = sections }
+
 // configure writes the configuration of the next start. Every start has an API segment of its own: a killed VPP leaves its segment, with
 // its locks.
 func (p *Process) configure(t testing.TB) string {
@@ -131,7 +136,7 @@ func (p *Process) configure(t testing.TB) string {
 	prefix := fmt.Sprintf("troupe%d-%d", os.Getpid(), instances.Add(1))
 	p.prefixes = append(p.prefixes, prefix)
 	path := filepath.Join(p.dir, "startup.conf")
-	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins, p.sections), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -40,7 +40,7 @@ type look struct {
 
 // Read reads the usage. It returns ErrSilent when ctx ends, even if VPP does not answer: GoVPP's client cannot be interrupted while it
 // waits for the memory, so its goroutine stays until VPP answers or ends, and until then every Read returns ErrSilent at once. There is one
-// read at a time. Other errors wrap ErrNoStats.
+// read at a time. With ErrNoLimit it returns the sessions alone. Other errors wrap ErrNoStats.
 func (r *Reader) Read(ctx context.Context) (Usage, error) {
 	if _, err := os.Stat(r.socket); errors.Is(err, fs.ErrNotExist) {
 		return Usage{}, fmt.Errorf("%w: %s does not exist", ErrNoStats, r.socket)
@@ -114,7 +114,7 @@ func readEntries(client adapter.StatsAPI) (usage Usage, err error) {
 
 // usageOf translates the entries.
 func usageOf(found []adapter.StatEntry) (usage Usage, err error) {
-	var total, base bool
+	var total, base, unread bool
 	for _, e := range found {
 		switch data := e.Data.(type) {
 		case adapter.SimpleCounterStat:
@@ -127,7 +127,12 @@ func usageOf(found []adapter.StatEntry) (usage Usage, err error) {
 				base = true
 				usage.Base = uint32(data)
 			}
+		case nil:
+			unread = unread || string(e.Name) == entryBase
 		}
+	}
+	if total && unread {
+		return usage, ErrNoLimit
 	}
 	if !total || !base {
 		return Usage{}, fmt.Errorf("%w: no sessions of NAT44-ED in the segment: is the NAT plugin loaded?", ErrNoStats)

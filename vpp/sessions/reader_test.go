@@ -192,8 +192,12 @@ func TestUsageOf(t *testing.T) {
 	if u, err := usageOf([]adapter.StatEntry{total, base}); err != nil || u != (Usage{Enabled: true, Busiest: 7, Total: 12, Base: 1000}) {
 		t.Errorf("%+v, %v", u, err)
 	}
+	gauge := entry(entryBase, nil) // of VPP 26.06, as GoVPP's client returns it
+	if u, err := usageOf([]adapter.StatEntry{gauge, total}); !errors.Is(err, ErrNoLimit) || u != (Usage{Busiest: 7, Total: 12}) {
+		t.Errorf("gauge: %+v, %v", u, err)
+	}
 	for name, found := range map[string][]adapter.StatEntry{
-		"nothing": nil, "no limit": {total}, "no sessions": {base},
+		"nothing": nil, "a gauge alone": {gauge}, "no limit": {total}, "no sessions": {base},
 		"other types": {entry(entryTotal, adapter.ScalarStat(1)), entry(entryBase, adapter.NameStat{})},
 	} {
 		if u, err := usageOf(found); !errors.Is(err, ErrNoStats) {

@@ -112,6 +112,19 @@ func Ask(ctx context.Context, c link.Caller) (Usage, Survey, error) {
 	return usage, Survey{}, nil
 }
 
+// WithLimit completes the sessions that a Reader returned with ErrNoLimit: VPP answers at once, other than Ask.
+func WithLimit(ctx context.Context, c link.Caller, usage Usage) (Usage, error) {
+	config, err := call[*nat44_ed.Nat44ShowRunningConfigReply](ctx, c, &nat44_ed.Nat44ShowRunningConfig{})
+	if err != nil {
+		return Usage{}, fmt.Errorf("read the limit of NAT sessions: %w", err)
+	}
+	if config.Sessions == 0 {
+		return Usage{}, nil
+	}
+	usage.Enabled, usage.Base = true, config.Sessions
+	return usage, nil
+}
+
 // Raise sets the limit of a worker. It must not be lower than the present one, which Decide never returns.
 func Raise(ctx context.Context, c link.Caller, limit uint32) error {
 	if _, err := call[*nat44_ed.Nat44SetSessionLimitReply](ctx, c, &nat44_ed.Nat44SetSessionLimit{SessionLimit: limit}); err != nil {

@@ -1,0 +1,125 @@
+package features
+
+import (
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.fd.io/govpp/api"
+
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// Table reports whether VPP has a message with this name and CRC; with an empty CRC, whether it has any of that name.
+type Table func(name, crc string) bool
+
+// entry is one thing that the agent does with VPP.
+type entry struct {
+	name string
+	// renderer that needs it; "" = every agent does.
+	renderer string
+	// without says what the agent does not do without it.
+	without string
+	// optional marks what Kubernetes does not ask for: it is no matter of readiness.
+	optional bool
+	// requests that it takes, all of them.
+	requests []api.Message
+}
+
+// Check returns what a VPP with this table can do, in the order of presentation.
+func Check(table Table) []*messages.VPPFeature {
+	all := make([]*messages.VPPFeature, len(features))
+	for i, f := range features {
+		all[i] = &messages.VPPFeature{Name: f.name, Renderer: f.renderer, Without: f.without, Optional: f.optional}
+		for _, msg := range f.messages() {
+			if name, crc := msg.GetMessageName(), msg.GetCrcString(); !table(name, crc) {
+				all[i].Missing = append(all[i].Missing, &messages.VPPMissing{Message: name + "_" + crc, Why: Why(table, msg)})
+			}
+		}
+	}
+	return all
+}
+
+// messages returns the requests of a feature, each with what VPP answers it with.
+func (e *entry) messages() (all []api.Message) {
+	for _, request := range e.requests {
+		all = append(all, request)
+		stem := strings.TrimSuffix(strings.TrimSuffix(request.GetMessageName(), "_dump"), "_get")
+		for _, other := range family(request) {
+			if name := other.GetMessageName(); name == request.GetMessageName()+"_reply" || stem != request.GetMessageName() && name == stem+"_details" {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// family returns the messages that the bindings have in the package of this one.
+func family(msg api.Message) (all []api.Message) {
+	pkg := reflect.TypeOf(msg).Elem().PkgPath()
+	registered := api.GetRegisteredMessages()[path.Dir(pkg)]
+	for _, name := range slices.Sorted(maps.Keys(registered)) {
+		if other := registered[name]; reflect.TypeOf(other).Elem().PkgPath() == pkg {
+			all = append(all, other)
+		}
+	}
+	return all
+}
+
+// Why says why VPP does not have a message: its plugin is not loaded, or it is a VPP of another version.
+func Why(table Table, msg api.Message) string {
+	if table(msg.GetMessageName(), "") {
+		return "it has another version of the message, the agent is for VPP 24.06 to 26.06"
+	}
+	name := module(msg)
+	for _, registered := range api.GetRegisteredMessages() {
+		for _, other := range registered {
+			if module(other) == name && table(other.GetMessageName(), other.GetCrcString()) {
+				return "this version of " + name + " has no such message"
+			}
+		}
+	}
+	return "the plugin " + name + " is not loaded (plugins in VPP's startup.conf)"
+}
+
+// module is the API module of a message, which has the name of its plugin or of a part of VPP.
+func module(msg api.Message) string {
+	name := path.Base(reflect.TypeOf(msg).Elem().PkgPath())
+	if name == "newer" {
+		return "cnat"
+	}
+	return name
+}
+
+// Lacks says in one line what a VPP cannot do that an agent with these renderers needs; "" = nothing.
+func Lacks(found []*messages.VPPFeature, renderers []string) string {
+	var lacks []string
+	for _, f := range found {
+		if len(f.GetMissing()) == 0 || f.GetOptional() || f.GetRenderer() != "" && !slices.Contains(renderers, f.GetRenderer()) {
+			continue
+		}
+		lacks = append(lacks, f.GetWithout()+" ("+Summary(f.GetMissing())+")")
+	}
+	return strings.Join(lacks, "; ")
+}
+
+// Summary names what is missing: a plugin once, and messages by their names.
+func Summary(missing []*messages.VPPMissing) string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, m := range missing {
+		why := m.GetWhy()
+		if names[why] == nil {
+			reasons = append(reasons, why)
+		}
+		names[why] = append(names[why], m.GetMessage())
+	}
+	for i, why := range reasons {
+		if !strings.HasPrefix(why, "the plugin") {
+			reasons[i] = strings.Join(names[why], ", ") + ": " + why
+		}
+	}
+	return strings.Join(reasons, "; ")
+}
