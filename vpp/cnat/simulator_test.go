@@ -249,6 +249,33 @@ func TestEndsWhereWanted(t *testing.T) {
 	})
 }
 
+// withoutPolicy is a VPP that does not know the policy of Kubernetes.
+type withoutPolicy struct {
+	link.Caller
+	addresses int
+}
+
+func (v *withoutPolicy) Do(ctx context.Context, msgs []api.Message) ([]link.Result, error) {
+	for _, msg := range msgs {
+		if name := msg.GetMessageName(); name == "cnat_set_snat_policy" {
+			return []link.Result{{Err: link.ErrUnsupported}}, nil
+		} else if name == "cnat_set_snat_addresses" {
+			v.addresses++
+		}
+	}
+	return v.Caller.Do(ctx, msgs)
+}
+
+// TestNoAddressWithoutPolicy: VPP would replace the source of everything that leaves.
+func TestNoAddressWithoutPolicy(t *testing.T) {
+	n := newNode(t)
+	vpp := &withoutPolicy{Caller: n.link}
+	results := Apply(t.Context(), vpp, Diff(n.state, n.want, true))
+	if !errors.Is(results[0].Err, link.ErrUnsupported) || vpp.addresses > 0 {
+		t.Errorf("%v, the address was set %d times", results[0].Err, vpp.addresses)
+	}
+}
+
 // TestRefused: what VPP refuses is the error of its operation, and nothing else is lost.
 func TestRefused(t *testing.T) {
 	n := newNode(t)

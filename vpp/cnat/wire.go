@@ -61,12 +61,9 @@ func tableMessages(index uint32, t Tables) []api.Message {
 	return msgs
 }
 
-// snatMessages set the policy, then the addresses.
-func snatMessages(s SNAT) []api.Message {
-	return []api.Message{
-		&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S},
-		&cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface},
-	}
+// snatMessage sets the addresses.
+func snatMessage(s SNAT) api.Message {
+	return &cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface}
 }
 
 // rowMessage returns the message that adds a row or replaces its backends.
