@@ -84,6 +84,10 @@ func (d *Driver[K]) begin(c *runtime.Context, m *messages.Begin) {
 		if closes {
 			d.awaited[key] = wanted
 		}
+		if first && s != nil { // a message that was late: what VPP holds may be newer
+			delete(d.subscribers, key)
+			d.changed(c, d.adapter.Plan(key, nil), nil)
+		}
 		c.Send(c.PID(address.Service(key)), &messages.Replay{Renderer: d.kind.Name})
 	}
 	if found < len(d.subscribers) {
