@@ -29,7 +29,7 @@ func (d *Deps) renderers() []renderer {
 	ip4.IPv6Elsewhere = d.IPv6 != nil
 	all := []renderer{adapted(nat44.New, ip4)}
 	if d.IPv6 != nil {
-		all = append(all, adapted(cnat.New, cnat.Config{Plan: *d.IPv6, Networks: d.Serving.ServiceCIDRs}))
+		all = append(all, adapted(cnat.New, *d.IPv6))
 	}
 	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
 }

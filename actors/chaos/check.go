@@ -62,6 +62,7 @@ func (w *world) wrong() []string {
 		say("I11: gave up: %s", w.fatal)
 	}
 	wrong = append(wrong, w.wrongRoutes()...)
+	wrong = append(wrong, w.wrongTranslations()...)
 	wrong = append(wrong, w.leftBehind()...)
 	wrong = append(wrong, w.wrongStatuses()...)
 	return slices.Concat(wrong, w.wrongActors(), w.wrongNodes(), w.wrongOutside())
@@ -72,7 +73,11 @@ func (w *world) wrongNodes() (wrong []string) {
 	if want := []string{thisNode, otherNode}; !slices.Equal(w.nodes.nodes, want) {
 		wrong = append(wrong, fmt.Sprintf("I2: the store of node IDs knows the nodes %q, want %q", w.nodes.nodes, want))
 	}
-	if want := []string{nodeIP + "/24"}; !slices.Equal(w.nodes.published, want) {
+	want := []string{nodeIP + "/24"}
+	if w.cluster.ip6 {
+		want = append(want, twin(netip.MustParseAddr(nodeIP)).String()+"/64")
+	}
+	if !slices.Equal(w.nodes.published, want) {
 		wrong = append(wrong, fmt.Sprintf("I2: the store of node IDs knows the addresses %q, want %q", w.nodes.published, want))
 	}
 	return wrong

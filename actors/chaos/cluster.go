@@ -51,6 +51,7 @@ type cluster struct {
 	version  uint64
 	touched  map[int]uint64 // by service: version of its last change
 	ended    map[int]bool   // pods of this node that are gone
+	ip6      bool           // everything has IPv6 besides
 }
 
 func newCluster() *cluster {
@@ -146,6 +147,9 @@ func (k *cluster) objects() *normalize.Objects {
 			continue
 		}
 		all.Pods = append(all.Pods, &messages.Pod{Namespace: namespace, Name: fmt.Sprint("p", i), Node: thisNode, Addresses: []string{podIP(1, i).String()}})
+	}
+	if k.ip6 {
+		addTwins(all)
 	}
 	return all
 }

@@ -190,6 +190,9 @@ func (w *world) fillTable(r *rand.Rand) {
 
 // steal removes rows, as an operator at VPP's command line might.
 func (w *world) steal(r *rand.Rand) {
+	if w.cluster.ip6 {
+		w.stealTranslation(r)
+	}
 	for _, row := range w.rows() {
 		at := row.At
 		if r.IntN(3) == 0 || w.observed.has(at) {

@@ -186,6 +186,16 @@ var mutants = []mutant{
 		"		cmd.to = nil\n",
 		"",
 	},
+	{
+		"translations of earlier runs stay", "actors/render/cnat/adapter.go",
+		"		if !a.Wanted(k) && a.held(k) != nil {\n",
+		"		if false {\n",
+	},
+	{
+		"the nodes of a replaced interface are believed to be there", "actors/render/cnat/adapter.go",
+		"			a.have.Lose(i.GetSwIfIndex())\n",
+		"",
+	},
 }
 
 // hunts are tried one after the other, the shortest first.

@@ -23,6 +23,9 @@ func (w *world) replacePod(r *rand.Rand) {
 	w.later(least+seconds(r, 3), func() {
 		w.withVPP(func(v *simulator.VPP) error {
 			_, err := v.AddPod(podName(n), podIP(1, n))
+			if err == nil && w.cluster.ip6 {
+				err = connectPodIPv6(v, n)
+			}
 			return err
 		})
 		w.cluster.setPod(n, false)

@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 )
 
 // What the troupe does because it has found that something is not as it should be. In the end everything is well then, and that hides bugs: a wrong
@@ -92,9 +93,9 @@ func (o observer) Drifted(renderer string, n int) {
 				explained++
 			}
 		}
-		if o.world.unseen() {
-			explained += o.injector.counts["pod ended"]
-		}
+	}
+	if (renderer == "nat44" || renderer == cnat.Renderer) && o.world.unseen() {
+		explained += o.injector.counts["pod ended"]
 	}
 	if o.remedies.boots[address.Renderer(renderer)] != o.vpp.Boot() {
 		return // it is another VPP, of which the renderer has not been told yet

@@ -15,6 +15,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/kube/durable/durabletest"
 	"github.com/troupe-vpp/troupe/kube/relay"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
@@ -65,6 +66,7 @@ type world struct {
 func newWorld(seed uint64, trace func(runtime.SimStep)) (*world, error) {
 	sim := runtime.NewSim(runtime.SimOptions{Seed: seed, MessageCost: messageCost, StepLimit: stepLimit, Trace: trace})
 	w := &world{sim: sim, now: sim.Now, cluster: newCluster(), foreign: map[frontend]bool{}, stolen: map[frontend]int{}, strayed: map[string]int{}, snat: withSNAT(seed)}
+	w.cluster.ip6 = withIPv6(seed)
 	w.documents, w.saved, w.attached, w.commands = newDocuments(), map[string][]byte{}, &interfaces.MemoryStore{}, &commands{}
 	w.disk, w.provisional = durabletest.New(), provisional{}
 	w.order = newOrder()
@@ -90,6 +92,10 @@ func (w *world) start() error {
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
 		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
+	}
+	if w.cluster.ip6 {
+		w.deps.IPv6 = &cnat.Config{Node: thisNode}
+		w.deps.Serving.ServiceCIDRs = append(w.deps.Serving.ServiceCIDRs, serviceNetwork6)
 	}
 	o := w.sim.Options()
 	o.Go = w.sim.Start
@@ -121,6 +127,9 @@ func (w *world) topology(v *simulator.VPP) {
 	err := connectPods(v, w.cluster.ended)
 	if w.snat && !w.detached {
 		err = errors.Join(err, connectOverlay(v))
+	}
+	if w.cluster.ip6 {
+		err = errors.Join(err, connectIPv6(v, w.cluster.ended))
 	}
 	if err != nil {
 		w.breach("build the topology: %v", err)

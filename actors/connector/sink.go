@@ -71,10 +71,12 @@ func (s *sink) Start(c *runtime.Context) {
 	s.store = store
 	c.Go("store", func(ctx context.Context) {
 		err := store.Run(ctx, func() { post(&Changed{}) })
-		if err == nil && ctx.Err() == nil {
+		if err == nil {
 			err = errors.New("the store has ended")
 		}
-		post(&closed{err})
+		if ctx.Err() == nil { // otherwise the actor ends
+			post(&closed{err})
+		}
 	})
 	lead := s.deps.Lead
 	if lead == nil {

@@ -35,13 +35,17 @@ func (s *source) Start(c *runtime.Context) {
 		return
 	}
 	post := c.Post()
-	c.Go("source", func(ctx context.Context) { post(&ended{run(ctx, from, post)}) })
+	c.Go("source", func(ctx context.Context) {
+		if err := run(ctx, from, post); ctx.Err() == nil { // otherwise the actor ends
+			post(&ended{err})
+		}
+	})
 }
 
 // run runs a source; it is an error if that returns by itself.
 func run(ctx context.Context, from connector.Source, post func(any)) error {
 	err := from.Run(ctx, func(s catalog.Snapshot) { post(&snapshot{s}) })
-	if err == nil && ctx.Err() == nil {
+	if err == nil {
 		err = errors.New("the source has ended")
 	}
 	return err

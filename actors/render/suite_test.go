@@ -12,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_neighbor"
+	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
@@ -147,15 +148,23 @@ func nat44Subject() subject {
 }
 
 func cnatSubject() subject {
-	plan := cnatvpp.Config{Node: probe.Node, IPv4: true, SNAT: []netip.Addr{netip.MustParseAddr("10.1.1.254")}}
-	config := cnat.Config{Plan: plan, Networks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}}
+	config := cnatvpp.Config{Node: probe.Node, IPv4: true, SNAT: []netip.Addr{netip.MustParseAddr("10.1.1.254")}}
+	remove := func(vpp *simulator.VPP, addr netip.Addr) error {
+		state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+		if err == nil {
+			_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[frontend.Key{Addr: addr, Port: 80, Proto: 6}].ID})
+		}
+		return err
+	}
 	return subject{
 		kind: cnat.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
 			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
 			held := map[string]bool{}
-			for k := range state.Rows {
-				held[k.Addr.String()] = true
+			for k, h := range state.Rows {
+				if h.Ours {
+					held[k.Addr.String()] = true
+				}
 			}
 			return held, err
 		},
@@ -173,11 +182,14 @@ func cnatSubject() subject {
 			}
 			return addr
 		},
-		remove: func(vpp *simulator.VPP, addr netip.Addr) error {
-			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
-			if err == nil {
-				_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[frontend.Key{Addr: addr, Port: 80, Proto: 6}].ID})
+		remove: remove, release: remove,
+		occupy: func(vpp *simulator.VPP, addr netip.Addr) error {
+			at := func(addr netip.Addr, port uint16) binapi.CnatEndpoint {
+				return binapi.CnatEndpoint{Addr: ip_types.NewAddress(addr.AsSlice()), SwIfIndex: ^interface_types.InterfaceIndex(0), Port: port}
 			}
+			_, err := vpp.Exec(&binapi.CnatTranslationUpdate{Translation: binapi.CnatTranslation{
+				Vip: at(addr, 80), IPProto: 6, NPaths: 1, Paths: []binapi.CnatEndpointTuple{{DstEp: at(netip.MustParseAddr("10.9.9.1"), 80)}},
+			}})
 			return err
 		},
 	}

@@ -59,8 +59,6 @@ type Agent struct {
 	refusals  *refusals
 	renderers []string
 
-	translated translated
-
 	hostRoutes hostRoutes
 }
 
@@ -165,9 +163,6 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	a.system = runtime.NewSystem(options)
 	a.onClose("actors", a.system.Shutdown)
-	if deps.IPv6 != nil && a.cfg.CleanupOnExit {
-		a.onClose("translations in VPP", a.noteTranslated)
-	}
 	a.startChaos()
 	if err := a.keepHostRoutes(serving.ServiceCIDRs); err != nil {
 		return err

@@ -43,7 +43,11 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 		pool = natAddresses(ctx, a.outside)
 	}
 	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
-	for _, remove := range []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, a.removeTranslations, removeRoutes} { // access lists after the rows that they protect
+	removals := []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} // access lists after the rows that they protect
+	if a.cfg.IPv6(nil) != nil {
+		removals = append(removals, removeTranslations)
+	}
+	for _, remove := range removals {
 		n, err := remove(ctx, vpp)
 		operations, errs = operations+n, append(errs, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/acl_types"
 	"go.fd.io/govpp/binapi/interface_types"
 
+	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -38,7 +39,7 @@ func TestCleanUp(t *testing.T) {
 			if state := v.State(); !strings.Contains(state, "troupe/") || !strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "uplink1 output") || without == nil && !strings.Contains(state, "troupe/deny/remote") {
 				t.Fatalf("nothing to clean up:\n%s", state)
 			}
-			a := &Agent{log: slog.New(slog.DiscardHandler), outside: outside.New(outside.Config{})}
+			a := &Agent{cfg: &config.Agent{}, log: slog.New(slog.DiscardHandler), outside: outside.New(outside.Config{})}
 			succeed(t, a.outside.Save(t.Context(), "ops", []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration",
 				"natAddresses": ["203.0.113.5"], "interfaces": [{"name": "uplink1", "role": "output"}]}`)))
 			succeed(t, a.cleanUp(t.Context(), link.Config{Socket: socket}))

@@ -28,10 +28,10 @@ import (
 	"github.com/troupe-vpp/troupe/kube/informers"
 )
 
-// Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must not take much more than a minute.
+// Requests per second to the API server, and at once: 5,000 services are 10,000 writes, which must take less than a minute.
 const (
-	requests = 200
-	burst    = 400
+	requests = 300
+	burst    = 600
 )
 
 // leaseName is the Lease of the connector that writes, in the sync namespace.

@@ -45,6 +45,9 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}
+		if op.Verb == SetSNAT && !results[i].setPolicy(ctx, c) {
+			continue
+		}
 		for _, msg := range op.messages(missing[op.Interface]) {
 			msgs, owner = append(msgs, msg), append(owner, i)
 		}
@@ -65,12 +68,22 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	return results
 }
 
+// setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another policy VPP replaces every source.
+func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
+	answers, err := c.Do(ctx, []api.Message{&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
+	if err != nil {
+		answers = []link.Result{{Err: fmt.Errorf("%w: %w", link.ErrNotSent, err)}}
+	}
+	r.add(answers[0])
+	return r.Err == nil
+}
+
 // messages are those of an operation, in the order in which they have to be sent; missing are the nodes that its interface does not have. One that has all of
 // them is in its tables already: they come first.
 func (op Op) messages(missing []node) (msgs []api.Message) {
 	switch op.Verb {
 	case SetSNAT:
-		return snatMessages(op.SNAT)
+		return []api.Message{snatMessage(op.SNAT)}
 	case Attach:
 		if op.Moved || len(missing) > 0 {
 			msgs = tableMessages(op.Interface, op.Tables)

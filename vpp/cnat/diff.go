@@ -8,13 +8,16 @@ import (
 )
 
 // Diff returns the least operations that turn what VPP holds into what is wanted: settings and interfaces, then rows ordered by key, then rows that are not
-// wanted and interfaces. Rows that nothing wants are deleted only where ours says that they are of this agent, and with sweep, that is when every service
-// has rendered. Equal arguments give equal results; a state that is as wanted gives none.
-func Diff(have *State, want *Want, sweep bool, ours func(frontend.Key) bool) []Op {
+// wanted and interfaces. Rows that nothing wants are deleted only with sweep, that is when every service has rendered; those of others never, nor are they
+// replaced. Equal arguments give equal results; a state that is as wanted gives none.
+func Diff(have *State, want *Want, sweep bool) []Op {
 	settings, detach := DiffSettings(have, want)
 	var replaced, put, gone []Op
 	for _, key := range slices.SortedFunc(maps.Keys(want.Rows), frontend.Key.Compare) {
 		row := want.Rows[key]
+		if held := have.held(key); held != nil && !held.Ours {
+			continue
+		}
 		if len(row.Backends) == 0 {
 			continue // deleted below, and once only: VPP may have given its id to another row
 		}
@@ -27,7 +30,7 @@ func Diff(have *State, want *Want, sweep bool, ours func(frontend.Key) bool) []O
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(have.Rows), frontend.Key.Compare) {
-		if row := want.Rows[key]; sweep && len(row.Backends) == 0 && ours(key) {
+		if row := want.Rows[key]; sweep && len(row.Backends) == 0 && have.Rows[key].Ours {
 			gone = append(gone, DiffRow(have.held(key), nil)...)
 		}
 	}

@@ -18,8 +18,8 @@
 //     of load balancing, and whether its address is one of VPP (the first translation of the address decides). A translation of another shape is therefore
 //     deleted first.
 //   - A translation without backends crashes VPP; a row that loses its last backend is deleted. The link refuses such a message as well.
-//   - VPP stores no owner. A translation under a key that a service wants is adopted; what no service wants goes only where its address is one that the agent
-//     serves (see Diff).
+//   - VPP stores no owner, but the flags of the backends, of which it ignores some: these carry the mark of this agent. A translation without it is that of
+//     another client of VPP, and is neither changed nor deleted.
 //   - VPP says of an interface that it has any node of an arc while its index is beyond those that ever had a feature there; it is asked about the last node
 //     of the arc as well, which is no feature. Nodes that are enabled twice run twice, and an interface inherits the tables of an earlier one with its index. So Apply asks first, and sets tables
 //     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.

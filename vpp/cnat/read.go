@@ -9,13 +9,14 @@ import (
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
+	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // Read reads what VPP holds, and of these interfaces whether they have the nodes. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
 // means that the plugin is not loaded. The requests are separate: a change that another client of VPP makes between them may be seen in part.
-func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*State, error) {
+func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*State, error) {
 	s := NewState()
 	add := func(msg api.Message) {
 		if d, ok := msg.(*cnat.CnatTranslationDetails); ok {
@@ -36,11 +37,11 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*S
 	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
 		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
 	}
-	missing, err := missingNodes(ctx, c, ip4, interfaces)
+	missing, err := missingNodes(ctx, c, ip4, indexes)
 	if err != nil {
 		return nil, err
 	}
-	for _, index := range interfaces {
+	for _, index := range indexes {
 		if len(missing[index]) == 0 {
 			s.Attached[index] = nil
 		}
@@ -48,11 +49,24 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (*S
 	return s, nil
 }
 
+// Interfaces returns the indexes of all interfaces of VPP.
+func Interfaces(ctx context.Context, c link.Caller) (indexes []uint32, err error) {
+	err = c.Dump(ctx, &interfaces.SwInterfaceDump{SwIfIndex: noInterface}, func(msg api.Message) {
+		if d, ok := msg.(*interfaces.SwInterfaceDetails); ok {
+			indexes = append(indexes, uint32(d.SwIfIndex))
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read interfaces: %w", err)
+	}
+	return indexes, nil
+}
+
 // missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks all of them.
-func missingNodes(ctx context.Context, c link.Caller, ip4 bool, interfaces []uint32) (map[uint32][]node, error) {
+func missingNodes(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (map[uint32][]node, error) {
 	nodes := nodesOf(ip4)
-	msgs := make([]api.Message, 0, 2*len(nodes)*len(interfaces))
-	for _, index := range interfaces {
+	msgs := make([]api.Message, 0, 2*len(nodes)*len(indexes))
+	for _, index := range indexes {
 		for _, n := range nodes {
 			msgs = append(msgs, n.queries(index)...)
 		}
@@ -66,7 +80,7 @@ func missingNodes(ctx context.Context, c link.Caller, ip4 bool, interfaces []uin
 		return nil, fmt.Errorf("read the nodes of CNAT: %w", err)
 	}
 	for i := 0; i < len(answers); i += 2 {
-		index, n := interfaces[i/2/len(nodes)], nodes[i/2%len(nodes)]
+		index, n := indexes[i/2/len(nodes)], nodes[i/2%len(nodes)]
 		has, err := yes(answers[i])
 		all, failed := yes(answers[i+1])
 		if err = errors.Join(err, failed); err != nil {

@@ -104,15 +104,10 @@ func (n *testNode) serve(frontends ...*messages.Frontend) {
 	}
 }
 
-// ours are the addresses that this agent serves.
-func ours(key frontend.Key) bool {
-	return netip.MustParsePrefix("fd00:96::/112").Contains(key.Addr) || key.Addr == netip.MustParseAddr("2001:db8::1")
-}
-
 // settle makes VPP hold what is wanted, and returns what was done and the number of messages.
 func (n *testNode) settle() (done []string, sent int) {
 	n.Helper()
-	ops := Diff(n.state, n.want, true, ours)
+	ops := Diff(n.state, n.want, true)
 	for _, r := range Apply(context.Background(), n.link, ops) {
 		if r.Err != nil || r.Unknown {
 			n.Errorf("%s: %v, unknown %t", r.Op, r.Err, r.Unknown)
@@ -120,7 +115,7 @@ func (n *testNode) settle() (done []string, sent int) {
 		n.state.Record(r.Op)
 		done, sent = append(done, r.Op.Describe()), sent+r.Messages
 	}
-	if left := Diff(n.state, n.want, true, ours); len(left) > 0 {
+	if left := Diff(n.state, n.want, true); len(left) > 0 {
 		n.Errorf("after the operations: %s", left)
 	}
 	return done, sent
@@ -174,10 +169,11 @@ func TestPackets(t *testing.T) {
 func TestLeastMessages(t *testing.T) {
 	n := newNode(t)
 	const tcp = messages.Protocol_TCP
-	if _, err := n.link.Do(t.Context(), []api.Message{ // of others
-		rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}}),
-		rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("fd00:96::77"), Port: 80, Proto: 6}, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}}),
-	}); err != nil {
+	backend := []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}
+	theirs := rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("fd00:96::66"), Port: 80, Proto: 6}, Backends: backend})
+	theirs.Translation.Paths[0].Flags = 0
+	earlier := rowMessage(&Row{Key: frontend.Key{Addr: netip.MustParseAddr("2001:db8:7::1"), Port: 80, Proto: 6}, Backends: backend})
+	if _, err := n.link.Do(t.Context(), []api.Message{theirs, earlier}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -189,7 +185,7 @@ func TestLeastMessages(t *testing.T) {
 		{
 			"start", func() { n.read(); n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80")) }, 2 + 3*6 + 2,
 			"replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does, attach CNAT to interface 1, attach CNAT to interface 2 of a pod, " +
-				"attach CNAT to interface 3 of a pod, put translation [fd00:96::1]:80/TCP -> 1 backends, delete translation [fd00:96::77]:80/TCP",
+				"attach CNAT to interface 3 of a pod, put translation [fd00:96::1]:80/TCP -> 1 backends, delete translation [2001:db8:7::1]:80/TCP",
 		},
 		{"nothing", func() {}, 0, ""},
 		{
@@ -216,6 +212,10 @@ func TestLeastMessages(t *testing.T) {
 	if len(n.state.Rows) != 1 {
 		t.Errorf("the translation of another client of VPP is gone: %v", n.state.Rows)
 	}
+	n.serve(serving("fd00:96::66", 80, tcp, "fd00:1::2#80"))
+	if done, _ := n.settle(); len(done) > 0 {
+		t.Errorf("the translation of another client of VPP is replaced: %s", done)
+	}
 }
 
 // TestEndsWhereWanted: from any state, with any other, and after any part of the operations.
@@ -233,7 +233,7 @@ func TestEndsWhereWanted(t *testing.T) {
 				n.want.Rows[r.Key] = r
 			}
 		}
-		ops := Diff(n.state, n.want, true, ours)
+		ops := Diff(n.state, n.want, true)
 		for _, r := range Apply(context.Background(), n.link, ops[:rapid.IntRange(0, len(ops)).Draw(t, "done")]) {
 			n.state.Record(r.Op)
 		}
@@ -243,10 +243,37 @@ func TestEndsWhereWanted(t *testing.T) {
 		n.read()
 		done, _ := n.settle()
 		n.read()
-		if left := Diff(n.state, n.want, true, ours); len(left) > 0 {
+		if left := Diff(n.state, n.want, true); len(left) > 0 {
 			t.Fatalf("VPP differs: %s, after %s", left, done)
 		}
 	})
+}
+
+// withoutPolicy is a VPP that does not know the policy of Kubernetes.
+type withoutPolicy struct {
+	link.Caller
+	addresses int
+}
+
+func (v *withoutPolicy) Do(ctx context.Context, msgs []api.Message) ([]link.Result, error) {
+	for _, msg := range msgs {
+		if name := msg.GetMessageName(); name == "cnat_set_snat_policy" {
+			return []link.Result{{Err: link.ErrUnsupported}}, nil
+		} else if name == "cnat_set_snat_addresses" {
+			v.addresses++
+		}
+	}
+	return v.Caller.Do(ctx, msgs)
+}
+
+// TestNoAddressWithoutPolicy: VPP would replace the source of everything that leaves.
+func TestNoAddressWithoutPolicy(t *testing.T) {
+	n := newNode(t)
+	vpp := &withoutPolicy{Caller: n.link}
+	results := Apply(t.Context(), vpp, Diff(n.state, n.want, true))
+	if !errors.Is(results[0].Err, link.ErrUnsupported) || vpp.addresses > 0 {
+		t.Errorf("%v, the address was set %d times", results[0].Err, vpp.addresses)
+	}
 }
 
 // TestRefused: what VPP refuses is the error of its operation, and nothing else is lost.

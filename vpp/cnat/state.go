@@ -13,6 +13,8 @@ type Held struct {
 	Row
 	// ID names it to VPP, until it is deleted: then VPP gives the id to another one.
 	ID uint32
+	// Ours says that all of its backends have the mark of this agent.
+	Ours bool
 	// Odd says that no planned row can be like it: repeated backends, flags, interfaces instead of addresses. It equals no row.
 	Odd bool
 }
@@ -48,10 +50,8 @@ func (c Config) Want() *Want {
 
 // State is what VPP holds: as Read returns it, updated by Record until the next read. It belongs to one goroutine.
 type State struct {
-	// Rows are all translations, whoever made them: VPP does not store their owner.
+	// Rows are all translations, those of others included.
 	Rows map[frontend.Key]Held
-	// Made are the keys of rows that the agent has added since it has known this VPP.
-	Made map[frontend.Key]bool
 	// SNAT are the addresses that replace sources. Where they are ours the policy is that of Kubernetes: Apply sets it first.
 	SNAT SNAT
 	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their tables; nil = not known, but those that they should be in,
@@ -61,13 +61,13 @@ type State struct {
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, Made: map[frontend.Key]bool{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}}
+	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}}
 }
 
 // Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Rows, c.Made, c.Attached = maps.Clone(s.Rows), maps.Clone(s.Made), maps.Clone(s.Attached)
+	c.Rows, c.Attached = maps.Clone(s.Rows), maps.Clone(s.Attached)
 	return &c
 }
 
@@ -77,8 +77,8 @@ func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attache
 // Lose forgets an interface that VPP has no more: the next one of its index has no node.
 func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
-// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, which rows the
-// agent has added, and the tables of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
+// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, and the tables
+// of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
 func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	for key, held := range s.Rows {
 		old, known := Held{}, false
@@ -98,7 +98,6 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	for index := range s.Attached {
 		s.Attached[index] = before.Attached[index]
 	}
-	s.Made = before.Made
 }
 
 // Assume takes the tables that are wanted for those that are not known.
@@ -121,10 +120,8 @@ func (s *State) Record(op Op) {
 	case Detach:
 		delete(s.Attached, op.Interface)
 	case PutRow:
-		s.Rows[op.Key] = Held{Row: *op.Row, ID: op.ID}
-		s.Made[op.Key] = true
+		s.Rows[op.Key] = Held{Row: *op.Row, ID: op.ID, Ours: true}
 	case DelRow:
 		delete(s.Rows, op.Key)
-		delete(s.Made, op.Key)
 	}
 }

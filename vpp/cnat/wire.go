@@ -61,12 +61,9 @@ func tableMessages(index uint32, t Tables) []api.Message {
 	return msgs
 }
 
-// snatMessages set the policy, then the addresses.
-func snatMessages(s SNAT) []api.Message {
-	return []api.Message{
-		&cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S},
-		&cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface},
-	}
+// snatMessage sets the addresses.
+func snatMessage(s SNAT) api.Message {
+	return &cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface}
 }
 
 // rowMessage returns the message that adds a row or replaces its backends.
@@ -82,7 +79,7 @@ func rowMessage(r *Row) *cnat.CnatTranslationUpdate {
 		t.LbType, t.FlowHashConfig = cnat.CNAT_LB_TYPE_MAGLEV, hashSource
 	}
 	for i, b := range r.Backends {
-		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}}
+		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}, Flags: mark}
 	}
 	return &cnat.CnatTranslationUpdate{Translation: t}
 }
@@ -102,20 +99,26 @@ func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
 }
 
-// active is the flag that VPP itself sets on a path.
-const active = 1
+// VPP stores no owner of a translation, but it stores the flags of a path and ignores these three: they carry the mark of this agent. The others are VPP's.
+const (
+	markBits = 0x70
+	mark     = 0x50
+	// flags that VPP sets itself: a path is active (in 25.10, in 26.06), or about to go.
+	ownFlags = 0x01 | 0x04 | 0x08
+)
 
 // readRow translates what a dump returns of a translation. Whether its address stays one of VPP is not in it.
 func readRow(t *cnat.CnatTranslation) Held {
 	vip, plain := readEndpoint(&t.Vip)
-	h := Held{ID: t.ID, Odd: !plain}
+	h := Held{ID: t.ID, Odd: !plain, Ours: len(t.Paths) > 0}
 	h.Key = frontend.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
 	h.Sticky = t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
 	for i := range t.Paths {
 		p := &t.Paths[i]
 		at, plain := readEndpoint(&p.DstEp)
 		ordered := i == 0 || h.Backends[i-1].Compare(at) < 0
-		h.Odd = h.Odd || !plain || !ordered || p.Flags&^active != 0 || p.SrcEp.Port != 0
+		h.Ours = h.Ours && p.Flags&markBits == mark
+		h.Odd = h.Odd || !plain || !ordered || p.Flags&^(markBits|ownFlags) != 0 || p.SrcEp.Port != 0
 		h.Backends = append(h.Backends, at)
 	}
 	return h

@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -19,26 +19,15 @@ import (
 // Name of the renderer.
 const Name = "cnat"
 
-// Config is what the adapter is given.
-type Config struct {
-	// Plan are the settings of the planner. Unset addresses of SNAT are derived from the node.
-	Plan cnat.Config
-	// Networks are the service networks. Empty: those that the cluster says.
-	Networks []netip.Prefix
-}
-
 // adapter renders services as translations.
 type adapter struct {
 	config   cnat.Config // as configured
 	planned  cnat.Config // completed for the node
-	fixed    bool        // the service networks are those of the configuration
-	networks []netip.Prefix
 	progress render.Progress[frontend.Key]
 	views    map[string]*messages.ServiceView
 	plans    map[string]*cnat.ServicePlan
 	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
 	set      *messages.InterfaceSet // nil = not known
-	nodes    map[netip.Addr]bool    // addresses of the node in VPP
 
 	have     *cnat.State // nil = nothing is believed of this VPP
 	last     *cnat.State // what was believed of this VPP before the connection ended
@@ -48,17 +37,25 @@ type adapter struct {
 
 var _ render.Adapter[frontend.Key] = (*adapter)(nil)
 
-// New returns the adapter.
-func New(config Config) render.Adapter[frontend.Key] {
-	a := &adapter{
-		config: config.Plan, planned: config.Plan, fixed: len(config.Networks) > 0, networks: config.Networks,
-		views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, nodes: map[netip.Addr]bool{},
-	}
-	first := func(_ frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
-		return claims[0].Value, len(claims[0].Value.Backends) > 0
-	}
-	a.claims = render.NewClaims(frontend.Key.Compare, func(r cnat.Row) int { return int(r.Rank) }, first, cnat.Row.Equal)
+// New returns the adapter. Unset addresses of SNAT are derived from the node.
+func New(config cnat.Config) render.Adapter[frontend.Key] {
+	a := &adapter{config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}}
+	a.claims = render.NewClaims(frontend.Key.Compare, func(r cnat.Row) int { return int(r.Rank) }, a.resolve, cnat.Row.Equal)
 	return a
+}
+
+// resolve says whose row is installed: none where the key in VPP is not ours, else the first one.
+func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
+	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k)
+}
+
+// foreign reports whether VPP holds a translation of another client under a key.
+func (a *adapter) foreign(k frontend.Key) bool {
+	if a.have == nil {
+		return false
+	}
+	h, held := a.have.Rows[k]
+	return held && !h.Ours
 }
 
 // Kind satisfies render.Adapter.
@@ -72,10 +69,15 @@ func (a *adapter) Bind(progress render.Progress[frontend.Key]) { a.progress = pr
 
 // Plan satisfies render.Adapter.
 func (a *adapter) Plan(service string, view *messages.ServiceView) []frontend.Key {
-	if a.views[service] = view; view == nil {
+	if a.views[service] = view; view == nil || !a.concerns(view) {
 		delete(a.views, service)
 	}
 	return a.plan(service)
+}
+
+// concerns reports whether a service has a frontend of a family that is served here. Most have none where few have IPv6.
+func (a *adapter) concerns(view *messages.ServiceView) bool {
+	return a.config.IPv4 || slices.ContainsFunc(view.GetFrontends(), func(f *messages.Frontend) bool { return strings.Contains(f.GetAddress(), ":") })
 }
 
 // plan translates one view into rows and claims them.
@@ -97,14 +99,6 @@ func (a *adapter) plan(service string) []frontend.Key {
 // Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes of CNAT on the interfaces, what services may claim on both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
 	if s.Begin != nil {
-		if !a.fixed {
-			a.networks = nil
-			for _, text := range s.Begin.GetServiceCidrs() {
-				if p, err := netip.ParsePrefix(text); err == nil {
-					a.networks = append(a.networks, p)
-				}
-			}
-		}
 		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
 		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
 		changed = a.configure(planned)
@@ -112,12 +106,6 @@ func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
 	if s.Set != nil && s.Set != a.set {
 		a.loseInterfaces(s.Set)
 		a.set, a.settings = s.Set, false
-		clear(a.nodes)
-		for _, text := range s.Set.GetNodeAddresses() {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				a.nodes[p.Addr()] = true
-			}
-		}
 	}
 	return changed
 }
@@ -161,6 +149,9 @@ func (a *adapter) Services(k frontend.Key) []string { return a.claims.Services(k
 
 // Owner satisfies render.Adapter.
 func (a *adapter) Owner(k frontend.Key) string {
+	if a.foreign(k) {
+		return "VPP: a translation of another client"
+	}
 	first, _ := a.claims.First(k)
 	return first.Service
 }
@@ -176,23 +167,15 @@ func (a *adapter) wanted(k frontend.Key) *cnat.Row {
 	return nil
 }
 
-// held is the row that VPP holds under a key; nil = none, or nothing is known.
+// held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
 func (a *adapter) held(k frontend.Key) *cnat.Held {
 	if a.have == nil {
 		return nil
 	}
-	if h, found := a.have.Rows[k]; found {
+	if h, found := a.have.Rows[k]; found && h.Ours {
 		return &h
 	}
 	return nil
-}
-
-// ours reports whether a translation that no service wants is one that this agent has made, or an earlier one.
-func (a *adapter) ours(k frontend.Key) bool {
-	if !k.Addr.Is6() && !a.config.IPv4 {
-		return false
-	}
-	return a.nodes[k.Addr] || slices.ContainsFunc(a.networks, func(p netip.Prefix) bool { return p.Contains(k.Addr) }) || a.have != nil && a.have.Made[k]
 }
 
 // Left satisfies render.Adapter.
@@ -240,9 +223,10 @@ func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
 func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[frontend.Key]) {
 	state, before := read.(*cnat.State), cmp.Or(a.have, a.last) //nolint:forcetypeassert // Reader made it
 	state.Inherit(before, a.wanted)
-	a.have, a.last, a.settings = state, nil, false
+	a.last, a.settings = nil, false
+	found.Changed = a.claims.Change(a.contended(state), func() { a.have = state })
 	for k := range a.have.Rows {
-		if a.wanted(k) == nil && passed && a.ours(k) {
+		if a.wanted(k) == nil && passed && a.held(k) != nil {
 			found.Differing = append(found.Differing, k)
 		}
 	}
@@ -262,15 +246,25 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	return found
 }
 
+// contended lists the keys under which another client has a translation, or had one.
+func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
+	for k := range a.claims.Keys() {
+		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
 // drifted lists the rows that VPP did not hold as believed.
 func drifted(before, now *cnat.State) (changed []frontend.Key) {
 	for k, old := range before.Rows {
-		if held, found := now.Rows[k]; !found || held.ID != old.ID || !held.Equal(old.Row) {
+		if held, found := now.Rows[k]; old.Ours && (!found || held.ID != old.ID || !held.Equal(old.Row)) {
 			changed = append(changed, k)
 		}
 	}
-	for k := range now.Rows {
-		if _, found := before.Rows[k]; !found {
+	for k, held := range now.Rows {
+		if _, found := before.Rows[k]; !found && held.Ours {
 			changed = append(changed, k)
 		}
 	}
@@ -279,15 +273,14 @@ func drifted(before, now *cnat.State) (changed []frontend.Key) {
 
 // InSync satisfies render.Adapter.
 func (a *adapter) InSync(k frontend.Key) bool {
-	want := a.wanted(k)
-	return len(cnat.DiffRow(a.held(k), want)) == 0 || want == nil && !a.ours(k)
+	return len(cnat.DiffRow(a.held(k), a.wanted(k))) == 0
 }
 
 // Leftovers satisfies render.Adapter.
 func (a *adapter) Leftovers() (keys []frontend.Key) {
 	a.settings = false
 	for k := range a.have.Rows {
-		if !a.Wanted(k) && a.ours(k) {
+		if !a.Wanted(k) && a.held(k) != nil {
 			keys = append(keys, k)
 		}
 	}
@@ -311,7 +304,7 @@ func (a *adapter) Gate(k frontend.Key, phase render.Phase) render.Gate {
 func (a *adapter) Summary() string {
 	others := 0
 	for k := range a.have.Rows {
-		if !a.Wanted(k) && !a.ours(k) {
+		if a.foreign(k) {
 			others++
 		}
 	}

@@ -20,10 +20,10 @@ import (
 // scene is the cnat renderer on a stage.
 type scene struct{ *rendertest.Stage }
 
-// withRenderer plays with the services "a/a" and "b/b"; fd00:96::/112 is the service network.
+// withRenderer plays with the services "a/a" and "b/b".
 func withRenderer(t *testing.T, play func(s scene)) {
 	t.Helper()
-	config := cnat.Config{Plan: cnatvpp.Config{Node: probe.Node, SNAT: []netip.Addr{netip.MustParseAddr("fd00:1::fffe")}}}
+	config := cnatvpp.Config{Node: probe.Node, SNAT: []netip.Addr{netip.MustParseAddr("fd00:1::fffe")}}
 	view := func(key string, created int64, addresses ...string) *messages.ServiceView {
 		v := rendertest.Forwarding(key, created, addresses...)
 		for _, f := range v.Frontends {
@@ -32,13 +32,6 @@ func withRenderer(t *testing.T, play func(s scene)) {
 		return v
 	}
 	rendertest.Play(t, rendertest.Adapted(cnat.New, config, view), []string{"a/a", "b/b"}, func(s *rendertest.Stage) { play(scene{s}) })
-}
-
-// begin sends a list of services.
-func (s scene) begin(generation uint64, keys ...string) {
-	m := rendertest.BeginMessage(generation, keys...)
-	m.ServiceCidrs = []string{"10.96.0.0/16", "fd00:96::/112"}
-	s.Tell(m)
 }
 
 // holds are the rows in VPP.
@@ -56,7 +49,7 @@ func (s scene) holds() string {
 	return strings.Join(all, " ")
 }
 
-// put adds a row past the renderer.
+// put adds a row as an earlier run would.
 func (s scene) put(vip, backend string) {
 	s.Helper()
 	row := cnatvpp.Row{Key: frontend.Key{Addr: netip.MustParseAddr(vip), Port: 80, Proto: 6}, Backends: []netip.AddrPort{netip.MustParseAddrPort(backend)}}
@@ -67,41 +60,13 @@ func (s scene) put(vip, backend string) {
 	}
 }
 
-// TestRowsOfEarlierRuns: those of cluster IPs and of the node go with the barrier, all others stay.
-func TestRowsOfEarlierRuns(t *testing.T) {
-	withRenderer(t, func(s scene) {
-		s.Crash()
-		for _, vip := range []string{"fd00:96::9", "2001:db8:16::1", "2001:db8:9::9"} {
-			s.put(vip, "[fd00:1::2]:80")
-		}
-		s.VPP.Connect()
-		s.Connected()
-		set := s.Interfaces(2, probe.Uplink, "pod2")
-		set.NodeAddresses = []string{"2001:db8:16::1/64"}
-		s.Tell(set)
-		s.begin(1, "a/a", "b/b")
-		s.Serve("a/a", 1, "fd00:96::1")
-		if got := s.holds(); strings.Count(got, "[[") != 4 {
-			t.Errorf("before the barrier: %s", got)
-		}
-		s.Serve("b/b", 1, "fd00:96::2")
-		s.Run(time.Second)
-		if got := s.holds(); got != "2001:db8:9::9[[fd00:1::2]:80] fd00:96::1[[fd00:1::2]:8080] fd00:96::2[[fd00:1::2]:8080]" {
-			t.Errorf("after it: %s", got)
-		}
-		if !s.Health().GetOk() {
-			t.Error(s.Health())
-		}
-	})
-}
-
 // TestAnAddressThatSeveralMayClaim: VPP does not say whose row it holds, so nothing is changed there before the barrier.
 func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 	withRenderer(t, func(s scene) {
 		s.Crash()
 		s.put("2001:db8:9::9", "[fd00:1::77]:80")
 		s.Reconnect(2)
-		s.begin(1, "a/a", "b/b")
+		s.Begin(1, "a/a", "b/b")
 		v := s.View("a/a", 1, "2001:db8:9::9")
 		v.Frontends[0].Scope, v.Frontends[0].Kind = messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP
 		s.Render(1, v)
@@ -119,7 +84,7 @@ func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 // TestInterfaces: pods and the host are in their tables, and one that is detached loses its nodes.
 func TestInterfaces(t *testing.T) {
 	withRenderer(t, func(s scene) {
-		s.begin(1)
+		s.Begin(1)
 		set := s.Interfaces(2, probe.Uplink, "pod2", "pod3")
 		set.Interfaces[1].Pods = []string{"default/p2"}
 		s.Tell(set)
@@ -152,7 +117,7 @@ func TestWithoutPlugin(t *testing.T) {
 		s.Lacks = "cnat_"
 		s.Crash()
 		s.Reconnect(2)
-		s.begin(1, "a/a")
+		s.Begin(1, "a/a")
 		s.Serve("a/a", 1, "fd00:96::1")
 		s.Run(time.Minute)
 		if h := s.Health(); h.GetOk() || !strings.Contains(h.GetReason(), "cnat_") {

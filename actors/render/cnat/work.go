@@ -133,12 +133,8 @@ func (a *adapter) rowState(service string, r *cnat.Row, known bool) *messages.Ro
 func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string, error) {
 	want, before := a.settingsWanted(), a.have
 	want.Rows = a.claims.All()
-	leftovers := map[frontend.Key]bool{}
 	if before != nil {
 		before = before.Clone()
-		for k := range before.Rows {
-			leftovers[k] = a.ours(k)
-		}
 	}
 	interfaces := a.interfaces(before)
 	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
@@ -152,7 +148,7 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 			}
 			return nil
 		})
-		for _, op := range cnat.Diff(state, want, sweep, func(k frontend.Key) bool { return leftovers[k] }) {
+		for _, op := range cnat.Diff(state, want, sweep) {
 			operations = append(operations, op.Describe())
 		}
 		return operations, nil
