@@ -1,10 +1,20 @@
 package bootstrap
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/features"
+	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
 // version is the output of `troupe version`.
@@ -19,19 +29,116 @@ type version struct {
 	Go string `json:"go"`
 	// Platform is operating system and architecture.
 	Platform string `json:"platform"`
+	// VPP is what the VPP at the socket can do, with --vpp.
+	VPP *vppVersion `json:"vpp,omitempty"`
 }
+
+// vppVersion is a VPP and what it can do.
+type vppVersion struct {
+	// Version as VPP itself gives it.
+	Version string `json:"version"`
+	// Features in the order of presentation.
+	Features []vppFeature `json:"features"`
+}
+
+// vppFeature is something that the agent does with VPP.
+type vppFeature struct {
+	Name string `json:"name"`
+	// Renderer that needs it; "" = every agent does.
+	Renderer string `json:"renderer,omitempty"`
+	// Available says whether VPP has all messages for it.
+	Available bool `json:"available"`
+	// Without is what the agent does not do, where it is not available.
+	Without string `json:"without,omitempty"`
+	// Missing are the messages that VPP does not have.
+	Missing []vppMissing `json:"missing,omitempty"`
+	// summary is Missing in one line.
+	summary string
+}
+
+// vppMissing is a message that VPP does not have.
+type vppMissing struct {
+	// Message is its name with its CRC.
+	Message string `json:"message"`
+	Why     string `json:"why"`
+}
+
+const versionLong = `Version prints the version of this program. With --vpp it also connects to VPP and prints what the agent can do with that VPP, and which messages are missing
+for the rest. It changes nothing in VPP.`
 
 // newVersionCommand returns `troupe version`.
 func newVersionCommand(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "version", Short: "Print the version of this program, and what VPP can do", Long: versionLong, Args: cobra.NoArgs}
 	out := addFormat(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
+	vpp := cmd.Flags().Bool("vpp", false, "connect to VPP and print what it can do")
+	socket := cmd.Flags().String("vpp-api-socket", config.Defaults().VPP.APISocket, "path of VPP's API socket")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		v := readVersion()
+		if *vpp {
+			var err error
+			if v.VPP, err = askVPP(cmd.Context(), *socket); err != nil {
+				return err
+			}
+		}
 		return out.print(io.out, v, func(c *columns) {
 			c.row("troupe", v.Version, v.Revision, v.Go, v.Platform)
+			if v.VPP != nil {
+				vppTable(c, v.VPP)
+			}
 		})
 	}
 	return cmd
+}
+
+// vppTable prints what VPP can do.
+func vppTable(c *columns, v *vppVersion) {
+	c.section("VPP " + v.Version)
+	c.row("FEATURE", "RENDERER", "AVAILABLE", "MISSING")
+	for _, f := range v.Features {
+		available, missing := "yes", ""
+		if !f.Available {
+			available, missing = "no", f.Without+": "+f.summary
+		}
+		c.row(f.Name, f.Renderer, available, missing)
+	}
+}
+
+// askVPP connects to VPP and disconnects again. It does not wait for a VPP that is not there.
+func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var connected *messages.LinkState
+	var reason string
+	reports := 0
+	log := slog.New(slog.DiscardHandler)
+	link.Quiet(log)
+	err := link.New(link.Config{Socket: socket}, log).Run(ctx, func(s *messages.LinkState) {
+		switch reports++; {
+		case connected != nil || reason != "" || reports == 1: // the first state is that nothing has been tried
+		case s.GetUp():
+			connected = s
+			cancel()
+		default:
+			reason = s.GetReason()
+			cancel()
+		}
+	})
+	if err == nil && connected == nil {
+		err = errors.New(cmp.Or(reason, "interrupted"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("VPP at %s: %w", socket, err)
+	}
+	v := &vppVersion{Version: connected.GetVersion()}
+	for _, f := range connected.GetFeatures() {
+		found := vppFeature{Name: f.GetName(), Renderer: f.GetRenderer(), Available: len(f.GetMissing()) == 0, summary: features.Summary(f.GetMissing())}
+		for _, m := range f.GetMissing() {
+			found.Without = f.GetWithout()
+			found.Missing = append(found.Missing, vppMissing{m.GetMessage(), m.GetWhy()})
+		}
+		v.Features = append(v.Features, found)
+	}
+	return v, nil
 }
 
 // readVersion reads the build information of the binary.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/binapi/cnat"
+	"go.fd.io/govpp/binapi/feature"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
@@ -72,8 +73,10 @@ func newCNATNode(t *testing.T, v *rig, f family) *cnatNode {
 			path.Proto = proto
 			v.expect(t, ok, route(t, fmt.Sprintf("%s/%d", host, bits), path))
 		}
-		for _, msg := range says.attach(index, f.ip6) {
-			v.expect(t, ok, msg)
+		for _, node := range says.nodes {
+			if f.ip6 == (node[0][2] == '6') {
+				v.expect(t, ok, &feature.FeatureEnableDisable{SwIfIndex: index, Enable: true, ArcName: node[0], FeatureName: node[1]})
+			}
 		}
 		switch i {
 		case 0:

@@ -7,8 +7,6 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
-	"go.fd.io/govpp/binapi/feature"
-	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/vpe"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -40,8 +38,9 @@ type cnatVersion struct {
 	policies []int32
 	// noPrefix is the answer to the removal of a prefix that is not there.
 	noPrefix int32
-	// attach makes the messages that give an interface the nodes of a family.
-	attach func(index interface_types.InterfaceIndex, ip6 bool) []api.Message
+	// nodes are those that an interface needs, with their arcs; allAtOnce: one message gives an interface all of both families.
+	nodes     [][2]string
+	allAtOnce bool
 	// endsSessions: sessions end with their backend, as soon as VPP looks at them, and the next packet of a connection chooses another one.
 	endsSessions bool
 	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken for one that reaches itself, also in IPv6.
@@ -54,14 +53,7 @@ type cnatVersion struct {
 var cnat2510 = cnatVersion{
 	active: 1, policies: []int32{ok, ok, ok, 1, 1}, noPrefix: 1, sessionDetails: true,
 	policy: func(p cnat.CnatSnatPolicies) api.Message { return &cnat.CnatSetSnatPolicy{Policy: p} },
-	attach: func(index interface_types.InterfaceIndex, ip6 bool) (msgs []api.Message) {
-		for _, node := range cnatNodes {
-			if ip6 == (node[0][2] == '6') {
-				msgs = append(msgs, &feature.FeatureEnableDisable{SwIfIndex: index, Enable: true, ArcName: node[0], FeatureName: node[1]})
-			}
-		}
-		return msgs
-	},
+	nodes:  cnatNodes,
 }
 
 // cnat2606 is CNAT of 26.06.
@@ -70,9 +62,13 @@ var cnat2606 = cnatVersion{
 	policy: func(p cnat.CnatSnatPolicies) api.Message {
 		return &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: p}}
 	},
-	attach: func(index interface_types.InterfaceIndex, _ bool) []api.Message {
-		return []api.Message{&newer.FeatureCnatEnableDisable{SwIfIndex: index, EnableDisable: true}}
-	},
+	allAtOnce: true,
+	nodes: append([][2]string{
+		{"ip6-unicast", "cnat-lookup-ip6"},
+		{"ip6-output", "cnat-writeback-ip6"},
+		{"ip4-unicast", "cnat-lookup-ip4"},
+		{"ip4-output", "cnat-writeback-ip4"},
+	}, cnatNodes...),
 }
 
 // versions is every version on which the suite has been run.

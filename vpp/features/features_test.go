@@ -85,6 +85,38 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestDocument: the first table of docs/vpp-versions.md says of each feature what the recorded tables of messages say.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "vpp-versions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := []string{"24.06", "25.10", "26.06"}
+	rows := make([]string, len(features))
+	for i, f := range features {
+		rows[i] = "| " + f.name + " |"
+	}
+	for _, version := range versions {
+		for i, f := range Check(tableOf(recorded(t, version))) {
+			var missing []string
+			for _, m := range f.GetMissing() {
+				if name := m.GetMessage()[:strings.LastIndexByte(m.GetMessage(), '_')]; !strings.HasSuffix(name, "_reply") {
+					missing = append(missing, "`"+name+"`")
+				}
+			}
+			cell := " yes |"
+			if len(missing) > 0 {
+				cell = " no: " + strings.Join(missing, ", ") + " |"
+			}
+			rows[i] += cell
+		}
+	}
+	want := "| feature | " + strings.Join(versions, " | ") + " |\n|---|---|---|---|\n" + strings.Join(rows, "\n") + "\n\n"
+	if !strings.Contains(string(text), want) {
+		t.Errorf("docs/vpp-versions.md has to have this table:\n%s", want)
+	}
+}
+
 func message(msg api.Message) string { return msg.GetMessageName() + "_" + msg.GetCrcString() }
 
 func TestLacks(t *testing.T) {
