@@ -401,11 +401,12 @@ func testStoreAppearsLate(t *testing.T, p place) {
 	p.stop(t)
 	cfg := testConfig("n1")
 	cfg.LastID = 3
-	cfg.RequestTimeout = 200 * time.Millisecond
 	a := startAgent(t, p, cfg)
 	a.SetNodes(named("n1", 2))
-	s := a.waitFor(t, "the failure", func(s *messages.ClusterState) bool { return strings.Contains(s.GetReason(), a.traits.name+": ") })
-	if s.GetClaim() != waits || s.GetId() != 3 || len(s.GetNodes()) != 2 {
+	s := a.waitFor(t, "the failure and the nodes", func(s *messages.ClusterState) bool {
+		return strings.Contains(s.GetReason(), a.traits.name+": ") && len(s.GetNodes()) == 2
+	})
+	if s.GetClaim() != waits || s.GetId() != 3 {
 		t.Errorf("without the store: %v", s)
 	}
 	p.start(t)
