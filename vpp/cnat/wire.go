@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
 // noInterface is ~0, because 0 is the interface local0.
@@ -23,10 +24,17 @@ const hashSource = 1
 type node struct{ arc, name, last string }
 
 // nodesOf are the nodes of an interface, in the order in which they are enabled: without the output node answers to clients are not translated.
-func nodesOf(ip4 bool) []node {
-	nodes := []node{{"ip6-output", "cnat-output-ip6", "interface-output"}, {"ip6-unicast", "cnat-input-ip6", "ip6-lookup"}}
+func nodesOf(ip4, newer bool) (nodes []node) {
+	families := []string{"ip6"}
 	if ip4 {
-		nodes = append(nodes, node{"ip4-output", "cnat-output-ip4", "interface-output"}, node{"ip4-unicast", "cnat-input-ip4", "ip4-lookup"})
+		families = append(families, "ip4")
+	}
+	for _, f := range families {
+		out, in := f+"-output", f+"-unicast"
+		if newer { // these find the session, and write it back
+			nodes = append(nodes, node{out, "cnat-writeback-" + f, "interface-output"}, node{in, "cnat-lookup-" + f, f + "-lookup"})
+		}
+		nodes = append(nodes, node{out, "cnat-output-" + f, "interface-output"}, node{in, "cnat-input-" + f, f + "-lookup"})
 	}
 	return nodes
 }
@@ -57,6 +65,18 @@ func tableMessages(index uint32, t Tables) []api.Message {
 			msg.IsAdd = 1
 		}
 		msgs = append(msgs, msg)
+	}
+	return msgs
+}
+
+// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It does not take one of two addresses away, and crashes on a
+// policy without an address.
+func snatMessages(op Op) (msgs []api.Message) {
+	if op.Held {
+		msgs = append(msgs, snatMessage(NoSNAT()))
+	}
+	if op.SNAT != NoSNAT() {
+		msgs = append(msgs, snatMessage(op.SNAT), &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
 	}
 	return msgs
 }
