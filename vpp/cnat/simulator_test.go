@@ -228,6 +228,10 @@ func leastMessages(t *testing.T, n *testNode) {
 			"affinity", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80", "fd00:1::2#80"), sticky)) }, 2,
 			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
+		{
+			"maglev", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80", "fd00:1::2#80"), consistent)) }, 2,
+			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
+		},
 		{"a drift check", func() { n.read() }, 0, ""},
 		{"a new agent", func() { n.state = nil; n.read() }, 0, ""},
 		{"an interface of the host", func() { n.want.Interfaces[2] = &Tables{Pod: true, Host: true} }, 4, "attach CNAT to interface 2 of the host"},
@@ -262,6 +266,7 @@ func TestEndsWhereWanted(t *testing.T) {
 		for _, vip := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"fd00:96::1", "fd00:96::2", "2001:db8::1"}), rapid.ID).Draw(t, "addresses") {
 			for port := range uint16(rapid.IntRange(0, 3).Draw(t, "ports")) {
 				r := Row{Key: frontend.Key{Addr: netip.MustParseAddr(vip), Port: 80 + port, Proto: 6}, RealIP: vip == "2001:db8::1", Sticky: rapid.Bool().Draw(t, "sticky")}
+				r.Maglev = !r.Sticky && rapid.Bool().Draw(t, "maglev")
 				for _, i := range rapid.SliceOfNDistinct(rapid.Uint16Range(1, 9), 0, 5, rapid.ID).Draw(t, "backends") {
 					r.Backends = append(r.Backends, netip.AddrPortFrom(netip.MustParseAddr("fd00:1::1"), i))
 				}

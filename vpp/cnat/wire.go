@@ -95,11 +95,15 @@ func rowMessage(r *Row) *cnat.CnatTranslationUpdate {
 	if r.RealIP {
 		t.IsRealIP = 1
 	}
-	if r.Sticky {
+	flags := uint8(mark)
+	switch {
+	case r.Sticky:
 		t.LbType, t.FlowHashConfig = cnat.CNAT_LB_TYPE_MAGLEV, hashSource
+	case r.Maglev:
+		t.LbType, flags = cnat.CNAT_LB_TYPE_MAGLEV, mark|ofConnections
 	}
 	for i, b := range r.Backends {
-		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}, Flags: mark}
+		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}, Flags: flags}
 	}
 	return &cnat.CnatTranslationUpdate{Translation: t}
 }
@@ -119,10 +123,10 @@ func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
 }
 
-// VPP stores no owner of a translation, but it stores the flags of a path and ignores these three: they carry the mark of this agent. The others are VPP's.
+// VPP stores neither the owner of a translation nor what maglev hashes, but it stores the flags of a path and ignores these three. The others are VPP's.
 const (
-	markBits = 0x70
-	mark     = 0x50
+	mark          = 0x50 // of this agent
+	ofConnections = 0x20 // maglev hashes connections, not sources
 	// flags that VPP sets itself: a path is active (in 25.10, in 26.06), or about to go.
 	ownFlags = 0x01 | 0x04 | 0x08
 )
@@ -132,14 +136,16 @@ func readRow(t *cnat.CnatTranslation) Held {
 	vip, plain := readEndpoint(&t.Vip)
 	h := Held{ID: t.ID, Odd: !plain, Ours: len(t.Paths) > 0}
 	h.Key = frontend.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
-	h.Sticky = t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
+	hashes := t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
 	for i := range t.Paths {
 		p := &t.Paths[i]
 		at, plain := readEndpoint(&p.DstEp)
 		ordered := i == 0 || h.Backends[i-1].Compare(at) < 0
-		h.Ours = h.Ours && p.Flags&markBits == mark
-		h.Odd = h.Odd || !plain || !ordered || p.Flags&^(markBits|ownFlags) != 0 || p.SrcEp.Port != 0
+		h.Ours = h.Ours && p.Flags&mark == mark
+		h.Maglev = hashes && p.Flags&ofConnections != 0
+		h.Odd = h.Odd || !plain || !ordered || p.Flags&^(mark|ofConnections|ownFlags) != 0 || p.SrcEp.Port != 0
 		h.Backends = append(h.Backends, at)
 	}
+	h.Sticky = hashes && !h.Maglev
 	return h
 }

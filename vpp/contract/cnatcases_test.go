@@ -94,7 +94,7 @@ var cnatCases = []contractCase{
 		tr := &msg.Translation
 		tr.LbType, tr.FlowHashConfig, tr.IsRealIP, tr.Flags = cnat.CNAT_LB_TYPE_MAGLEV, 1, 1, 1
 		tr.Paths[0].Flags, tr.Paths[0].SrcEp = 2, cnatEndpoint("fd00:1::9", 0)
-		tr.Paths[1].Flags = 0x50 // VPP ignores these
+		tr.Paths[1].Flags = 0x70 // VPP ignores these
 		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 		// The kind of load balancing stays what it was when the translation was added.
 		tr.LbType = cnat.CNAT_LB_TYPE_DEFAULT
