@@ -102,7 +102,7 @@ func nodeOf(name string) actorstest.Config {
 
 // TestDualOnRealVPP plays the stories of a node that has IPv6 on a real VPP.
 func TestDualOnRealVPP(t *testing.T) {
-	onRealVPP(t, true, "dual")
+	onRealVPP(t, true, "dual", "dual-restart")
 }
 
 // TestCNATOnRealVPP plays the stories of a node whose services CNAT serves in both families, with packets of IPv4.
@@ -280,8 +280,7 @@ func (s *story) delete(kind, key string) {
 }
 
 func (s *story) crash() {
-	s.world.VPP.Crash()
-	s.world.Await(s.line, func() bool { return !s.world.Readiness.Load().Ready })
+	s.plane.crash(func() { s.world.Await(s.line, func() bool { return !s.world.Readiness.Load().Ready }) })
 }
 
 func (s *story) verify() {
