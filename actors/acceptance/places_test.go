@@ -27,6 +27,8 @@ const (
 	hostOwns owner = "the host owns the node's addresses"
 	// bareVPP: like vppOwns, and VPP has no ACL plugin.
 	bareVPP owner = "VPP without access lists"
+	// cnatServes: like vppOwns, and CNAT serves IPv4.
+	cnatServes owner = "CNAT serves"
 )
 
 // places knows which address is behind which interface of VPP.

@@ -167,6 +167,8 @@ func causeOf(f *messages.Frontend) string {
 		return "IPv6"
 	case f.GetProtocol() == messages.Protocol_SCTP:
 		return "SCTP"
+	case len(f.GetAllowSources()) > 0:
+		return "source ranges"
 	default:
 		return ""
 	}

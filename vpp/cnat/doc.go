@@ -25,6 +25,8 @@
 //     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
 //   - With an address but without a policy VPP replaces the source of everything that leaves. So the policy is set before the address, and VPP has the policy
 //     where it has our address. In 26.06 policy and tables belong to the address: the policy follows it in the same batch, and a new address loses the tables.
+//   - VPP 25.10 crashes when an address that stays one of VPP is covered by a route that answers with ICMP. The addresses of nodes have routes of their own;
+//     for all others, which may have a route of package routes, CNAT takes the address with all its ports.
 //   - Sessions outlive their backend and their translation: established TCP connections and every UDP flow that goes on stay with the backend that has gone,
 //     until 30 s (an hour for TCP) without a packet have passed. VPP has no message for them that leaves the translations in place; 26.06 ends them itself.
 //   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what is sent to other ports of them.

@@ -19,6 +19,7 @@ const (
 	whyAffinity = "CNAT has no affinity: the hash of the source address decides, and all clients behind one address get one endpoint"
 	whySource   = "CNAT decides about the source by the interfaces of a packet: it is replaced between interfaces that are not those of pods, and where an endpoint " +
 		"calls itself"
+	whoseSource = "replaced for clients outside before endpoints on other nodes"
 	whyNoSNAT = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
 )
 
@@ -82,7 +83,9 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	case p.cfg.snat(key.Addr.Is6()).IsUnspecified():
 		p.Approximate("the source replaced where answers would go astray", "the source of no client replaced", whyNoSNAT)
 	case slices.Contains(rule.GetMasqueradeFrom(), "pod"):
-		p.Approximate("the source of every client replaced", "replaced for clients outside before endpoints on other nodes", whySource)
+		p.Approximate("the source of every client replaced", whoseSource, whySource)
+	case len(rule.GetMasqueradeFrom()) > 0:
+		p.Approximate("the source of clients outside the cluster replaced", whoseSource, whySource)
 	}
 }
 

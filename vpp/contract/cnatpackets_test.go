@@ -14,6 +14,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
 // family are the addresses of a node with CNAT, in one address family.
@@ -240,6 +241,47 @@ var cnatPackets = func() (cases []contractCase) {
 			}
 			check(n, "backends of port 80", 2, len(seen[80]))
 			check(n, "backends of port 81", 1, len(seen[81]))
+		}},
+		{"other ports of a real address, and those of one that is deleted, follow the routes", func(n *cnatNode) {
+			path, prefix := via(n.uplink, [4]byte{}), "10.96.0.0/16"
+			path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP4
+			if n.ip6 {
+				path.Proto, prefix = fib_types.FIB_API_PATH_NH_PROTO_IP6, "fd00:96::/112"
+			}
+			id := n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
+			n.expect(n.T, ok, route(n.T, prefix, path))
+			src, other := hostPort(n.pod, 40000), hostPort(n.vip, 81)
+			n.exchange(n.first, frontend.TCP, src, hostPort(n.vip, 80), n.other, src.Addr())
+			unchanged := func(dst netip.AddrPort, port uint16) {
+				n.Helper()
+				from := hostPort(n.pod, port)
+				if got, found := n.send(n.first, frontend.TCP, syn, from, dst); !found || got.port != n.uplink || got.src != from || got.dst != dst {
+					n.Errorf("to %s: left %t through %d as %s > %s", dst, found, got.port, got.src, got.dst)
+				}
+			}
+			unchanged(other, 40001)
+			n.expect(n.T, ok, &cnat.CnatTranslationDel{ID: id})
+			unchanged(other, 40002)
+			unchanged(hostPort(n.vip, 80), 40003)
+		}},
+		{"a real address below a route that answers with ICMP", func(n *cnatNode) {
+			says, prefix := n.version(n).cnat, "10.96.0.0/16"
+			path := via(none, [4]byte{})
+			path.Type, path.Proto = fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_NH_PROTO_IP4
+			if n.ip6 {
+				path.Proto, prefix = fib_types.FIB_API_PATH_NH_PROTO_IP6, "fd00:96::/112"
+			}
+			n.expect(n.T, ok, route(n.T, prefix, path))
+			if says.crashesBelowICMP {
+				realAddress := translation(n.vip, n.second)
+				realAddress.Translation.IsRealIP = 1
+				realvpp.NewRaw(n, n.Socket()).Send(n, realAddress)
+				n.WaitDead(n)
+				return
+			}
+			n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.IsRealIP = 1 }, n.second)
+			n.exchange(n.first, frontend.TCP, hostPort(n.pod, 40004), hostPort(n.vip, 80), n.other, netip.MustParseAddr(n.pod))
+			n.lost(n.first, frontend.TCP, hostPort(n.pod, 40005), hostPort(n.vip, 81))
 		}},
 		{"by maglev few connections would choose another backend when one comes", func(n *cnatNode) {
 			choices := func(n *cnatNode, backends ...string) map[uint16]netip.AddrPort {

@@ -44,13 +44,15 @@ type cnatVersion struct {
 	endsSessions bool
 	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken for one that reaches itself, also in IPv6.
 	selfByLast32 bool
+	// crashesBelowICMP: VPP crashes when a real address is below a route that answers with ICMP.
+	crashesBelowICMP bool
 	// sessionDetails: the bindings know the details of a session.
 	sessionDetails bool
 }
 
 // cnat2510 is CNAT from 24.02 to 25.10.
 var cnat2510 = cnatVersion{
-	active: 1, policies: []int32{ok, ok, ok, 1, 1}, noPrefix: 1, sessionDetails: true,
+	active: 1, policies: []int32{ok, ok, ok, 1, 1}, noPrefix: 1, crashesBelowICMP: true, sessionDetails: true,
 	policy: func(p cnat.CnatSnatPolicies) api.Message { return &cnat.CnatSetSnatPolicy{Policy: p} },
 	nodes:  cnatNodes,
 }

@@ -87,6 +87,13 @@ func (p *Plugin) Delete(id uint32) int32 {
 	return vnet.RetOK
 }
 
+// BelowICMP reports whether an address without an entry of its own is covered by a route that answers with ICMP.
+func (p *Plugin) BelowICMP(addr netip.Addr) bool {
+	e := p.net.Tables[vnet.Family(addr)][0].Lookup(host(addr))
+	kind := e.Best().Paths[0].Kind
+	return e.Prefix.Bits() < addr.BitLen() && (kind == fib.Unreach || kind == fib.Prohibit)
+}
+
 // hold counts one more user of a VIP. The first one makes its entry in the default table, by which packets that were not translated are dropped; where it
 // says that the address stays one of VPP there is none.
 func (p *Plugin) hold(vip netip.Addr, realIP bool) {

@@ -28,7 +28,8 @@ func registerCNAT(r Registry) {
 }
 
 // cnatTranslationUpdate crashes VPP with a translation without paths: VPP allocates
-// for 2^32 of them.
+// for 2^32 of them. It crashes too when an address that stays one of VPP is below a
+// route that answers with ICMP.
 func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	t := &req.Translation
 	if len(t.Paths) == 0 {
@@ -46,6 +47,10 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 	}
 	for i, p := range t.Paths {
 		row.Paths[i] = cnatmodel.Path{Dst: fromEndpoint(p.DstEp), Src: fromEndpoint(p.SrcEp), Flags: p.Flags}
+	}
+	if t.IsRealIP != 0 && c.CNAT.BelowICMP(row.VIP.Addr) {
+		c.Die("cnat_translation_update of a real address below a route that answers with ICMP")
+		return
 	}
 	c.Reply(&cnat.CnatTranslationUpdateReply{ID: c.CNAT.Update(row)})
 }
