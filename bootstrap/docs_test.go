@@ -267,7 +267,8 @@ func (i *inventory) directories(qualifier string) (dirs []string) {
 // declarations are the names of every package, by directory, and the words in its string literals and tags.
 func declarations(t *testing.T, root string) map[string]map[string]bool {
 	t.Helper()
-	declared := map[string]map[string]bool{}
+	const tests = "" // no directory
+	declared := map[string]map[string]bool{tests: {}}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -275,7 +276,13 @@ func declarations(t *testing.T, root string) map[string]map[string]bool {
 		if d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "tools" || d.Name() == "test") {
 			return filepath.SkipDir
 		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(read(t, name), -1) {
+				declared[tests][m[1]] = true
+			}
+			return nil
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
 			return nil
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
