@@ -26,9 +26,17 @@ func (h *httpServers) address() string {
 // listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
 func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
-	server := api.New(backendOf(a), api.Config{
+	var server *api.Server
+	pages, err := page.Handler(page.Config{
+		Source: backendOf(a), Node: a.cfg.NodeName,
+		Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
+	})
+	if err != nil {
+		return err
+	}
+	server = api.New(backendOf(a), api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Page: page.Handler(), AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note,
+		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note,
 	}, a.log.With("part", "http"))
 	if err := server.Listen(); err != nil {
 		return err

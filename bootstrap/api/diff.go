@@ -46,6 +46,9 @@ func (s *Server) diff(control bool) get {
 	return plain(func(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, control) })
 }
 
+// Diff answers as the read-only listener does: clients share a reading of VPP.
+func (s *Server) Diff(ctx context.Context) (*Diff, error) { return s.differ.get(ctx, false) }
+
 // get returns the result of a reading: of a fresh one, or of one that is under way or has just ended.
 func (d *differ) get(ctx context.Context, fresh bool) (*Diff, error) {
 	arrived := time.Now()

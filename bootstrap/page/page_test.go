@@ -1,67 +1,183 @@
 package page_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 )
 
-// get asks for a path.
-func get(path string) *http.Response {
-	w := httptest.NewRecorder()
-	page.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-	return w.Result()
+// hostile is text that must stay text.
+const hostile = `<script>alert("x")</script>`
+
+// handler is the page of an agent with so many services.
+func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
+	t.Helper()
+	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, Node: hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
 }
 
-func TestHandler(t *testing.T) {
-	for path, tt := range map[string]struct {
-		code       int
-		kind, part string
-	}{
-		"/":             {200, "text/html; charset=utf-8", "<title>Troupe</title>"},
-		"/page.js":      {200, "text/javascript; charset=utf-8", `"use strict"`},
-		"/page.css":     {200, "text/css; charset=utf-8", "color-scheme"},
-		"/index.html":   {404, "text/plain; charset=utf-8", "no such page: /index.html"},
-		"/web/page.js":  {404, "text/plain; charset=utf-8", "no such page"},
-		"/page.js/x":    {404, "text/plain; charset=utf-8", "no such page"},
-		"/../page.go":   {404, "text/plain; charset=utf-8", "no such page"},
-		"/%3Cscript%3E": {404, "text/plain; charset=utf-8", "no such page"},
-	} {
-		r := get(path)
-		body := new(strings.Builder)
-		if err := r.Write(body); err != nil {
-			t.Fatal(err)
+// get asks for a path.
+func get(h http.Handler, path string) (status int, header http.Header, body string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code, w.Header(), w.Body.String()
+}
+
+// documents are all that the navigation leads to, and one of each kind below.
+var documents = []string{
+	"/", "/tree", "/actors", "/actors/agent/dataplane/nat44", "/services", "/services/shop/service-001", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
+	"/nonsense",
+}
+
+// TestDocuments: each has what it is about without the script, and foreign text is text.
+func TestDocuments(t *testing.T) {
+	troupe := apitest.New(3)
+	troupe.Hooks.Uplink = hostile
+	troupe.Record(api.Event{Kind: "service", Actor: "agent/world", Object: hostile, Text: hostile, Error: hostile})
+	troupe.Drift(hostile)
+	h := handler(t, troupe)
+	links := map[string]bool{}
+	for _, path := range documents {
+		status, header, body := get(h, path)
+		want := http.StatusOK
+		if path == "/nonsense" {
+			want = http.StatusNotFound
 		}
-		if r.StatusCode != tt.code || r.Header.Get("Content-Type") != tt.kind || !strings.Contains(body.String(), tt.part) {
-			t.Errorf("%s: %d %s\n%s", path, r.StatusCode, r.Header.Get("Content-Type"), body)
+		if status != want || header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d %s", path, status, header)
 		}
-		if tt.code == 200 && !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%s: policy %q", path, r.Header.Get("Content-Security-Policy"))
+		if !strings.HasSuffix(strings.TrimSpace(body), "</html>") || strings.Contains(body, hostile) || !strings.Contains(body, "&lt;script&gt;") || strings.Contains(body, "ZgotmplZ") {
+			t.Errorf("%s:\n%s", path, body)
+		}
+		for _, found := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			if !strings.HasPrefix(found[1], "/") && !strings.HasPrefix(found[1], "?") && found[1] != "data:," {
+				t.Errorf("%s refers to %s, which is elsewhere", path, found[1])
+			}
+			links[strings.ReplaceAll(found[1], "&amp;", "&")] = true
+		}
+	}
+	for link := range links {
+		if status, _, _ := get(h, link); status != http.StatusOK && strings.HasPrefix(link, "/") && !strings.HasPrefix(link, "/actors/agent/world") {
+			t.Errorf("a link to %s: %d", link, status)
 		}
 	}
 }
 
-// TestNothingFromOutside: the page works where there is no Internet, text goes in as text, and what it refers to is there.
-func TestNothingFromOutside(t *testing.T) {
-	refers := regexp.MustCompile(`(?:src|href)="(/[^"]*)"`)
-	for _, path := range []string{"/", "/page.js", "/page.css"} {
-		text := new(strings.Builder)
-		if err := get(path).Write(text); err != nil {
-			t.Fatal(err)
+// TestRefused: what cannot be used is an error, whatever it is.
+func TestRefused(t *testing.T) {
+	h := handler(t, apitest.New(3))
+	for path, want := range map[string]int{
+		"/services?page=0": 400, "/services?page=2": 400, "/services?page=99999999999999999999": 400, "/services?page=x": 400, "/services?color=red": 400,
+		"/services?state=failed&state=pending": 400, "/services?state=%zz": 400, "/events?before=-1": 400, "/events?cause=x": 400, "/tree?x=1": 400,
+		"/actors/nobody": 404, "/services/a/b": 404, "/web/page.js": 404, "/page.js/x": 404, "/%3Cscript%3E": 404, "/services?state=": 200, "/services?page=1": 200,
+	} {
+		if status, _, body := get(h, path); status != want || strings.Contains(body, "<script>alert") {
+			t.Errorf("%s: %d, want %d", path, status, want)
 		}
-		for _, bad := range []string{"http://", "https://", "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("} {
-			if strings.Contains(text.String(), bad) {
-				t.Errorf("%s has %s", path, bad)
+	}
+}
+
+// TestMany: no document grows with the number of services, and the pages of a list have all of them.
+func TestMany(t *testing.T) {
+	few, many := handler(t, apitest.New(200)), handler(t, apitest.New(10_000))
+	for _, path := range []string{"/", "/tree", "/actors", "/services"} {
+		_, _, small := get(few, path)
+		_, _, large := get(many, path)
+		if len(large) > len(small)+len(small)/10+1000 {
+			t.Errorf("%s has %d bytes with 200 services, %d with 10,000", path, len(small), len(large))
+		}
+	}
+	seen := map[string]bool{}
+	next := regexp.MustCompile(`rel="next" href="([^"]*)"`)
+	for path := "/services"; path != ""; {
+		_, _, body := get(many, path)
+		for _, found := range regexp.MustCompile(`href="/services/([^"]*)"`).FindAllStringSubmatch(body, -1) {
+			seen[found[1]] = true
+		}
+		link := next.FindStringSubmatch(body)
+		if path = ""; link != nil {
+			path = "/services" + link[1]
+		}
+	}
+	if len(seen) != 10_000 {
+		t.Errorf("the pages have %d services", len(seen))
+	}
+}
+
+// recorder is a client of the stream that leaves after some bytes.
+type recorder struct {
+	*httptest.ResponseRecorder
+	leave context.CancelFunc
+}
+
+func (r recorder) Write(b []byte) (int, error) {
+	defer func() {
+		if strings.Contains(r.Body.String(), "data:") {
+			r.leave()
+		}
+	}()
+	return r.ResponseRecorder.Write(b)
+}
+
+// TestLive: the stream has the number of the latest event, not one that the client knows, and there is an end to the number of clients.
+func TestLive(t *testing.T) {
+	troupe := apitest.New(1)
+	troupe.Record(api.Event{Kind: "service", Actor: "agent", Text: "changed"})
+	h := handler(t, troupe)
+	ctx, leave := context.WithTimeout(t.Context(), 30*time.Second)
+	defer leave()
+	w := recorder{httptest.NewRecorder(), leave}
+	h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/live", nil))
+	latest, _ := troupe.Events(t.Context(), api.EventQuery{Limit: 1})
+	if want := fmt.Sprintf("id: %d\n", latest.Items[0].Seq); !strings.Contains(w.Body.String(), want) || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%s: %q, want %q", w.Header(), w.Body, want)
+	}
+
+	all, leaveAll := context.WithCancel(t.Context())
+	refused, ended := make(chan int), make(chan int, 1000)
+	for range 1000 {
+		go func() {
+			r := httptest.NewRequestWithContext(all, http.MethodGet, "/live", nil)
+			r.Header.Set("Last-Event-ID", fmt.Sprint(latest.Items[0].Seq))
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != http.StatusOK {
+				refused <- w.Code
 			}
+			ended <- w.Code
+		}()
+	}
+	for n := range 1000 - 64 {
+		if code := <-refused; code != http.StatusServiceUnavailable {
+			t.Errorf("client %d: %d", n, code)
 		}
-		for _, found := range refers.FindAllStringSubmatch(text.String(), -1) {
-			if r := get(found[1]); r.StatusCode != 200 {
-				t.Errorf("%s refers to %s: %d", path, found[1], r.StatusCode)
+	}
+	leaveAll()
+	for range 1000 {
+		<-ended
+	}
+}
+
+// BenchmarkDocument is a document with 10,000 services.
+func BenchmarkDocument(b *testing.B) {
+	h := handler(b, apitest.New(10_000))
+	for _, path := range []string{"/", "/tree", "/services", "/actors"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				get(h, path)
 			}
-		}
+		})
 	}
 }

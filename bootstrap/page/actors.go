@@ -1,0 +1,76 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// trouble orders states of actors, the worst first.
+func trouble(state string) int {
+	return slices.Index([]string{"quarantined", "backoff", "suspended", "stopping", "held", "starting", "running", "idle"}, state)
+}
+
+// worstFirst orders actors by their states, failures and pending messages.
+func worstFirst(a, b api.Actor) int {
+	return cmp.Or(
+		cmp.Compare(trouble(a.State), trouble(b.State)), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Pending, a.Pending), strings.Compare(a.Path, b.Path),
+	)
+}
+
+// actors is the list of actors, the worst first, with filters.
+func (h *handler) actors(r *http.Request) (any, error) {
+	query, err := parameters(r, "kind", "state", "under", "page")
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.Source.Actors(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	kind, state, under := query.Get("kind"), query.Get("state"), query.Get("under")
+	all = slices.DeleteFunc(slices.Clone(all), func(a api.Actor) bool {
+		return kind != "" && a.Kind != kind || state != "" && a.State != state || under != "" && !strings.HasPrefix(a.Path, under+"/")
+	})
+	slices.SortFunc(all, worstFirst)
+	return paged(r, all, "kind", "state", "under")
+}
+
+// oneActor is the data of the view of an actor.
+type oneActor struct {
+	api.Actor
+	Mailbox  *api.Mailbox
+	State    json.RawMessage
+	Unstated string // why there is no state
+	Failures []api.Failure
+	Events   []api.Event
+}
+
+// actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked shows everything else.
+func (h *handler) actor(r *http.Request) (any, error) {
+	ctx, path := r.Context(), r.PathValue("path")
+	found, err := h.Source.Actor(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	data := oneActor{Actor: *found}
+	if data.State, err = h.Source.State(ctx, path); err != nil {
+		data.Unstated = err.Error()
+	}
+	if data.Mailbox, err = h.Source.Mailbox(ctx, path); err != nil {
+		return nil, err
+	}
+	if data.Failures, err = h.Source.Failures(ctx, path); err != nil {
+		return nil, err
+	}
+	events, err := h.Source.Events(ctx, api.EventQuery{Limit: api.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	data.Events = slices.DeleteFunc(events.Items, func(e api.Event) bool { return e.Actor != path })
+	return data, nil
+}

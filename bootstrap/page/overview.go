@@ -1,0 +1,120 @@
+package page
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// summary is the data of the overview.
+type summary struct {
+	Parts    []api.Part
+	Services []count
+	Total    int
+	Resync   *api.Resync
+	// Worst are the actors that are not well or have failed.
+	Worst  []api.Actor
+	Actors int
+	Events []api.Event
+}
+
+// count is how many services are in a state.
+type count struct {
+	State api.ServiceState
+	N     int
+}
+
+// overview is the first document.
+func (h *handler) overview(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	ctx := r.Context()
+	services, err := h.Source.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data := summary{Total: len(services), Parts: h.Source.Readiness().Parts}
+	for _, state := range states() {
+		c := count{State: state}
+		for i := range services {
+			if services[i].State == state {
+				c.N++
+			}
+		}
+		data.Services = append(data.Services, c)
+	}
+	if data.Resync, err = h.Source.Resync(ctx); err != nil {
+		return nil, err
+	}
+	actors, err := h.Source.Actors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data.Actors = len(actors)
+	data.Worst = slices.DeleteFunc(slices.Clone(actors), func(a api.Actor) bool { return a.Failures == 0 && trouble(a.State) >= trouble("running") })
+	slices.SortFunc(data.Worst, worstFirst)
+	data.Worst = data.Worst[:min(len(data.Worst), 10)]
+	events, err := h.Source.Events(ctx, api.EventQuery{Limit: 12})
+	if err != nil {
+		return nil, err
+	}
+	data.Events = events.Items
+	return data, nil
+}
+
+// events is the journal, with filters.
+func (h *handler) events(r *http.Request) (any, error) {
+	query, err := parameters(r, "kind", "object", "cause", "before")
+	if err != nil {
+		return nil, err
+	}
+	ask := api.EventQuery{Kind: query.Get("kind"), Object: query.Get("object"), Limit: perPage}
+	for name, number := range map[string]*uint64{"cause": &ask.Cause, "before": &ask.Before} {
+		if text := query.Get(name); text != "" {
+			if *number, err = strconv.ParseUint(text, 10, 64); err != nil {
+				return nil, badNumber(name, text)
+			}
+		}
+	}
+	page, err := h.Source.Events(r.Context(), ask)
+	if err != nil {
+		return nil, err
+	}
+	data := list[api.Event]{Items: page.Items, Query: query}
+	if page.Next != 0 {
+		query.Set("before", strconv.FormatUint(page.Next, 10))
+		data.After = "?" + query.Encode()
+		query.Del("before")
+	}
+	return &data, nil
+}
+
+// timeline is the data of the view of resyncs: what was done, the latest first.
+type timeline struct {
+	*api.Resync
+	Events []api.Event
+}
+
+// resync is the progress of the renderers, and what was done about it.
+func (h *handler) resync(r *http.Request) (any, error) {
+	if _, err := parameters(r); err != nil {
+		return nil, err
+	}
+	found, err := h.Source.Resync(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	data := timeline{Resync: found}
+	for _, kind := range []string{"resync", "healing", "link", "readiness"} {
+		page, err := h.Source.Events(r.Context(), api.EventQuery{Kind: kind, Limit: 50})
+		if err != nil {
+			return nil, err
+		}
+		data.Events = append(data.Events, page.Items...)
+	}
+	slices.SortFunc(data.Events, func(a, b api.Event) int { return b.Time.Compare(a.Time) })
+	return data, nil
+}

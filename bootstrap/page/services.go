@@ -1,0 +1,107 @@
+package page
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// states of services, the worst first.
+func states() []api.ServiceState {
+	return []api.ServiceState{api.ServiceQuarantined, api.ServiceFailed, api.ServicePending, api.ServiceInSync, api.ServiceNotServed}
+}
+
+// services is the list of services, the worst first, with filters.
+func (h *handler) services(r *http.Request) (any, error) {
+	query, err := parameters(r, "state", "namespace", "page")
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.Source.Services(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	state, namespace := query.Get("state"), query.Get("namespace")
+	all = slices.DeleteFunc(slices.Clone(all), func(s api.Service) bool {
+		return state != "" && string(s.State) != state || namespace != "" && !strings.HasPrefix(s.Key, namespace+"/")
+	})
+	slices.SortFunc(all, func(a, b api.Service) int {
+		return cmp.Or(cmp.Compare(slices.Index(states(), a.State), slices.Index(states(), b.State)), strings.Compare(a.Key, b.Key))
+	})
+	return paged(r, all, "state", "namespace")
+}
+
+// oneService is the data of the view of a service.
+type oneService struct {
+	*api.ServiceDetail
+	// Actor is the path of its actor.
+	Actor string
+	// Change is what its last change did, hop by hop.
+	Change *waterfall
+	Events []api.Event
+}
+
+// service is one service.
+func (h *handler) service(r *http.Request) (any, error) {
+	ctx, key := r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name")
+	detail, err := h.Source.Service(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	data := oneService{ServiceDetail: detail, Actor: "agent/world/services/" + strings.ReplaceAll(key, "/", "~")}
+	events, err := h.Source.Events(ctx, api.EventQuery{Object: key, Limit: 50})
+	if err != nil {
+		return nil, err
+	}
+	data.Events = events.Items
+	for _, e := range events.Items {
+		if e.Cause == 0 {
+			continue
+		}
+		chain, err := h.Source.Events(ctx, api.EventQuery{Cause: e.Cause, Limit: 100})
+		if err != nil {
+			return nil, err
+		}
+		data.Change = fall(chain.Items)
+		break
+	}
+	return data, nil
+}
+
+// waterfall is the causal chain of one change, the earliest event first.
+type waterfall struct {
+	Cause uint64
+	Took  time.Duration
+	Hops  []hop
+}
+
+// hop is one event of it. Start and Width place its bar, in thousandths of the whole: from the event before to this one.
+type hop struct {
+	api.Event
+	After        time.Duration
+	Start, Width int64
+}
+
+// fall makes the waterfall of events, which are ordered from the newest.
+func fall(events []api.Event) *waterfall {
+	if len(events) == 0 {
+		return nil
+	}
+	events = slices.Clone(events)
+	slices.Reverse(events)
+	first, last := events[0].Time, events[len(events)-1].Time
+	w := &waterfall{Cause: events[0].Cause, Took: last.Sub(first)}
+	before := first
+	whole := max(w.Took, 1)
+	for _, e := range events {
+		w.Hops = append(w.Hops, hop{
+			Event: e, After: e.Time.Sub(first), Start: int64(1000 * before.Sub(first) / whole), Width: max(4, int64(1000*e.Time.Sub(before)/whole)),
+		})
+		before = e.Time
+	}
+	return w
+}

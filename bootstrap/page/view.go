@@ -1,0 +1,149 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+)
+
+// view is one document: its template, the entry of the navigation that it is under, and what it is made of.
+type view struct {
+	template, entry string
+	data            func(*http.Request) (any, error)
+}
+
+// document is what the layout gets.
+type document struct {
+	Node, Entry, Title string
+	Entries            []entry
+	Ready              api.Readiness
+	Now                time.Time
+	Data               any
+}
+
+// entry is one of the navigation.
+type entry struct{ Name, Path string }
+
+// entries are the navigation.
+func entries() []entry {
+	return []entry{
+		{"Overview", "/"},
+		{"Tree", "/tree"},
+		{"Services", "/services"},
+		{"Actors", "/actors"},
+		{"Interfaces", "/interfaces"},
+		{"Nodes", "/nodes"},
+		{"Events", "/events"},
+		{"Resync", "/resync"},
+		{"Diff", "/diff"},
+		{"Chaos", "/chaos"},
+	}
+}
+
+// errQuery marks a parameter that cannot be used.
+var errQuery = errors.New("bad request")
+
+// show answers with a view.
+func (h *handler) show(w http.ResponseWriter, r *http.Request, v *view) {
+	data, err := v.data(r)
+	switch {
+	case errors.Is(err, errQuery):
+		h.fail(w, r, http.StatusBadRequest, err.Error())
+	case errors.Is(err, api.ErrNotFound):
+		h.fail(w, r, http.StatusNotFound, err.Error())
+	case err != nil:
+		h.fail(w, r, http.StatusServiceUnavailable, err.Error())
+	default:
+		h.render(w, http.StatusOK, v.template, v.entry, data)
+	}
+}
+
+// fail answers with a document that says why.
+func (h *handler) fail(w http.ResponseWriter, _ *http.Request, status int, why string) {
+	h.render(w, status, "error", "", fmt.Sprintf("%d: %s", status, why))
+}
+
+// render answers with a document.
+func (h *handler) render(w http.ResponseWriter, status int, name, entry string, data any) {
+	var out bytes.Buffer
+	err := h.templates[name].Execute(&out, document{
+		Node: h.Node, Entry: entry, Title: cmp.Or(entry, "Error"), Entries: entries(), Ready: h.Source.Readiness(), Now: time.Now(), Data: data,
+	})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	send(w, status, "text/html; charset=utf-8", out.Bytes())
+}
+
+// parse reads the templates: each in the layout.
+func parse() (map[string]*template.Template, error) {
+	all := map[string]*template.Template{}
+	var errs []error
+	for _, name := range []string{
+		"overview", "tree", "actors", "actor", "services", "service", "interfaces", "nodes", "events", "resync", "diff", "chaos", "error",
+	} {
+		one, err := template.New("layout.html").Funcs(functions()).ParseFS(web, "web/layout.html", "web/"+name+".html")
+		all[name], errs = one, append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+// functions are those of the templates.
+func functions() template.FuncMap {
+	return template.FuncMap{
+		"ago":   func(t time.Time) string { return ago(time.Since(t)) },
+		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
+		"join":  func(all []string) string { return strings.Join(all, ", ") },
+		"class": class,
+		"json":  indented,
+		"seconds": func(s float64) string {
+			return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
+		},
+	}
+}
+
+// ago is an age for people.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	}
+}
+
+// class is the class of style of a state of an actor or a service.
+func class(state any) string {
+	switch fmt.Sprint(state) {
+	case "idle", "running", string(api.ServiceInSync), string(api.ServiceNotServed):
+		return "good"
+	case "starting", "held", string(api.ServicePending):
+		return "warn"
+	default:
+		return "bad"
+	}
+}
+
+// indented is JSON for people.
+func indented(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, raw, "", "  "); err != nil {
+		return string(raw)
+	}
+	return out.String()
+}
