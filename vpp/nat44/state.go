@@ -47,6 +47,10 @@ type Globals struct {
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
+	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other address. VPP needs one for a connection past a
+	// service whose addresses and ports are those of a session, and drops the connection without ("out of ports"). No other packet is
+	// translated to it, because forwarding is on.
+	MasqueradeClashes bool
 	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
 	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the pool are left alone, because VPP does
