@@ -134,6 +134,10 @@ type NAT44 struct {
 	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port have a session of a service with that endpoint.
 	// VPP drops it otherwise, as it does where loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the source.
 	MasqueradeClashes bool `json:"masqueradeClashes"`
+	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that endpoints are added and removed one by one and share
+	// connections evenly. With all workers, another endpoint replaces the row, which ends its connections, and the address of a client decides which
+	// endpoints it can get. It takes effect when VPP starts.
+	AllWorkers bool `json:"allWorkers"`
 	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
 	// keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`

@@ -28,6 +28,9 @@ func DiffGlobals(have *State, want *Want) []Op {
 // prepare returns the operations that come before the first row.
 func prepare(have *State, want *Want) []Op {
 	var ops []Op
+	if have.Workers > 1 && !have.Spread(want.AllWorkers) {
+		ops = append(ops, Op{Verb: OneWorker})
+	}
 	timeouts := have.Timeouts
 	forwarding := have.Forwarding
 	if !have.Enabled {

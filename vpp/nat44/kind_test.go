@@ -193,3 +193,36 @@ func TestMasqueradeClashes(t *testing.T) {
 		}
 	}
 }
+
+// TestOneWorker: the first worker does NAT, unless all are wanted or VPP has mappings already.
+func TestOneWorker(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	for name, c := range map[string]struct {
+		workers int
+		all     bool
+		rows    map[frontend.Key]Row
+		foreign map[frontend.Key]string
+		spread  bool
+		ops     []string
+	}{
+		"no workers":          {},
+		"one already":         {workers: 1},
+		"several":             {workers: 4, ops: []string{"leave NAT to the first worker"}},
+		"all wanted":          {workers: 4, all: true, spread: true},
+		"with rows":           {workers: 4, rows: map[frontend.Key]Row{row.Key: row}, spread: true},
+		"with rows of others": {workers: 4, foreign: map[frontend.Key]string{row.Key: "theirs"}, spread: true},
+	} {
+		state := NewState()
+		state.Enabled, state.Forwarding, state.Timeouts, state.Workers, state.Rows, state.Foreign = true, true, DefaultTimeouts(), c.workers, c.rows, c.foreign
+		check(t, name+": spread", c.spread, state.Spread(c.all))
+		var texts []string
+		for _, op := range DiffGlobals(state, &Want{Globals: Globals{AllWorkers: c.all}}) {
+			texts = append(texts, op.Describe())
+			state.Record(op)
+		}
+		check(t, name, c.ops, texts)
+		if again := DiffGlobals(state, &Want{Globals: Globals{AllWorkers: c.all}}); len(again) > 0 {
+			t.Errorf("%s: left are %v", name, again)
+		}
+	}
+}
