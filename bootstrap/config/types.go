@@ -135,8 +135,8 @@ type NAT44 struct {
 	// VPP drops it otherwise, as it does where loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the source.
 	MasqueradeClashes bool `json:"masqueradeClashes"`
 	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that endpoints are added and removed one by one and share
-	// connections evenly. With all workers, another endpoint replaces the row, which ends its connections, and the address of a client decides which
-	// endpoints it can get. It takes effect when VPP starts.
+	// connections evenly. With all workers, the address of a client decides which endpoints it can get, and a row that grows from one endpoint, or shrinks
+	// to one, is replaced, which ends its connections. It takes effect when VPP starts.
 	AllWorkers bool `json:"allWorkers"`
 	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
 	// keeps VPP's value.

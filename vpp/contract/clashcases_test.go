@@ -106,6 +106,15 @@ var clashCases = []contractCase{
 			t.Errorf("answer of a hairpin: %s", back)
 		}
 	}},
+	{"clash/a connection through the service takes the answers of an open one past it", func(t *testing.T, v *rig) {
+		e := newClash(t, v, true)
+		for _, proto := range []uint8{frontend.TCP, frontend.UDP} {
+			e.direct(proto, "10.1.0.5:43000")
+			e.use(proto, "10.1.0.5:43000")
+			got := e.pass(e.backends, e.backends, proto, ack, backendOf, "10.1.0.5:43000")
+			check(t, "source of an answer past the service", clashVIP, got.src.String())
+		}
+	}},
 	{"clash/with dynamic SNAT its address does it, and afterwards ours again", func(t *testing.T, v *rig) {
 		e := newClash(t, v, true)
 		before := map[frontend.Key]nat44.Row{}
