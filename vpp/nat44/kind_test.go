@@ -168,15 +168,18 @@ func TestMasqueradeClashes(t *testing.T) {
 		"another owner":     {[]netip.Addr{theirs}, on, nil},
 		"another owner now": {[]netip.Addr{ours, theirs}, on, []string{"delete NAT address 10.1.1.254"}},
 		"replaced": {
-			[]netip.Addr{before}, with(func(g *Globals) { g.Retired = []netip.Addr{before} }),
+			[]netip.Addr{before},
+			with(func(g *Globals) { g.Retired = []netip.Addr{before} }),
 			[]string{"add NAT address 10.1.1.254", "delete NAT address 10.1.1.253"},
 		},
 		"SNAT": {
-			[]netip.Addr{ours}, with(func(g *Globals) { g.Pool = []netip.Addr{theirs} }),
+			[]netip.Addr{ours},
+			with(func(g *Globals) { g.Pool = []netip.Addr{theirs} }),
 			[]string{"add NAT address 203.0.113.7", "delete NAT address 10.1.1.254"},
 		},
 		"SNAT ends": {
-			[]netip.Addr{theirs}, with(func(g *Globals) { g.RetiredPool = []netip.Addr{theirs} }),
+			[]netip.Addr{theirs},
+			with(func(g *Globals) { g.RetiredPool = []netip.Addr{theirs} }),
 			[]string{"add NAT address 10.1.1.254", "delete NAT address 203.0.113.7"},
 		},
 	} {
