@@ -61,7 +61,7 @@ func (w *world) leftBehind() (wrong []string) {
 	for at, e := range model(w.cluster, w.outsideWanted(), w.foreign) {
 		ofService[at] = e.service != none && !serviceNetwork.Contains(at.Addr())
 	}
-	kept := map[netip.Addr]bool{}
+	kept := map[netip.Addr]bool{netip.MustParseAddr(loopbackIP): true} // of the agent alone
 	for _, row := range w.rows() {
 		kept[row.At.Addr()] = !ofService[row.At]
 	}

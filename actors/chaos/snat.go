@@ -54,12 +54,12 @@ func (w *world) exempt() []vppfrontend.Key {
 // wrongSNAT compares NAT addresses, and the roles of all interfaces but those of pods, with what SNAT wants (I1): packets are translated to the address of
 // the node where they leave through the uplink, and nowhere else.
 func (w *world) wrongSNAT(state *nat44.State) (wrong []string) {
-	var pool []netip.Addr
+	pool := []netip.Addr{netip.MustParseAddr(loopbackIP)} // for clashes
 	if w.snat {
 		pool = []netip.Addr{netip.MustParseAddr(nodeIP)}
 	}
 	if !slices.Equal(state.Pool, pool) {
-		wrong = append(wrong, fmt.Sprintf("I1: pods leave with %v, want %v", state.Pool, pool))
+		wrong = append(wrong, fmt.Sprintf("I1: NAT addresses are %v, want %v", state.Pool, pool))
 	}
 	for name, index := range w.vpp.VPP.Interfaces() {
 		if want := w.snat && name == uplink; state.Output[index] != want {

@@ -90,7 +90,7 @@ func (w *world) start() error {
 	w.nodes = newNodeSync(w.sim)
 	w.deps = &actors.Deps{
 		NodeName: thisNode, Feed: feed, Link: w.vpp, NodeSync: w.nodes, Readiness: &health.Readiness{}, Park: w.sim.Park,
-		NAT44: nat44.Config{Node: thisNode, Pads: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
+		NAT44: nat44.Config{Node: thisNode, Pads: true, MasqueradeClashes: true}, Serving: serving(), Log: slog.New(slog.DiscardHandler),
 		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
 	}
 	if w.cluster.ip6 {

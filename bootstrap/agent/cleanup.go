@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
@@ -110,7 +111,7 @@ func nothing(state *nat44.State, pool []netip.Addr) *nat44.Want {
 	if len(state.Foreign) > 0 {
 		return want // the rows of others need the addresses and roles
 	}
-	want.Retired, want.RetiredPool = state.TwiceNAT, pool
+	want.Retired, want.RetiredPool = state.TwiceNAT, slices.Concat(pool, state.TwiceNAT)
 	for index := range state.Roles {
 		want.Interfaces[index] = false
 	}

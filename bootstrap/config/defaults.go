@@ -30,7 +30,8 @@ func Defaults() *Agent {
 			ReplyTimeout:  seconds(5),
 		},
 		NAT44: NAT44{
-			SessionLimitMax: 256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
+			MasqueradeClashes: true,
+			SessionLimitMax:   256 * 1024, SessionCheckInterval: seconds(5), // 90 MB of VPP's heap
 			Timeouts: Timeouts{ // VPP's defaults except UDP: DNS makes many sessions
 				UDP: seconds(60), TCPEstablished: seconds(7440), TCPTransitory: seconds(240), ICMP: seconds(60),
 			},

@@ -131,6 +131,13 @@ type NAT44 struct {
 	// IPv4 address that replaces the source of a packet whose client is its own endpoint (hairpin), and of clients that must be masqueraded.
 	// It must not be in use elsewhere. Empty: the last address of the node's pod CIDR; of a node without one, the node's own address.
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
+	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port have a session of a service with that endpoint.
+	// VPP drops it otherwise, as it does where loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the source.
+	MasqueradeClashes bool `json:"masqueradeClashes"`
+	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that endpoints are added and removed one by one and share
+	// connections evenly. With all workers, the address of a client decides which endpoints it can get, and a row that grows from one endpoint, or shrinks
+	// to one, is replaced, which ends its connections. It takes effect when VPP starts.
+	AllWorkers bool `json:"allWorkers"`
 	// Number of sessions of each worker with which the agent enables the plugin; it raises a lower limit of a plugin that is enabled already. 0
 	// keeps VPP's value.
 	SessionLimit int `json:"sessionLimit" min:"0" max:"67108864"`

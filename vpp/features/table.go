@@ -40,6 +40,7 @@ var features = []entry{
 		&nat44_ed.Nat44AddDelLbStaticMapping{}, &nat44_ed.Nat44LbStaticMappingAddDelLocal{}, &nat44_ed.Nat44LbStaticMappingDump{},
 		&nat44_ed.Nat44AddDelStaticMappingV2{}, &nat44_ed.Nat44StaticMappingDump{},
 		&nat44_ed.Nat44AddDelIdentityMapping{}, &nat44_ed.Nat44IdentityMappingDump{},
+		&nat44_ed.NatWorkerDump{}, &nat44_ed.NatSetWorkers{},
 	}},
 	{name: "NAT44 sessions", renderer: rendererNAT44, without: "expired NAT44 sessions are not freed, and the limit stays what it is", requests: []api.Message{
 		&nat44_ed.Nat44SetSessionLimit{}, &nat44_ed.Nat44UserDump{}, &nat44_ed.Nat44UserSessionV3Dump{}, &nat44_ed.Nat44DelSession{}, &vlib.CliInband{},

@@ -19,9 +19,14 @@ type Config struct {
 	// host, by default the last address of the node's pod CIDR. Without it, connections that need it are dropped by VPP ("out of ports");
 	// the plan says so.
 	TwiceNAT netip.Addr
-	// Pads adds two entries of weight 0 to every row. It is safe for VPP with no or one worker; with more workers VPP may choose an entry
-	// of weight 0, or divide by zero.
+	// Pads adds two entries of weight 0 to every row. It is safe where one worker does NAT; with more VPP may choose an entry of weight 0, or
+	// divide by zero.
 	Pads bool
+	// MasqueradeClashes lets VPP masquerade a connection that goes past a service where a session of the service has the same addresses and
+	// ports, see Globals. ForNode clears it where TwiceNAT is an address of the node, with which VPP must do nothing else.
+	MasqueradeClashes bool
+	// AllWorkers leaves NAT to all workers of VPP, see Globals.
+	AllWorkers bool
 	// SessionLimit is the number of NAT sessions per worker that VPP must be able to hold: peak of new flows per second x the longest
 	// relevant timeout x 1.5, for example 262144. VPP allocates the sessions when the plugin is enabled. 0 means VPP's default, 64512.
 	SessionLimit uint32
@@ -42,14 +47,15 @@ type Config struct {
 // ForNode completes the configuration for a node: an unset TwiceNAT is the last address of its pod CIDR, or without a pod CIDR the node's own
 // address, which is routed to this node as well. The agent and a dry run both use it, so that they plan the same rows.
 func (c Config) ForNode(self *messages.Node) Config {
-	if c.TwiceNAT.IsValid() {
-		return c
+	if !c.TwiceNAT.IsValid() {
+		c.TwiceNAT = lastAddress(self)
 	}
-	c.TwiceNAT = lastAddress(self)
 	for _, text := range self.GetAddresses() {
-		if a, err := netip.ParseAddr(text); err == nil && a.Is4() && !c.TwiceNAT.IsValid() {
+		a, err := netip.ParseAddr(text)
+		if err == nil && a.Is4() && !c.TwiceNAT.IsValid() {
 			c.TwiceNAT = a
 		}
+		c.MasqueradeClashes = c.MasqueradeClashes && (err != nil || a != c.TwiceNAT)
 	}
 	return c
 }
@@ -72,7 +78,7 @@ func lastAddress(self *messages.Node) netip.Addr {
 
 // Globals returns the settings of the plugin as a whole.
 func (c Config) Globals() Globals {
-	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT}
+	return Globals{SessionLimit: c.SessionLimit, Timeouts: c.Timeouts.withDefaults(), TwiceNAT: c.TwiceNAT, MasqueradeClashes: c.MasqueradeClashes, AllWorkers: c.AllWorkers}
 }
 
 // Equal reports whether both plan the same.

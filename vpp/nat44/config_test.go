@@ -38,14 +38,17 @@ func TestForNode(t *testing.T) {
 		config Config
 		node   *messages.Node
 		want   string
+		clash  bool
 	}{
-		"configured":  {Config{TwiceNAT: configured}, &messages.Node{PodCidrs: []string{"10.1.1.0/24"}}, "192.0.2.1"},
-		"pod CIDR":    {Config{}, &messages.Node{PodCidrs: []string{"10.1.1.0/24"}, Addresses: []string{"192.168.0.2"}}, "10.1.1.254"},
-		"no pod CIDR": {Config{}, &messages.Node{Addresses: []string{"fd00::2", "192.168.0.2"}}, "192.168.0.2"},
-		"nothing":     {Config{}, &messages.Node{}, "invalid IP"},
+		"configured":  {Config{TwiceNAT: configured}, &messages.Node{PodCidrs: []string{"10.1.1.0/24"}}, "192.0.2.1", true},
+		"of the node": {Config{TwiceNAT: configured}, &messages.Node{Addresses: []string{"fd00::2", "192.0.2.1"}}, "192.0.2.1", false},
+		"pod CIDR":    {Config{}, &messages.Node{PodCidrs: []string{"10.1.1.0/24"}, Addresses: []string{"192.168.0.2"}}, "10.1.1.254", true},
+		"no pod CIDR": {Config{}, &messages.Node{Addresses: []string{"fd00::2", "192.168.0.2"}}, "192.168.0.2", false},
+		"nothing":     {Config{}, &messages.Node{}, "invalid IP", true},
 	} {
-		if got := tc.config.ForNode(tc.node).TwiceNAT.String(); got != tc.want {
-			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		tc.config.MasqueradeClashes = true
+		if got := tc.config.ForNode(tc.node); got.TwiceNAT.String() != tc.want || got.MasqueradeClashes != tc.clash {
+			t.Errorf("%s: %s, %v; want %s, %v", name, got.TwiceNAT, got.MasqueradeClashes, tc.want, tc.clash)
 		}
 	}
 }

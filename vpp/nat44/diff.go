@@ -28,6 +28,9 @@ func DiffGlobals(have *State, want *Want) []Op {
 // prepare returns the operations that come before the first row.
 func prepare(have *State, want *Want) []Op {
 	var ops []Op
+	if have.Workers > 1 && !have.Spread(want.AllWorkers) {
+		ops = append(ops, Op{Verb: OneWorker})
+	}
 	timeouts := have.Timeouts
 	forwarding := have.Forwarding
 	if !have.Enabled {
@@ -44,13 +47,31 @@ func prepare(have *State, want *Want) []Op {
 	if want.TwiceNAT.IsValid() && !slices.Contains(have.TwiceNAT, want.TwiceNAT) {
 		ops = append(ops, Op{Verb: AddAddress, Addr: want.TwiceNAT})
 	}
-	for _, addr := range want.Pool {
+	for _, addr := range want.pool(have) {
 		if !slices.Contains(have.Pool, addr) {
 			ops = append(ops, Op{Verb: AddPool, Addr: addr})
 		}
 	}
 	ops = slices.Concat(ops, outputs(have, want), dangerous(have, want), addRoles(have, want))
 	return append(ops, shared(have, want, slices.ContainsFunc(ops, Op.walks))...)
+}
+
+// pool returns the addresses that the SNAT pool has to have.
+func (w *Want) pool(have *State) []netip.Addr {
+	others := slices.ContainsFunc(have.Pool, func(a netip.Addr) bool { return a != w.TwiceNAT && !slices.Contains(w.retiredPool(), a) })
+	if w.MasqueradeClashes && w.TwiceNAT.IsValid() && len(w.Pool) == 0 && !others {
+		return []netip.Addr{w.TwiceNAT}
+	}
+	return w.Pool
+}
+
+// retiredPool returns the addresses that the agent has added to the SNAT pool, if they are there. Next to one of another owner, VPP would choose
+// ours for packets that leave the cluster.
+func (w *Want) retiredPool() []netip.Addr {
+	if !w.MasqueradeClashes {
+		return w.RetiredPool
+	}
+	return slices.Concat(w.RetiredPool, w.Retired, []netip.Addr{w.TwiceNAT})
 }
 
 // outputs makes interfaces output interfaces of NAT, or ends that. VPP refuses other roles on an output interface and the reverse, so roles
@@ -102,8 +123,9 @@ func retire(have *State, want *Want) []Op {
 			ops, gone = append(ops, Op{Verb: DelAddress, Addr: addr}), append(gone, addr)
 		}
 	}
-	for _, addr := range want.RetiredPool {
-		if slices.Contains(have.Pool, addr) && !slices.Contains(want.Pool, addr) {
+	wanted, retired := want.pool(have), want.retiredPool()
+	for _, addr := range have.Pool {
+		if slices.Contains(retired, addr) && !slices.Contains(wanted, addr) {
 			ops = append(ops, Op{Verb: DelPool, Addr: addr})
 		}
 	}

@@ -146,3 +146,86 @@ func TestOutputs(t *testing.T) {
 	}
 	check(t, "pool", []netip.Addr{netip.MustParseAddr("203.0.113.7"), netip.MustParseAddr("203.0.113.9")}, state.Pool)
 }
+
+// TestMasqueradeClashes: the twice-NAT address is in the SNAT pool while nobody else's is, and goes from there with the address it replaces.
+func TestMasqueradeClashes(t *testing.T) {
+	ours, before, theirs := netip.MustParseAddr("10.1.1.254"), netip.MustParseAddr("10.1.1.253"), netip.MustParseAddr("203.0.113.7")
+	on := Globals{TwiceNAT: ours, MasqueradeClashes: true}
+	with := func(change func(*Globals)) Globals {
+		g := on
+		change(&g)
+		return g
+	}
+	for name, c := range map[string]struct {
+		pool []netip.Addr
+		want Globals
+		ops  []string
+	}{
+		"added":             {nil, on, []string{"add NAT address 10.1.1.254"}},
+		"kept":              {[]netip.Addr{ours}, on, nil},
+		"off":               {nil, Globals{TwiceNAT: ours}, nil},
+		"no address":        {nil, Globals{MasqueradeClashes: true}, nil},
+		"another owner":     {[]netip.Addr{theirs}, on, nil},
+		"another owner now": {[]netip.Addr{ours, theirs}, on, []string{"delete NAT address 10.1.1.254"}},
+		"replaced": {
+			[]netip.Addr{before},
+			with(func(g *Globals) { g.Retired = []netip.Addr{before} }),
+			[]string{"add NAT address 10.1.1.254", "delete NAT address 10.1.1.253"},
+		},
+		"SNAT": {
+			[]netip.Addr{ours},
+			with(func(g *Globals) { g.Pool = []netip.Addr{theirs} }),
+			[]string{"add NAT address 203.0.113.7", "delete NAT address 10.1.1.254"},
+		},
+		"SNAT ends": {
+			[]netip.Addr{theirs},
+			with(func(g *Globals) { g.RetiredPool = []netip.Addr{theirs} }),
+			[]string{"add NAT address 10.1.1.254", "delete NAT address 203.0.113.7"},
+		},
+	} {
+		state := NewState()
+		state.Enabled, state.Forwarding, state.Timeouts, state.TwiceNAT, state.Pool = true, true, DefaultTimeouts(), []netip.Addr{ours}, c.pool
+		var texts []string
+		for _, op := range DiffGlobals(state, &Want{Globals: c.want}) {
+			texts = append(texts, op.Describe())
+			state.Record(op)
+		}
+		check(t, name, c.ops, texts)
+		if again := DiffGlobals(state, &Want{Globals: c.want}); len(again) > 0 {
+			t.Errorf("%s: left are %v", name, again)
+		}
+	}
+}
+
+// TestOneWorker: the first worker does NAT, unless all are wanted or VPP has mappings already.
+func TestOneWorker(t *testing.T) {
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
+	for name, c := range map[string]struct {
+		workers int
+		all     bool
+		rows    map[frontend.Key]Row
+		foreign map[frontend.Key]string
+		spread  bool
+		ops     []string
+	}{
+		"no workers":          {},
+		"one already":         {workers: 1},
+		"several":             {workers: 4, ops: []string{"leave NAT to the first worker"}},
+		"all wanted":          {workers: 4, all: true, spread: true},
+		"with rows":           {workers: 4, rows: map[frontend.Key]Row{row.Key: row}, spread: true},
+		"with rows of others": {workers: 4, foreign: map[frontend.Key]string{row.Key: "theirs"}, spread: true},
+	} {
+		state := NewState()
+		state.Enabled, state.Forwarding, state.Timeouts, state.Workers, state.Rows, state.Foreign = true, true, DefaultTimeouts(), c.workers, c.rows, c.foreign
+		check(t, name+": spread", c.spread, state.Spread(c.all))
+		var texts []string
+		for _, op := range DiffGlobals(state, &Want{Globals: Globals{AllWorkers: c.all}}) {
+			texts = append(texts, op.Describe())
+			state.Record(op)
+		}
+		check(t, name, c.ops, texts)
+		if again := DiffGlobals(state, &Want{Globals: Globals{AllWorkers: c.all}}); len(again) > 0 {
+			t.Errorf("%s: left are %v", name, again)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type model struct {
 	enabled    bool
 	sessions   uint32
 	forwarding bool
+	workers    int // that do NAT; 0 = VPP has at most one
 	timeouts   nat_types.NatTimeouts
 	twice      []netip.Addr
 	roles      map[uint32]Roles
@@ -342,6 +343,10 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			})
 		}
 	case *nat44_ed.Nat44IdentityMappingDump:
+	case *nat44_ed.NatWorkerDump:
+		for n := range m.workers {
+			each(&nat44_ed.NatWorkerDetails{WorkerIndex: uint32(n)})
+		}
 	case *nat44_ed.Nat44LbStaticMappingDump:
 		for _, key := range slices.SortedFunc(maps.Keys(m.rows), frontend.Key.Compare) {
 			row := m.rows[key]

@@ -42,6 +42,8 @@ const (
 	DelOutput
 	// Withdraw removes the FIB entry that NAT44 has left behind for Op.Addr.
 	Withdraw
+	// OneWorker has the first worker do all of NAT.
+	OneWorker
 )
 
 // verbs are the names of the operations in texts and metrics.
@@ -50,7 +52,7 @@ var verbs = [...]string{
 	AddAddress: "add-twice-nat-address", AddRoles: "add-roles", AddRow: "add-row", AddLocal: "add-local",
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
 	AddPool: "add-nat-address", DelPool: "delete-nat-address", AddOutput: "add-output-interface", DelOutput: "delete-output-interface",
-	Withdraw: "withdraw-address",
+	Withdraw: "withdraw-address", OneWorker: "one-worker",
 }
 
 // String returns the name of the operation.
@@ -155,6 +157,8 @@ func (op Op) Describe() string {
 	switch op.Verb {
 	case Enable:
 		return fmt.Sprintf("enable NAT44 for %d sessions", op.Sessions)
+	case OneWorker:
+		return "leave NAT to the first worker"
 	case Forwarding:
 		return "enable forwarding"
 	case SetTimeouts:

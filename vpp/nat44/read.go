@@ -14,13 +14,19 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// Read reads the state of the plugin from VPP. While the plugin is not enabled it requests only the running configuration. An error wraps
+// Read reads the state of the plugin from VPP. While the plugin is not enabled it requests only the running configuration and the workers. An error wraps
 // what the link reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The dumps are separate requests: a change
 // that another client of VPP makes between them may be seen in part.
 func Read(ctx context.Context, c link.Caller) (*State, error) {
 	state := NewState()
-	if err := readConfig(ctx, c, state); err != nil || !state.Enabled {
+	if err := readConfig(ctx, c, state); err != nil {
 		return state, err
+	}
+	if err := c.Dump(ctx, &nat44_ed.NatWorkerDump{}, func(api.Message) { state.Workers++ }); err != nil {
+		return nil, fmt.Errorf("read NAT workers: %w", err)
+	}
+	if !state.Enabled {
+		return state, nil
 	}
 	if err := readReceived(ctx, c, state); err != nil {
 		return nil, err

@@ -15,12 +15,18 @@ import (
 func TestReadDisabled(t *testing.T) {
 	m := newModel()
 	m.fault = func(msg api.Message) error {
-		if _, ok := msg.(*nat44_ed.Nat44ShowRunningConfig); !ok {
+		switch msg.(type) {
+		case *nat44_ed.Nat44ShowRunningConfig, *nat44_ed.NatWorkerDump:
+		default:
 			t.Errorf("%s was sent to a disabled plugin", msg.GetMessageName())
 		}
 		return nil
 	}
 	check(t, "state", NewState(), m.read(t))
+	m.workers = 3
+	want := NewState()
+	want.Workers = 3
+	check(t, "state with workers", want, m.read(t))
 }
 
 func TestRead(t *testing.T) {

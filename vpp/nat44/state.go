@@ -43,10 +43,17 @@ type Globals struct {
 	// SessionLimit is the number of sessions per worker, 0 = VPP's default. It is set when the plugin is enabled and never changed here
 	// afterwards: vpp/sessions owns the limit of a running VPP.
 	SessionLimit uint32
+	// AllWorkers leaves NAT to all workers of VPP. By default it is done by the first one, because a row can have pads only where all of its entries belong
+	// to one worker. See Spread.
+	AllWorkers bool
 	// Timeouts of sessions in seconds; a field that is 0 means its value in DefaultTimeouts.
 	Timeouts Timeouts
 	// TwiceNAT is our address in the twice-NAT pool; invalid = none.
 	TwiceNAT netip.Addr
+	// MasqueradeClashes puts TwiceNAT into the SNAT pool as well, as long as that has no other address. VPP needs one for a connection past a
+	// service whose addresses and ports are those of a session, and drops the connection without ("out of ports"). No other packet is
+	// translated to it, because forwarding is on.
+	MasqueradeClashes bool
 	// Pool are the addresses of the SNAT pool that are wanted; RetiredPool those that the agent added earlier and has to delete.
 	Pool, RetiredPool []netip.Addr
 	// Retired are twice-NAT addresses that the agent added earlier and has to delete. Others in the pool are left alone, because VPP does
@@ -74,6 +81,8 @@ type Want struct {
 type State struct {
 	// Enabled says whether the plugin is enabled; if not, everything else is empty.
 	Enabled bool
+	// Workers is the number of workers that do NAT; 0 = VPP has at most one. It is also known where the plugin is not enabled.
+	Workers int
 	// Sessions is the number of sessions per worker that the plugin was enabled with.
 	Sessions uint32
 	// Forwarding says whether traffic without a mapping passes.
@@ -145,6 +154,12 @@ func (s *State) walked() {
 	}
 }
 
+// Spread reports whether several workers do NAT and that is not to be changed: because all of them are wanted, or because VPP holds mappings, which know
+// the workers of their backends. Each worker then chooses among its own backends only, and entries of weight 0 are dangerous: rows must have no pads.
+func (s *State) Spread(allWorkers bool) bool {
+	return s.Workers > 1 && (allWorkers || len(s.Rows)+len(s.Foreign) > 0)
+}
+
 // Interfaces are those that have roles or are output interfaces, in no order.
 func (s *State) Interfaces() []uint32 {
 	return slices.AppendSeq(slices.Collect(maps.Keys(s.Roles)), maps.Keys(s.Output))
@@ -162,11 +177,13 @@ func (s *State) Record(op Op) {
 	switch op.Verb {
 	case Enable:
 		fresh := NewState()
-		fresh.Enabled, fresh.Sessions, fresh.Timeouts = true, op.Sessions, vppTimeouts()
+		fresh.Enabled, fresh.Sessions, fresh.Timeouts, fresh.Workers = true, op.Sessions, vppTimeouts(), s.Workers
 		if fresh.Sessions == 0 {
 			fresh.Sessions = vppSessions
 		}
 		*s = *fresh
+	case OneWorker:
+		s.Workers = 1
 	case Forwarding:
 		s.Forwarding = true
 	case SetTimeouts:

@@ -19,6 +19,8 @@ func Messages(op Op) []api.Message {
 	switch op.Verb {
 	case Enable:
 		return []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: op.Sessions}}
+	case OneWorker:
+		return []api.Message{&nat44_ed.NatSetWorkers{WorkerMask: 1}}
 	case Forwarding:
 		return []api.Message{&nat44_ed.Nat44ForwardingEnableDisable{Enable: true}}
 	case SetTimeouts:

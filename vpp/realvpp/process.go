@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -21,14 +20,15 @@ const (
 )
 
 // startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and nothing outside its directory. Arguments:
-// runtime directory, name of the API segment, line of the plugin path, further sections.
+// runtime directory, name of the API segment, line of the plugin path, further sections, settings of the process and section of the workers.
 const startup = `
-unix { nodaemon nosyslog log %[1]s/vpp.log cli-listen %[1]s/cli.sock runtime-dir %[1]s }
+unix { nodaemon nosyslog log %[1]s/vpp.log cli-listen %[1]s/cli.sock runtime-dir %[1]s %[5]s }
 memory { main-heap-size 512M main-heap-page-size default }
 buffers { buffers-per-numa 2048 page-size default }
 statseg { size 32M page-size default socket-name %[1]s/stats.sock }
 socksvr { socket-name %[1]s/api.sock }
 api-segment { prefix %[2]s }
+%[6]s
 plugins {
   %[3]s
   plugin default { disable }
@@ -64,6 +64,7 @@ var instances atomic.Int32
 type Process struct {
 	binary, plugins, dir string
 	sections             string
+	workers              int
 	process              *exec.Cmd
 	output               bytes.Buffer
 	dead                 chan struct{}
@@ -81,7 +82,7 @@ func Start(t testing.TB, binary, plugins string) *Process {
 	if plugins != "" {
 		plugins = "path " + plugins
 	}
-	p := &Process{binary: binary, plugins: plugins, dir: dir}
+	p := &Process{binary: binary, plugins: plugins, dir: dir, workers: Workers(t)}
 	t.Cleanup(func() { p.cleanup(t) })
 	p.Restart(t)
 	return p
@@ -100,9 +101,8 @@ func (p *Process) Restart(t testing.TB) {
 		p.Crash(t)
 	}
 	p.output.Reset()
-	p.process = exec.Command(p.binary, "-c", p.configure(t))
+	p.process = p.command(t, p.configure(t))
 	p.process.Stdout, p.process.Stderr = &p.output, &p.output
-	p.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.process.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,12 @@ func (p *Process) configure(t testing.TB) string {
 	prefix := fmt.Sprintf("troupe%d-%d", os.Getpid(), instances.Add(1))
 	p.prefixes = append(p.prefixes, prefix)
 	path := filepath.Join(p.dir, "startup.conf")
-	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins, p.sections), 0o600); err != nil {
+	unix, cpu := "", ""
+	if p.workers > 0 {
+		unix = "poll-sleep-usec 50" // workers that share cores must not spin
+		cpu = fmt.Sprintf("cpu { main-core 0 corelist-workers 1-%d }", p.workers)
+	}
+	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins, p.sections, unix, cpu), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -261,6 +261,12 @@ func TestSmallMessages(t *testing.T) {
 	if got := dump[nat44_ed.NatWorkerDetails](t, r.conn, &nat44_ed.NatWorkerDump{}); len(got) != 2 || got[1].Name != "vpp_wk_1" {
 		t.Errorf("workers %+v", got)
 	}
+	if got := r.call(&nat44_ed.NatSetWorkers{WorkerMask: 1}); got != 0 {
+		t.Errorf("one worker: %d", got)
+	}
+	if got := dump[nat44_ed.NatWorkerDetails](t, r.conn, &nat44_ed.NatWorkerDump{}); len(got) != 1 || got[0].Name != "vpp_wk_0" {
+		t.Errorf("workers %+v", got)
+	}
 	if got := invoke[vlib.ShowThreadsReply](t, r.conn, &vlib.ShowThreads{}); got.Count != 3 {
 		t.Errorf("threads %+v", got)
 	}

@@ -28,6 +28,7 @@ type Options struct {
 	// Larger numbers are accepted for the messages that depend on them
 	// (nat_set_workers, nat_worker_dump) but the data path stays the
 	// single-threaded one.
+	// It can be changed for the next incarnation, see SetWorkers.
 	NATWorkers int
 
 	// AutoRestart brings VPP back by itself after a crash, as a process

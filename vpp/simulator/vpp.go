@@ -99,6 +99,13 @@ func (v *VPP) boot() {
 	}
 }
 
+// SetWorkers gives the next incarnation a number of workers.
+func (v *VPP) SetWorkers(n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.opts.NATWorkers = n
+}
+
 // Listen opens the binary-API socket at path and serves it until Close. Like
 // VPP it replaces whatever file is there. A restart opens the same path again.
 func (v *VPP) Listen(path string) error {

@@ -65,6 +65,8 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 		found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
 	}
+	a.spread = a.have.Spread(a.config.AllWorkers)
+	found.Changed = append(found.Changed, a.configure(a.planned)...)
 	if m.withLists {
 		availability, drifted := a.ranges.Adopt(m.lists)
 		if availability {

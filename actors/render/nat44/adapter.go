@@ -34,6 +34,7 @@ type adapter struct {
 	phase    render.Phase           // when Settle was called last
 
 	have     *nat44.State // nil = nothing is believed of this VPP
+	spread   bool         // several workers do NAT, when VPP was read last
 	settings bool         // settings and roles are in VPP
 	refused  string       // why VPP refused roles
 }
@@ -120,6 +121,7 @@ func (a *adapter) planAgain(services []string) (changed []object) {
 // those with addresses that Kubernetes has not allocated.
 func (a *adapter) configure(planned nat44.Config) (changed []object) {
 	before := a.planned
+	planned.Pads = a.config.Pads && !a.spread
 	if planned.Equal(before) {
 		return nil
 	}
@@ -131,7 +133,11 @@ func (a *adapter) configure(planned nat44.Config) (changed []object) {
 			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return frontend.RankOf(f) >= frontend.OfLoadBalancer })
 		})
 	}
-	return a.planAgain(services)
+	changed = a.planAgain(services)
+	if o := &a.outside; o.wants != nil && planned.Pads != before.Pads {
+		changed = append(changed, a.adoptExternal(o.wants)...)
+	}
+	return changed
 }
 
 // Surroundings satisfies render.Adapter: the twice-NAT address depends on the node, roles and access lists on the interfaces, what services may claim on

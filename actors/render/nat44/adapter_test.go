@@ -245,3 +245,43 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("rows of the loser %v", rows)
 	}
 }
+
+// TestWorkers: with several workers the first one does NAT and rows have pads; where all of them do, rows have none.
+func TestWorkers(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		config := testConfig
+		config.AllWorkers = all
+		withConfig(t, config, []string{"a/a"}, func(s scene) {
+			s.Begin(1, "a/a")
+			s.Serve("a/a", 1, "10.0.0.1")
+			pads := func(when string, want bool, workers int) {
+				t.Helper()
+				state, err := natvpp.Read(t.Context(), s.VPP.Reader())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(state.Rows) != 1 || state.Workers != workers {
+					t.Errorf("%s: %d rows, %d workers for NAT, want 1 and %d", when, len(state.Rows), state.Workers, workers)
+				}
+				for _, row := range state.Rows {
+					if row.Pads != want {
+						t.Errorf("%s: a row has pads: %t, want %t", when, row.Pads, want)
+					}
+				}
+				s.settled(when, "a/a")
+			}
+			pads("without workers", true, 0)
+			s.VPP.VPP.SetWorkers(4)
+			if err := s.VPP.VPP.Restart(); err != nil {
+				t.Fatal(err)
+			}
+			s.Reconnect(2)
+			s.Run(time.Minute)
+			if all {
+				pads("all workers", false, 4)
+			} else {
+				pads("the first of 4 workers", true, 1)
+			}
+		})
+	}
+}

@@ -99,6 +99,8 @@ func natSetWorkers(c *Call, req *nat44_ed.NatSetWorkers) {
 		retval = vnet.RetFeatureDisabled
 	case req.WorkerMask>>c.Workers != 0:
 		retval = vnet.RetInvalidWorker
+	default:
+		c.NATWorkers = req.WorkerMask
 	}
 	c.Reply(&nat44_ed.NatSetWorkersReply{Retval: retval})
 }
@@ -110,6 +112,9 @@ func natWorkerDump(c *Call, _ *nat44_ed.NatWorkerDump) {
 		return
 	}
 	for n := range c.Workers {
+		if c.NATWorkers>>n&1 == 0 {
+			continue
+		}
 		c.Reply(&nat44_ed.NatWorkerDetails{WorkerIndex: uint32(n), LcoreID: uint32(n + 1), Name: workerName(n)})
 	}
 }

@@ -14,6 +14,7 @@ import (
 type Model struct {
 	*vnet.Network
 	Workers     int
+	NATWorkers  uint64            // those that do NAT, a bit each
 	Subscribers map[uint32]uint32 // interface events: pid by client index
 	NAT         *nat.Plugin
 	ACLs        *acl.Plugin
@@ -23,7 +24,7 @@ type Model struct {
 // New returns the state of VPP right after its start: local0 and two
 // empty default tables.
 func New(clock func() time.Time, workers int, seed uint32) *Model {
-	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, Subscribers: make(map[uint32]uint32)}
+	m := &Model{Network: vnet.NewNetwork(clock), Workers: workers, NATWorkers: 1<<workers - 1, Subscribers: make(map[uint32]uint32)}
 	m.NAT = nat.NewPlugin(m.Network, seed)
 	m.ACLs = acl.NewPlugin()
 	m.CNAT = cnat.NewPlugin(m.Network)
