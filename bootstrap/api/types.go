@@ -244,7 +244,7 @@ type EventPage struct {
 type Event struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
-	// Kind is service, render, command, resync, healing, link, interfaces, node, source, readiness or fault.
+	// Kind is service, render, command, audit, resync, healing, link, interfaces, node, source, readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
 	// Object of the event: a service, an interface, a node; "" = none.
