@@ -38,6 +38,15 @@ func (s *Server) service(r *http.Request) (any, error) {
 	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
 }
 
+// packet explains what happens to ?source= and ?destination=.
+func (s *Server) packet(r *http.Request) (any, error) {
+	values, err := parameters(r.URL.RawQuery, "source", "destination")
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Packet(r.Context(), values["source"], values["destination"])
+}
+
 func (s *Server) actors(r *http.Request) (any, error) {
 	q, err := parseList(r.URL.RawQuery, sortNames(), actorFilters())
 	if err != nil {

@@ -20,7 +20,7 @@ type get func(r *http.Request) (any, error)
 func (s *Server) handler(control bool) http.Handler {
 	mux, all := http.NewServeMux(), http.NewServeMux()
 	for path, resource := range s.resources(control) {
-		if path == tracePath { // a trace has no end, and so no deadline
+		if path == "/api/v1/trace" { // a trace has no end, and so no deadline
 			all.Handle(path, s.contained(resource))
 		} else {
 			mux.Handle(path, resource)
@@ -49,9 +49,6 @@ func (s *Server) handler(control bool) http.Handler {
 	return s.hosts.only(s, all)
 }
 
-// tracePath is the resource without a deadline.
-const tracePath = "/api/v1/trace"
-
 // resources are the resources of one listener that openapi.json describes, by path.
 func (s *Server) resources(control bool) map[string]methods {
 	changes := guard{s, control}
@@ -60,7 +57,7 @@ func (s *Server) resources(control bool) map[string]methods {
 		"/readyz":                  {http.MethodGet: s.readyz},
 		"/healthz":                 {http.MethodGet: s.healthz},
 		"/openapi.json":            {http.MethodGet: describe},
-		tracePath:                  {http.MethodGet: s.traces(control)},
+		"/api/v1/trace":            {http.MethodGet: s.traces(control)},
 		"/api/v1/resync":           {http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)},
 		"/api/v1/actors/{path...}": {http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)},
 		"/api/v1/chaos": {
@@ -72,6 +69,9 @@ func (s *Server) resources(control bool) map[string]methods {
 		"/api/v1/pods/{namespace}/{name}/interface": {
 			http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
 		},
+	}
+	if len(s.cfg.Reads) > 0 { // no agent: the connector
+		delete(all, "/openapi.json")
 	}
 	for path, fn := range s.reads(control) {
 		all["/api/v1/"+path] = methods{http.MethodGet: answer(fn)}
@@ -88,6 +88,8 @@ func (s *Server) reads(control bool) map[string]get {
 		"events":                      s.events,
 		"interfaces":                  plain(s.backend.Interfaces),
 		"nodes":                       plain(s.backend.Nodes),
+		"packet":                      s.packet,
+		"sessions":                    plain(s.backend.Sessions),
 		"external":                    plain(s.backend.External),
 		"diff":                        s.diff(control),
 		"tree":                        s.tree,

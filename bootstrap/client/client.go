@@ -68,6 +68,11 @@ func NewControl(path string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
 }
 
+// NewProxied returns a client for an agent whose paths are below a URL of a proxy; name is the agent's in errors.
+func NewProxied(through http.RoundTripper, base, name string) *Client {
+	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
+}
+
 // transport connects to one address, regardless of the URL, without proxies and keep-alive.
 func transport(network, address string) *http.Transport {
 	return &http.Transport{

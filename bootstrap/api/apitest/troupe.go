@@ -168,6 +168,32 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Items: []api.Interface{uplink}}, nil
 }
 
+// Packet satisfies api.Reader: every frontend forwards to its one endpoint.
+func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Packet, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if destination == "" {
+		return nil, fmt.Errorf("%w: destination", api.ErrInvalid)
+	}
+	p := &api.Packet{
+		Source: source, Destination: destination, Class: "pod", Action: "none", Because: []string{"no service has the address"}, Backends: []api.PacketBackend{},
+		Others: []api.PacketOther{}, Wanted: []show.Row{}, InVPP: []show.Row{}, VPP: show.NoRow, Approximations: []show.Approximation{},
+	}
+	for _, s := range t.services {
+		if f := s.Wanted[0]; f.Frontend == destination {
+			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, show.AsWanted
+			p.Because = []string{"it is a frontend of " + s.Key + " for clients: any"}
+			p.Backends = []api.PacketBackend{{Address: f.Endpoints[0], Share: 1, ShareInVPP: 1}}
+		}
+	}
+	return p, nil
+}
+
+// Sessions satisfies api.Reader.
+func (t *Troupe) Sessions(context.Context) (*api.Sessions, error) {
+	return &api.Sessions{Time: Began, BusiestWorker: 7, Limit: 65536, Protocols: []api.ProtocolSessions{{Protocol: "tcp", Sessions: 5, Expired: 1}, {Protocol: "udp", Sessions: 2}}}, nil
+}
+
 // Nodes satisfies api.Reader.
 func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
 	if t.Hooks.Nodes != nil {
