@@ -83,13 +83,15 @@ func newGetSessions(io streams) *cobra.Command {
 
 // sessionsTable prints the sessions by protocol, and the limit of a worker.
 func sessionsTable(c *columns, s *api.Sessions) {
-	c.row("PROTOCOL", "SESSIONS", "EXPIRED")
+	c.row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
+	c.row(s.BusiestWorker, s.Limit, s.Alarm, clock(s.Time))
+	if len(s.Protocols) > 0 {
+		c.section("By protocol")
+		c.row("PROTOCOL", "SESSIONS", "EXPIRED")
+	}
 	for _, p := range s.Protocols {
 		c.row(p.Protocol, p.Sessions, p.Expired)
 	}
-	c.section("Limit")
-	c.row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
-	c.row(s.BusiestWorker, s.Limit, s.Alarm, clock(s.Time))
 }
 
 // newGetResync returns `troupe get resync`.

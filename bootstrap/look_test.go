@@ -69,13 +69,13 @@ RENDERER   SERVICES   WANTED               RENDERED               WHY
 nat44      3          connection refused   connection times out   NAT44 sends no refusal
 `,
 		"get sessions": `
+BUSIEST WORKER   LIMIT   ALARM   READ
+7                65536   false   2026-11-21T08:00:00.000Z
+
+By protocol
 PROTOCOL   SESSIONS   EXPIRED
 tcp        5          1
 udp        2          0
-
-Limit
-BUSIEST WORKER   LIMIT   ALARM   READ
-7                65536   false   2026-11-21T08:00:00.000Z
 `,
 		"actors top --by failures --limit 1": `
 ACTOR                   KIND    STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE

@@ -69,6 +69,9 @@ func (b backend) Sessions(context.Context) (*api.Sessions, error) {
 	}
 	out := &api.Sessions{Time: table.At, BusiestWorker: table.Usage.Busiest, Limit: table.Limit, Alarm: table.Alarm, Protocols: []api.ProtocolSessions{}}
 	for p := range sessions.Protocols {
+		if !table.Survey.Known {
+			break
+		}
 		count := table.Survey.By[p]
 		out.Protocols = append(out.Protocols, api.ProtocolSessions{Protocol: p.String(), Sessions: count.Sessions, Expired: count.Expired})
 	}

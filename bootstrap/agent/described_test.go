@@ -25,7 +25,7 @@ func TestAnswersOfTheAgentAreAsDescribed(t *testing.T) {
 		"/api/v1/services": "GET", "/api/v1/services/shop/web": "GET", "/api/v1/interfaces": "GET", "/api/v1/nodes": "GET", "/api/v1/actors?limit=1000": "GET",
 		"/api/v1/actors/agent/dataplane/nat44": "GET", "/api/v1/actors/agent/dataplane/nat44/mailbox": "GET", "/api/v1/actors/agent/world/services/shop~web/state": "GET",
 		"/api/v1/actors/agent/dataplane/nat44/failures": "GET", "/api/v1/tree": "GET", "/api/v1/top?by=busy": "GET", "/api/v1/events?limit=1000": "GET",
-		"/api/v1/resync": "POST", "/api/v1/resync?": "GET", "/api/v1/diff": "GET", "/api/v1/external": "GET", "/api/v1/external/none": "DELETE",
+		"/api/v1/resync": "POST", "/api/v1/resync?": "GET", "/api/v1/diff": "GET", "/api/v1/external": "GET", "/api/v1/sessions": "GET", "/api/v1/packet?source=10.1.1.3&destination=10.96.20.1:80/TCP": "GET", "/api/v1/external/none": "DELETE",
 		"/api/v1/chaos": "GET", "/api/v1/chaos?": "DELETE", "/api/v1/actors/agent/none:kill": "POST", "/healthz": "GET", "/readyz?verbose": "GET", "/livez": "GET",
 	} {
 		r, err := http.NewRequest(method, "http://agent"+target, http.NoBody)

@@ -219,7 +219,7 @@ type Sessions struct {
 	Limit         uint32 `json:"limit"`
 	// Alarm is true while the table is nearly full and the agent can neither free sessions nor raise the limit.
 	Alarm bool `json:"alarm"`
-	// Protocols are the sessions by protocol, as of the last survey.
+	// Protocols are the sessions by protocol, as of the last survey; empty = there was none yet.
 	Protocols []ProtocolSessions `json:"protocols"`
 }
 
