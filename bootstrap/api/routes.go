@@ -44,6 +44,7 @@ func (s *Server) handler(control bool) http.Handler {
 	})
 	all.Handle("/", s.guarded(mux))
 	if control {
+		profiles(all)
 		return all
 	}
 	return s.hosts.only(s, all)
