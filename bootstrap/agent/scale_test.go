@@ -31,7 +31,7 @@ apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 metadata: {name: s%[1]d-a, namespace: shop, labels: {kubernetes.io/service-name: s%[1]d}}
 addressType: IPv4
-ports: [{port: 8080, protocol: TCP}]
+ports: [{name: "", port: 8080, protocol: TCP}]
 endpoints: [{addresses: [10.1.0.3], conditions: {ready: true}}, {addresses: [10.1.0.4], conditions: {ready: true}}]
 `, i, 1+i/250, 1+i%250)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -83,5 +84,15 @@ func (a *Agent) serve() error {
 			return deadline.Err()
 		}
 	})
+	return nil
+}
+
+// serveTraces sends traces of changes to the collector, if there is one.
+func (a *Agent) serveTraces() error {
+	if a.cfg.API.OTLPEndpoint == "" {
+		return nil
+	}
+	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: backendOf(a).Events, Log: a.log.With("part", "traces")}
+	a.own("traces", exporter.Run)
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 )
 
 // endpoint is a backend at port 8080.
-func endpoint(address string) *messages.Backend { return &messages.Backend{Address: address, Port: 8080} }
+func endpoint(address string) *messages.Backend {
+	return &messages.Backend{Address: address, Port: 8080}
+}
 
 // frontend is a row of TCP that forwards; change may alter it.
 func frontend(address string, port uint32, change func(f *messages.Frontend)) *messages.Frontend {
@@ -89,7 +91,8 @@ func TestBackends(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []api.PacketBackend{
-		{Address: "10.1.1.3:8080", Share: 0.5, ShareInVPP: 0.75, SourceReplaced: true}, {Address: "10.1.1.4:8080", Share: 0.5},
+		{Address: "10.1.1.3:8080", Share: 0.5, ShareInVPP: 0.75, SourceReplaced: true},
+		{Address: "10.1.1.4:8080", Share: 0.5},
 		{Address: "10.1.1.9:8080", ShareInVPP: 0.25},
 	}
 	if diff := cmp.Diff(want, Explain(p, node()).Backends); diff != "" {
