@@ -30,14 +30,32 @@ func bigSlice(i, turn int) *messages.EndpointSlice {
 	return probe.Slice(bigName(i), addresses...)
 }
 
-// bigWorld is a node in a cluster of n services with five endpoints each. The troupe has the intervals of production; the observer may be nil.
-func bigWorld(b *testing.B, n int, observer report.Observer) *actorstest.World {
+// inBoth gives the i-th service IPv6 besides: a cluster IP and a slice of five endpoints.
+func inBoth(s *kube.Store, i int) {
+	service := probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250))
+	service.ClusterIps = append(service.ClusterIps, fmt.Sprintf("fd00:96::%x", 16+i))
+	service.IpFamilies = []messages.IPFamily{messages.IPFamily_IPV4, messages.IPFamily_IPV6}
+	s.SetService(service, nil)
+	slice := bigSlice(i, 0)
+	slice.Name, slice.Family = slice.GetName()+"-6", messages.IPFamily_IPV6
+	for k, e := range slice.GetEndpoints() {
+		e.Address = fmt.Sprintf("fd00:%x::%x", 1+k, 2+i)
+	}
+	s.SetSlice(slice, nil)
+}
+
+// bigWorld is a node in a cluster of n services with five endpoints each, dual: of each family. The troupe has the intervals of production; the observer
+// may be nil.
+func bigWorld(b *testing.B, n int, dual bool, observer report.Observer) *actorstest.World {
 	b.Helper()
-	w := actorstest.New(b, actorstest.Config{Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
+	w := actorstest.New(b, actorstest.Config{IPv6: dual, Deps: func(d *actors.Deps) { d.Timing, d.Observer = actors.Timing{}, observer }})
 	w.Source.Change(func(s *kube.Store) {
 		for i := range n {
 			s.SetService(probe.Service(bigName(i), fmt.Sprintf("10.%d.%d.%d", 100+i/62500, i/250%250, 1+i%250)), nil)
 			s.SetSlice(bigSlice(i, 0), nil)
+			if dual {
+				inBoth(s, i)
+			}
 		}
 	})
 	return w
@@ -65,13 +83,20 @@ func heap() uint64 {
 // BenchmarkColdStart is an agent that meets an empty VPP: from the spawn of the root actor until every service is in VPP. B/service is what
 // the troupe keeps in memory for each, without the source and VPP.
 func BenchmarkColdStart(b *testing.B) {
-	for _, n := range []int{1000, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
+	for _, c := range []struct {
+		n    int
+		dual bool
+	}{{1000, false}, {5000, false}, {5000, true}, {10_000, false}} {
+		n, name := c.n, fmt.Sprint(c.n)
+		if c.dual {
+			name += " of both families"
+		}
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			kept := uint64(0)
 			for b.Loop() {
 				b.StopTimer()
-				w := bigWorld(b, n, nil)
+				w := bigWorld(b, n, c.dual, nil)
 				b.StartTimer()
 				w.Start()
 				ready(w)
@@ -94,7 +119,7 @@ func BenchmarkColdStart(b *testing.B) {
 
 // BenchmarkWarmStart is an agent that is restarted on a VPP that has everything: nothing is written.
 func BenchmarkWarmStart(b *testing.B) {
-	w := bigWorld(b, 10_000, nil)
+	w := bigWorld(b, 10_000, false, nil)
 	w.Start()
 	ready(w)
 	w.Stop()
@@ -126,7 +151,7 @@ func BenchmarkChange(b *testing.B) {
 	for _, n := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			batches := finished{done: make(chan struct{}, 1000)}
-			w := bigWorld(b, n, batches)
+			w := bigWorld(b, n, false, batches)
 			w.Start()
 			ready(w)
 			for len(batches.done) > 0 {
@@ -145,7 +170,7 @@ func BenchmarkChange(b *testing.B) {
 
 // BenchmarkRendererRestart is a renderer that dies among 10,000 services: until it is in sync again. Nothing is written.
 func BenchmarkRendererRestart(b *testing.B) {
-	w := bigWorld(b, 10_000, nil)
+	w := bigWorld(b, 10_000, false, nil)
 	w.Start()
 	ready(w)
 	before := w.Writes()

@@ -84,8 +84,9 @@ type Deps struct {
 	Listening func(now time.Time) []string
 	// NAT44 are the settings of the IPv4 renderer. An unset TwiceNAT is derived from the node's pod CIDR.
 	NAT44 nat44.Config
-	// IPv6 are the settings of the renderer of IPv6; nil = IPv6 is not served.
-	IPv6 *cnat.Config
+	// CNAT are the settings of the renderer of IPv6; nil = IPv6 is not served. With its IPv4 it serves both families, and NAT44 is not used: nothing
+	// carries out External and SNAT then, and there are no NAT sessions.
+	CNAT *cnat.Config
 	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs, or else those of the cluster.
 	Routes routes.Config
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the limit of NAT44 counts as well.

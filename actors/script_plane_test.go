@@ -18,6 +18,8 @@ type plane interface {
 	addInterface(name string) (string, error)
 	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
+	// crash ends VPP, and starts it again, empty, when the end was noticed.
+	crash(noticed func())
 	// dial opens a TCP connection.
 	dial(in string, from, to netip.AddrPort) (connection, error)
 }
@@ -51,6 +53,11 @@ func (p simulated) dial(in string, from, to netip.AddrPort) (connection, error) 
 	return dialled{c}, err
 }
 
+func (p simulated) crash(noticed func()) {
+	p.vpp.Crash() // it restarts by itself
+	noticed()
+}
+
 // dialled is a connection through the simulator.
 type dialled struct{ *simulator.Connection }
 
@@ -59,6 +66,7 @@ func (c dialled) leads() netip.AddrPort { return c.Opened().Dst }
 // tangible is the plane of a real VPP: interfaces of its packet generator under the names of the stories.
 type tangible struct {
 	testing.TB
+	vpp       *realvpp.Process
 	generator *realvpp.Generator
 	ports     map[string]uint32
 	ip6       bool // the interfaces pass packets of IPv6
@@ -73,7 +81,7 @@ const (
 
 // furnish gives a real VPP the interfaces, addresses and routes of probe.Topology, or with ip6 of probe.DualTopology.
 func furnish(t testing.TB, vpp *realvpp.Process, ip6 bool) *tangible {
-	p := &tangible{TB: t, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}, ip6: ip6}
+	p := &tangible{TB: t, vpp: vpp, generator: realvpp.NewGenerator(t, vpp), ports: map[string]uint32{}, ip6: ip6}
 	uplink, _ := p.addInterface("uplink0")
 	p.generator.Command(t, fmt.Sprintf("set interface ip address %s 192.168.16.1/24", uplink))
 	p.generator.Command(t, "ip route add 0.0.0.0/0 via 192.168.16.254 "+uplink)
@@ -91,6 +99,13 @@ func furnish(t testing.TB, vpp *realvpp.Process, ip6 bool) *tangible {
 		p.generator.Command(t, "ip route add ::/0 via "+uplink)
 	}
 	return p
+}
+
+func (p *tangible) crash(noticed func()) {
+	p.vpp.Crash(p)
+	noticed()
+	p.vpp.Restart(p)
+	*p = *furnish(p.TB, p.vpp, p.ip6)
 }
 
 func (p *tangible) addInterface(name string) (string, error) {

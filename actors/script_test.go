@@ -82,7 +82,7 @@ func playStories(t *testing.T, pattern string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := newStory(t, archive, actorstest.New(t, actorstest.Config{IPv6: strings.HasPrefix(filepath.Base(path), dual)}))
+			s := newStory(t, archive, actorstest.New(t, nodeOf(filepath.Base(path))))
 			s.plane = simulated{s.world.VPP}
 			s.play()
 			if *update {
@@ -94,12 +94,20 @@ func playStories(t *testing.T, pattern string) {
 	}
 }
 
-// dual begins the names of stories whose node has IPv6.
-const dual = "dual"
+// nodeOf is the node of a story: those whose names begin with dual have IPv6, which CNAT serves, and for those that begin with cnat it serves IPv4 as well.
+func nodeOf(name string) actorstest.Config {
+	both := strings.HasPrefix(name, "cnat")
+	return actorstest.Config{IPv6: both || strings.HasPrefix(name, "dual"), CNAT: both}
+}
 
 // TestDualOnRealVPP plays the stories of a node that has IPv6 on a real VPP.
 func TestDualOnRealVPP(t *testing.T) {
-	onRealVPP(t, true, "dual")
+	onRealVPP(t, true, "dual", "dual-restart")
+}
+
+// TestCNATOnRealVPP plays the stories of a node whose services CNAT serves in both families, with packets of IPv4.
+func TestCNATOnRealVPP(t *testing.T) {
+	onRealVPP(t, false, "cnat")
 }
 
 // onRealVPP plays stories in testdata on a real VPP. Its interfaces pass packets of one address family.
@@ -116,7 +124,9 @@ func onRealVPP(t *testing.T, ip6 bool, names ...string) {
 			}
 			vpp := realvpp.Start(t, binary, plugins)
 			plane := furnish(t, vpp, ip6)
-			s := newStory(t, archive, actorstest.New(t, actorstest.Config{Socket: vpp.Socket(), IPv6: ip6}))
+			node := nodeOf(name)
+			node.Socket = vpp.Socket()
+			s := newStory(t, archive, actorstest.New(t, node))
 			s.plane = plane
 			s.play()
 		})
@@ -270,8 +280,7 @@ func (s *story) delete(kind, key string) {
 }
 
 func (s *story) crash() {
-	s.world.VPP.Crash()
-	s.world.Await(s.line, func() bool { return !s.world.Readiness.Load().Ready })
+	s.plane.crash(func() { s.world.Await(s.line, func() bool { return !s.world.Readiness.Load().Ready }) })
 }
 
 func (s *story) verify() {
@@ -307,7 +316,7 @@ func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(
 
 // heldTranslations are the translations of CNAT.
 func (s *story) heldTranslations() string {
-	state, err := cnat.Read(s.Context(), s.world.Deps.Link, false, nil)
+	state, err := cnat.Read(s.Context(), s.world.Deps.Link, s.world.CNAT, nil)
 	if err != nil {
 		return err.Error()
 	}

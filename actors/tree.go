@@ -25,14 +25,20 @@ import (
 
 // renderers are those of the agent, in the order of the tree. A renderer is an adapter and a line here.
 func (d *Deps) renderers() []renderer {
-	ip4 := d.NAT44
-	ip4.IPv6Elsewhere = d.IPv6 != nil
-	all := []renderer{adapted(nat44.New, ip4)}
-	if d.IPv6 != nil {
-		all = append(all, adapted(cnat.New, *d.IPv6))
+	var all []renderer
+	if d.usesNAT44() {
+		ip4 := d.NAT44
+		ip4.IPv6Elsewhere = d.CNAT != nil
+		all = append(all, adapted(nat44.New, ip4))
+	}
+	if d.CNAT != nil {
+		all = append(all, adapted(cnat.New, *d.CNAT))
 	}
 	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
 }
+
+// usesNAT44 reports whether NAT44 serves IPv4.
+func (d *Deps) usesNAT44() bool { return d.CNAT == nil || !d.CNAT.IPv4 }
 
 // renderer is one renderer.
 type renderer struct {
@@ -103,13 +109,13 @@ func Tree(d *Deps) runtime.Spec {
 	for _, r := range d.renderers() {
 		dataplane = append(dataplane, t.child(r.Name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
-	upkeep := []runtime.Child{
-		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
+	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
+	if d.usesNAT44() {
+		upkeep := []runtime.Child{
+			t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
+		}
+		dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone})
 	}
-	dataplane = append(dataplane,
-		t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }),
-		runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone},
-	)
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
@@ -119,8 +125,9 @@ func Tree(d *Deps) runtime.Spec {
 		t.child("nodes", "nodes", runtime.ReactNone, func() runtime.Behaviour { return desired.NewNodes(t.desired) }),
 		{Name: "services", Spec: services, Reaction: runtime.ReactNone},
 		t.child("watch", "watch", runtime.ReactResync, func() runtime.Behaviour { return desired.NewWatch(t.desired) }),
-		// Last, because its failures concern no other actor.
-		t.child("external", "external", runtime.ReactNone, func() runtime.Behaviour { return external.New(t.external) }),
+	}
+	if d.usesNAT44() { // last, because its failures concern no other actor
+		world = append(world, t.child("external", "external", runtime.ReactNone, func() runtime.Behaviour { return external.New(t.external) }))
 	}
 	journal := t.child("journal", "journal", runtime.ReactNone, status.NewJournal)
 	journal.Spec.Limit = status.JournalRing
@@ -165,7 +172,7 @@ func newTree(d *Deps) *tree {
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
 	}
 	t.link = &link.Config{
-		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Sessions, address.Introspect),
+		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect),
 		Renderers: t.names,
 	}
 	t.interfaces = &interfaces.Config{
@@ -179,11 +186,16 @@ func newTree(d *Deps) *tree {
 	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
 	t.sessions = &sessions.Config{Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link}
 	t.desired = &desired.Config{
-		NodeName: d.NodeName, Feed: d.Feed, Serving: d.Serving, Renderers: t.names, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
+		NodeName: d.NodeName, Feed: d.Feed, Serving: d.Serving, Renderers: t.names,
+		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
 		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
 	}
 	t.external = &external.Config{
 		Sources: d.External, Gate: gate.New(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
+	}
+	if d.usesNAT44() {
+		t.link.Receivers = append(t.link.Receivers, address.Sessions)
+		t.desired.Called = append(t.desired.Called, address.External)
 	}
 	t.health = &health.Config{
 		Expected: slices.Concat([]string{"link", "interfaces", "watch", "registry"}, t.names), Advisory: []string{"sessions", "external"},

@@ -69,7 +69,7 @@ func planOptions(flags *config.Flags) (plan.Options, error) {
 	if opts.NAT44.Ground.Reserved, err = doc.Agent.Reserved(); err != nil {
 		return opts, err
 	}
-	opts.IPv6 = doc.Agent.IPv6(opts.NAT44.Ground.Reserved)
+	opts.CNAT = doc.Agent.CNAT(opts.Node, opts.NAT44.Ground.Reserved)
 	return opts, nil
 }
 

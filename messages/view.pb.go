@@ -313,7 +313,9 @@ type Frontend struct {
 	// Client classes whose source address is replaced by a node address: pod, node, remote (ServiceView documents hairpin).
 	MasqueradeFrom []string `protobuf:"bytes,11,rep,name=masquerade_from,json=masqueradeFrom,proto3" json:"masquerade_from,omitempty"`
 	// If not empty: sources outside are dropped before anything else.
-	AllowSources  []string `protobuf:"bytes,12,rep,name=allow_sources,json=allowSources,proto3" json:"allow_sources,omitempty"`
+	AllowSources []string `protobuf:"bytes,12,rep,name=allow_sources,json=allowSources,proto3" json:"allow_sources,omitempty"`
+	// Connections are spread by consistent hashing: alike on every node, and where backends come and go few other ones move.
+	Maglev        bool `protobuf:"varint,13,opt,name=maglev,proto3" json:"maglev,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -430,6 +432,13 @@ func (x *Frontend) GetAllowSources() []string {
 		return x.AllowSources
 	}
 	return nil
+}
+
+func (x *Frontend) GetMaglev() bool {
+	if x != nil {
+		return x.Maglev
+	}
+	return false
 }
 
 // The HTTP health check of a LoadBalancer service with the Local policy (spec.healthCheckNodePort).
@@ -688,7 +697,7 @@ const file_view_proto_rawDesc = "" +
 	"\aBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x14\n" +
-	"\x05local\x18\x03 \x01(\bR\x05local\"\xc9\x03\n" +
+	"\x05local\x18\x03 \x01(\bR\x05local\"\xe1\x03\n" +
 	"\bFrontend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12,\n" +
@@ -702,7 +711,8 @@ const file_view_proto_rawDesc = "" +
 	"\x10affinity_seconds\x18\n" +
 	" \x01(\rR\x0faffinitySeconds\x12'\n" +
 	"\x0fmasquerade_from\x18\v \x03(\tR\x0emasqueradeFrom\x12#\n" +
-	"\rallow_sources\x18\f \x03(\tR\fallowSources\"u\n" +
+	"\rallow_sources\x18\f \x03(\tR\fallowSources\x12\x16\n" +
+	"\x06maglev\x18\r \x01(\bR\x06maglev\"u\n" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\rR\x04port\x12'\n" +
 	"\x0flocal_endpoints\x18\x02 \x01(\rR\x0elocalEndpoints\x12)\n" +

@@ -256,7 +256,9 @@ type Service struct {
 	// spec.clusterIP is "None".
 	Headless bool `protobuf:"varint,16,opt,name=headless,proto3" json:"headless,omitempty"`
 	// The label service.kubernetes.io/service-proxy-name is present: another proxy serves it.
-	ForeignProxy  bool `protobuf:"varint,17,opt,name=foreign_proxy,json=foreignProxy,proto3" json:"foreign_proxy,omitempty"`
+	ForeignProxy bool `protobuf:"varint,17,opt,name=foreign_proxy,json=foreignProxy,proto3" json:"foreign_proxy,omitempty"`
+	// The annotation troupe.dev/load-balancing is "maglev".
+	Maglev        bool `protobuf:"varint,18,opt,name=maglev,proto3" json:"maglev,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +408,13 @@ func (x *Service) GetHeadless() bool {
 func (x *Service) GetForeignProxy() bool {
 	if x != nil {
 		return x.ForeignProxy
+	}
+	return false
+}
+
+func (x *Service) GetMaglev() bool {
+	if x != nil {
+		return x.Maglev
 	}
 	return false
 }
@@ -1450,7 +1459,7 @@ var File_world_proto protoreflect.FileDescriptor
 
 const file_world_proto_rawDesc = "" +
 	"\n" +
-	"\vworld.proto\x12\x06troupe\"\xba\x05\n" +
+	"\vworld.proto\x12\x06troupe\"\xd2\x05\n" +
 	"\aService\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -1471,7 +1480,8 @@ const file_world_proto_rawDesc = "" +
 	"\x10affinity_seconds\x18\x0e \x01(\rR\x0faffinitySeconds\x123\n" +
 	"\x16health_check_node_port\x18\x0f \x01(\rR\x13healthCheckNodePort\x12\x1a\n" +
 	"\bheadless\x18\x10 \x01(\bR\bheadless\x12#\n" +
-	"\rforeign_proxy\x18\x11 \x01(\bR\fforeignProxy\"\x80\x01\n" +
+	"\rforeign_proxy\x18\x11 \x01(\bR\fforeignProxy\x12\x16\n" +
+	"\x06maglev\x18\x12 \x01(\bR\x06maglev\"\x80\x01\n" +
 	"\vServicePort\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12,\n" +
 	"\bprotocol\x18\x02 \x01(\x0e2\x10.troupe.ProtocolR\bprotocol\x12\x12\n" +

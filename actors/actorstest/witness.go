@@ -122,8 +122,10 @@ func (w *World) wrongStatuses() (wrong []string) {
 func (w *World) wrongActors() (wrong []string) {
 	want := []string{
 		address.RootName, address.Journal, address.Introspect, address.Healer, address.Dataplane, address.Link, address.Interfaces, address.Audit,
-		address.Supervisor(address.Sessions), address.Sessions, address.World, address.Registry, address.Nodes, address.Services, address.Watch,
-		address.External,
+		address.World, address.Registry, address.Nodes, address.Services, address.Watch,
+	}
+	if !w.CNAT {
+		want = append(want, address.Supervisor(address.Sessions), address.Sessions, address.External)
 	}
 	for _, name := range w.Deps.Renderers() {
 		want = append(want, address.Renderer(name))

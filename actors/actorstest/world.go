@@ -35,6 +35,8 @@ type Config struct {
 	Empty bool
 	// IPv6: the node has IPv6 besides, and CNAT serves it.
 	IPv6 bool
+	// CNAT: with IPv6, CNAT serves IPv4 as well.
+	CNAT bool
 	// Serving are the settings of the services; without networks those of Serving.
 	Serving service.Config
 	// VPP are options of the simulated VPP on the real dispatcher.
@@ -163,7 +165,7 @@ func (w *World) Start() {
 		NodeName: w.Node, Feed: feed, Serving: w.Serving, NAT44: nat44.Config{Node: w.Node, Pads: true, Ground: reserved()}, Readiness: w.Readiness, Log: log,
 	}
 	if w.IPv6 {
-		w.Deps.IPv6 = &cnat.Config{Node: w.Node, Unreachable: w.Deps.NAT44.Unreachable, Ground: reserved()}
+		w.Deps.CNAT = &cnat.Config{Node: w.Node, IPv4: w.CNAT, Unreachable: w.Deps.NAT44.Unreachable, Ground: reserved()}
 	}
 	w.connect(log)
 	if w.Config.Deps != nil {

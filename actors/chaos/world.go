@@ -94,7 +94,7 @@ func (w *world) start() error {
 		Observer: observer{w}, External: &outside{w.documents, w.sim, w.saved}, SNAT: w.snatSettings(), Attachments: w.attached, Wrap: w.wrap,
 	}
 	if w.cluster.ip6 {
-		w.deps.IPv6 = &cnat.Config{Node: thisNode}
+		w.deps.CNAT = &cnat.Config{Node: thisNode}
 		w.deps.Serving.ServiceCIDRs = append(w.deps.Serving.ServiceCIDRs, serviceNetwork6)
 	}
 	o := w.sim.Options()

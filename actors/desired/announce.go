@@ -45,7 +45,7 @@ func (r *registry) ensure(c *runtime.Context) {
 // whatever else there may be.
 func (r *registry) callRoll(c *runtime.Context) {
 	call := &messages.RollCall{}
-	for _, path := range []string{address.Watch, address.Link, address.Interfaces, address.Nodes, address.External} {
+	for _, path := range r.config.Called {
 		c.Send(c.PID(path), call)
 	}
 	r.ensure(c)

@@ -32,6 +32,8 @@ type Config struct {
 	Serving service.Config
 	// Renderers are the names of all renderers; a service is in sync when it is in each of them.
 	Renderers []string
+	// Called are the paths of the actors that take part in a roll call, besides renderers and services.
+	Called []string
 	// NodeSync is nil where a node stands alone. A restarted nodes actor runs it again, when the run before has returned.
 	NodeSync NodeSync
 	// NodeGate lets one run of NodeSync in at a time.

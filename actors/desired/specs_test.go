@@ -139,7 +139,7 @@ func TestRegistryKnowsActorsByTheirAcknowledgement(t *testing.T) {
 	})
 }
 
-// everyReceiver are the actors that a roll call concerns, but for services and renderers.
+// everyReceiver are the actors that a roll call concerns here, but for services and renderers.
 var everyReceiver = []string{address.Watch, address.Link, address.Interfaces, address.Nodes, address.External}
 
 func TestRollCall(t *testing.T) {

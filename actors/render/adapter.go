@@ -23,6 +23,8 @@ type Kind struct {
 	Noun string
 	// GivesRoles says that it gives interfaces their roles, so that commands about interfaces wait for it.
 	GivesRoles bool
+	// External says that it carries out external configuration.
+	External bool
 }
 
 // Adapter is what differs between renderers; everything else is in the Driver. It holds what is wanted and what VPP holds as plain data, and its methods

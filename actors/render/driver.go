@@ -106,7 +106,11 @@ func (d *Driver[K]) Start(c *runtime.Context) {
 
 // askSiblings has the earlier siblings, and the actors that an adapter may depend on, repeat their state.
 func (d *Driver[K]) askSiblings(c *runtime.Context) {
-	for _, path := range []string{address.Link, address.Interfaces, address.External} {
+	asked := []string{address.Link, address.Interfaces}
+	if d.kind.External {
+		asked = append(asked, address.External)
+	}
+	for _, path := range asked {
 		c.Send(c.PID(path), &messages.Resync{Sibling: d.kind.Name, Incarnation: c.Incarnation()})
 	}
 }

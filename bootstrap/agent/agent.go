@@ -74,7 +74,7 @@ type sourceMaker func(*Agent) (kube.Source, *apiserver.Client, error)
 // startWith is Start with a choice of the source.
 func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Agent, error) {
 	a := &Agent{cfg: cfg, log: log, readiness: &health.Readiness{}, fatal: make(chan error, 1), metrics: metrics.New(), pending: &status.PendingSince{}}
-	a.renderers = (&actors.Deps{IPv6: cfg.IPv6(nil)}).Renderers()
+	a.renderers = (&actors.Deps{CNAT: cfg.CNAT(cfg.NodeName, nil)}).Renderers()
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
@@ -144,7 +144,8 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
-		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, IPv6: a.cfg.IPv6(rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering,
+		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),
@@ -156,8 +157,10 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if dir := a.cfg.DataDir; dir != "" {
 		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))
 	}
-	a.outside = a.externalSources()
-	deps.External = a.outside
+	if a.cfg.Renderer != config.RendererCNAT {
+		a.outside = a.externalSources()
+		deps.External = a.outside
+	}
 	if a.nodes != nil {
 		deps.NodeSync = a.nodes
 	}

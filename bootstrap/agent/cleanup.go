@@ -44,7 +44,7 @@ func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
 	}
 	removeNAT := func(ctx context.Context, vpp link.Caller) (int, error) { return removeRows(ctx, vpp, pool) }
 	removals := []func(context.Context, link.Caller) (int, error){removeNAT, removeLists, removeRoutes} // access lists after the rows that they protect
-	if a.cfg.IPv6(nil) != nil {
+	if a.cfg.CNAT("", nil) != nil {
 		removals = append(removals, removeTranslations)
 	}
 	for _, remove := range removals {

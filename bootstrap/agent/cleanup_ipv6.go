@@ -22,7 +22,7 @@ func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, e
 	if err != nil {
 		return 0, fmt.Errorf("clean up CNAT: %w", err)
 	}
-	want := &cnat.Want{SNAT: cnat.NoSNAT(), Interfaces: map[uint32]*cnat.Tables{}}
+	want := &cnat.Want{SNAT: cnat.NoSNAT(), IPv4: true, Interfaces: map[uint32]*cnat.Tables{}}
 	for index := range state.Attached {
 		want.Interfaces[index] = nil
 	}

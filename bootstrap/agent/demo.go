@@ -25,6 +25,9 @@ func (a *Agent) Statuses(ctx context.Context) ([]*messages.ServiceStatus, error)
 	return page.Services, nil
 }
 
+// Renderers are the names of the renderers, in the order of the tree.
+func (a *Agent) Renderers() []string { return a.renderers }
+
 // Simulator is the simulated VPP, nil with a real one.
 func (a *Agent) Simulator() *simulator.VPP {
 	if a.cni == nil {

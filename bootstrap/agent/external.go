@@ -25,6 +25,9 @@ func (a *Agent) externalSources() *outside.Sources {
 	return outside.New(cfg)
 }
 
+// errNoExternal is the answer where CNAT serves both families.
+var errNoExternal = fmt.Errorf("external configuration is %w: it needs NAT44 (--renderer dual or nat44)", api.ErrUnsupported)
+
 // natAddresses returns the NAT addresses of external configuration, which the agent may have added to VPP. It ignores invalid documents.
 func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
 	documents, err := sources.Load(ctx)
@@ -42,6 +45,9 @@ func natAddresses(ctx context.Context, sources *outside.Sources) []netip.Addr {
 
 // External satisfies api.Reader.
 func (b backend) External(ctx context.Context) (*api.External, error) {
+	if b.outside == nil {
+		return nil, errNoExternal
+	}
 	page, err := ask[*external.Page](ctx, b.Agent, address.External, &external.Query{})
 	if err != nil {
 		return nil, err
@@ -60,6 +66,9 @@ func (b backend) External(ctx context.Context) (*api.External, error) {
 
 // ApplyExternal satisfies api.Controller. The deadline of the command is shorter than that of the request, so that the client gets its error.
 func (b backend) ApplyExternal(ctx context.Context, source string, document []byte) (*api.ExternalResult, error) {
+	if b.outside == nil {
+		return nil, errNoExternal
+	}
 	b.stage.countChanges(1)
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()

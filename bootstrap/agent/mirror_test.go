@@ -135,13 +135,13 @@ func (m *machine) fromMirror(a *Agent) {
 		warned, aged := 0, false
 		for _, p := range a.Backend().Readiness().Parts {
 			if p.OK && p.Reason == "the services are those of the local mirror" {
-				warned++ // both renderers and the registry
+				warned++ // the renderers and the registry
 			}
 			if p.Name == "watch" {
 				aged = !p.OK && strings.HasPrefix(p.Reason, "from the local mirror of 2") && strings.HasSuffix(p.Reason, "s old)")
 			}
 		}
-		return warned == 3 && aged
+		return warned == len(a.renderers)+1 && aged
 	})
 }
 

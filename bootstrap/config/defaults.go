@@ -7,7 +7,7 @@ func Defaults() *Agent {
 	return &Agent{
 		APIVersion: APIVersion,
 		Kind:       Kind,
-		Renderer:   RendererNAT44,
+		Renderer:   RendererDual,
 		Kubernetes: Kubernetes{Source: SourceKubernetes, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
 		Services: Services{
 			ClusterCIDRs:      []string{},

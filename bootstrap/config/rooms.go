@@ -102,12 +102,12 @@ func (n NAT44) Renderer(node string) (nat44.Config, error) {
 	return cfg, nil
 }
 
-// IPv6 returns the settings of the renderer of IPv6; nil = IPv6 is not served. No service may claim the reserved ports from the nodes.
-func (a *Agent) IPv6(reserved frontend.Ports) *cnat.Config {
-	if a.Renderer != RendererDual {
+// CNAT returns the settings of the cnat renderer on the node of this name; nil = it is not used. No service may claim the reserved ports from the nodes.
+func (a *Agent) CNAT(node string, reserved frontend.Ports) *cnat.Config {
+	if a.Renderer == RendererNAT44 {
 		return nil
 	}
-	return &cnat.Config{Node: a.NodeName, Unreachable: true, Ground: frontend.Ground{Reserved: reserved}}
+	return &cnat.Config{Node: node, IPv4: a.Renderer == RendererCNAT, Unreachable: true, Ground: frontend.Ground{Reserved: reserved}}
 }
 
 // Settings returns the settings of dynamic SNAT. It fails only where Validate does.

@@ -16,8 +16,8 @@ type Agent struct {
 	// Name of this node in Kubernetes, as in metadata.name of its Node object. The agent does not start without it; where nodes
 	// share a file, each node passes --node-name.
 	NodeName string `json:"nodeName" flag:"node-name"`
-	// Renderer of services in VPP: nat44 (IPv4 only), cnat (both families) or dual (nat44 for IPv4, cnat for IPv6). This version does not
-	// have cnat.
+	// Renderer of services in VPP: dual (NAT44 for IPv4, CNAT for IPv6), nat44 (IPv4 only) or cnat (CNAT for both; without source ranges,
+	// external configuration and dynamic SNAT, which need NAT44).
 	Renderer string `json:"renderer" flag:"renderer" enum:"nat44,cnat,dual"`
 	// Remove the agent's rows, access lists, routes, interface roles and the hairpin address from VPP when the agent stops, and its routes from the
 	// host. By default VPP keeps forwarding, and the next start finds everything in place.

@@ -227,8 +227,11 @@ func (v *validator) together(a *Agent) {
 	if files && a.NodeStore.Type == StoreKubernetes {
 		v.fail("nodeStore.type", "%q needs the API server as kubernetes.source", a.NodeStore.Type)
 	}
-	if a.Renderer == RendererCNAT {
-		v.fail("renderer", "%q is not available in this version: %s and %s are", a.Renderer, RendererNAT44, RendererDual)
+	if a.Renderer == RendererCNAT && a.SNAT.Enabled {
+		v.fail("snat.enabled", "needs NAT44, which renderer %q does not use", a.Renderer)
+	}
+	if a.Renderer == RendererCNAT && a.External.File != "" {
+		v.fail("external.file", "needs NAT44, which renderer %q does not use", a.Renderer)
 	}
 	v.snat(a)
 	if (a.HostRoute.Interface == "") != (a.HostRoute.Gateway == "") {

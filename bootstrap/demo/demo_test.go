@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 )
 
@@ -45,7 +44,7 @@ func TestRun(t *testing.T) {
 			if decoder.More() {
 				t.Error("more than one document")
 			}
-			if !report.OK || report.Services != 16 || report.InSync != 16 || report.Rows < 20 || len(report.Probes) < 40 || len(report.Drills) != 2+len((&actors.Deps{}).Renderers()) {
+			if !report.OK || report.Services != 16 || report.InSync != 16 || report.Rows < 20 || len(report.Probes) < 40 || len(report.Drills) != 2+3 {
 				t.Errorf("%+v", report)
 			}
 			if took, err := time.ParseDuration(report.InSyncAfter); err != nil || took > 3*time.Second {
@@ -154,7 +153,7 @@ func TestSmallCluster(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	var report Report
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || !report.OK || report.Services != 0 || len(report.Drills) != 1+len((&actors.Deps{}).Renderers()) {
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil || !report.OK || report.Services != 0 || len(report.Drills) != 1+3 {
 		t.Errorf("%v, %+v", err, report)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/agent"
 	"github.com/troupe-vpp/troupe/messages"
@@ -32,7 +31,7 @@ func (a *stage) prove(ctx context.Context, started time.Time) (*Report, error) {
 		return nil, err
 	}
 	report.InSyncAfter = report.settled.Sub(started).Round(time.Millisecond).String()
-	for _, fault := range faults(statuses) {
+	for _, fault := range faults(statuses, a.Renderers()) {
 		drill, err := a.kill(ctx, fault.what, fault.path)
 		if err != nil {
 			return nil, err
@@ -51,7 +50,7 @@ func (a *stage) look(ctx context.Context) (*Report, []*messages.ServiceStatus, e
 	}
 	report := &Report{settled: time.Now(), Services: len(statuses), Rows: a.rowsInVPP(), Probes: []Probe{}, Drills: []Drill{}}
 	for _, s := range statuses {
-		row := serviceRow(s)
+		row := serviceRow(s, len(a.Renderers()))
 		report.Table = append(report.Table, row)
 		if row.State != statePending && row.State != stateFailed {
 			report.InSync++
@@ -76,7 +75,7 @@ func (a *stage) rowsInVPP() int {
 type fault struct{ what, path string }
 
 // faults are the actors whose failure must not change VPP: one of each kind that holds state.
-func faults(statuses []*messages.ServiceStatus) []fault {
+func faults(statuses []*messages.ServiceStatus, renderers []string) []fault {
 	key := ""
 	for _, s := range statuses {
 		if s.GetKey() == favourite || key == "" && len(s.GetView().GetFrontends()) > 0 {
@@ -87,7 +86,7 @@ func faults(statuses []*messages.ServiceStatus) []fault {
 	if key != "" {
 		out = append(out, fault{"service actor " + key + " killed", address.Service(key)})
 	}
-	for _, renderer := range (&actors.Deps{}).Renderers() {
+	for _, renderer := range renderers {
 		out = append(out, fault{"renderer " + renderer + " killed", address.Renderer(renderer)})
 	}
 	return append(out, fault{"registry killed", address.Registry})
@@ -124,7 +123,7 @@ func (a *stage) settle(ctx context.Context) ([]*messages.ServiceStatus, error) {
 // settled reports whether every service is known and none is pending. A failed service is settled, too; the report shows it.
 func (a *stage) settled(statuses []*messages.ServiceStatus) bool {
 	for _, s := range statuses {
-		if serviceRow(s).State == statePending {
+		if serviceRow(s, len(a.Renderers())).State == statePending {
 			return false
 		}
 	}
@@ -143,7 +142,7 @@ func (a *stage) unsettled(cause error, statuses []*messages.ServiceStatus) error
 		reasons = append(reasons, fmt.Sprintf("%d of %d services are known", len(statuses), a.services))
 	}
 	for _, s := range statuses {
-		if serviceRow(s).State == statePending {
+		if serviceRow(s, len(a.Renderers())).State == statePending {
 			reasons = append(reasons, s.GetKey()+" is pending")
 		}
 	}

@@ -141,7 +141,7 @@ func TestServiceRow(t *testing.T) {
 		"on its way": {&messages.ServiceStatus{View: &messages.ServiceView{NotServed: "headless"}}, statePending, 0},
 	} {
 		tt.in.Key = "shop/web"
-		got := serviceRow(tt.in)
+		got := serviceRow(tt.in, 2)
 		if got.State != tt.state || got.Rows != tt.rows || got.Service != "shop/web" {
 			t.Errorf("%s: %+v", name, got)
 		}

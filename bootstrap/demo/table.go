@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
@@ -13,8 +12,8 @@ const (
 	stateFailed  = "failed"
 )
 
-// serviceRow summarises one service.
-func serviceRow(s *messages.ServiceStatus) ServiceRow {
+// serviceRow summarises one service, which so many renderers render.
+func serviceRow(s *messages.ServiceStatus, renderers int) ServiceRow {
 	row := ServiceRow{Service: s.GetKey(), Frontends: []string{}, State: stateInSync}
 	backends := map[string]bool{}
 	for _, f := range s.GetView().GetFrontends() {
@@ -27,7 +26,7 @@ func serviceRow(s *messages.ServiceStatus) ServiceRow {
 		}
 	}
 	row.Backends = len(backends)
-	if len(s.GetRenders()) < len((&actors.Deps{}).Renderers()) {
+	if len(s.GetRenders()) < renderers {
 		row.State = statePending
 	}
 	for _, r := range s.GetRenders() {

@@ -29,8 +29,8 @@ type Options struct {
 	// NAT44 are the settings of the renderer. An invalid TwiceNAT is derived from the node, as in a running agent. Guarded is ignored: the plan
 	// is for a VPP with access lists.
 	NAT44 nat44.Config
-	// IPv6 are the settings of the renderer of IPv6; nil = IPv6 is not served.
-	IPv6 *cnat.Config
+	// CNAT are the settings of the cnat renderer; nil = it is not used.
+	CNAT *cnat.Config
 }
 
 // Report is the plan of a node. Lists are never nil; frontends and rows are ordered by service, then in the order of their packages.
@@ -65,7 +65,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	for _, view := range service.ResolveAll(snapshot.GetServices(), node, opts.Serving) {
 		views = append(views, b.service(view))
 	}
-	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, IPv6: opts.IPv6, Serving: opts.Serving}, node, snapshot.GetNode(), views)
+	acks := actors.DryRun(&actors.Deps{NAT44: opts.NAT44, CNAT: opts.CNAT, Serving: opts.Serving}, node, snapshot.GetNode(), views)
 	for i := range views { // by service, then by renderer
 		for _, ofRenderer := range acks {
 			b.rendered(ofRenderer[i])

@@ -11,6 +11,12 @@ import (
 // LabelProxyName on a Service says that another proxy serves it, whatever its value (KEP-2447).
 const LabelProxyName = "service.kubernetes.io/service-proxy-name"
 
+// AnnotationLoadBalancing on a Service asks for a way of choosing endpoints: "maglev" is consistent hashing.
+const (
+	AnnotationLoadBalancing = "troupe.dev/load-balancing"
+	maglev                  = "maglev"
+)
+
 // Service normalises a core/v1 Service. source names where it came from and stands in the errors. The result is nil only when the
 // object is nil or has no usable name.
 func Service(source string, in *corev1.Service) (*messages.Service, []*messages.ObjectError) {
@@ -41,8 +47,17 @@ func Service(source string, in *corev1.Service) (*messages.Service, []*messages.
 	out.InternalPolicy = r.internalPolicy(in.Spec.InternalTrafficPolicy)
 	out.ExternalPolicy = r.policy("spec.externalTrafficPolicy", string(in.Spec.ExternalTrafficPolicy))
 	out.AffinitySeconds = r.affinity(&in.Spec)
+	out.Maglev = r.maglev(in.Annotations[AnnotationLoadBalancing])
 	out.HealthCheckNodePort = r.optionalPort("spec.healthCheckNodePort", in.Spec.HealthCheckNodePort)
 	return out, r.errors
+}
+
+// maglev reports whether a service asks for consistent hashing.
+func (r *report) maglev(text string) bool {
+	if text != "" && text != maglev {
+		r.add("metadata.annotations["+AnnotationLoadBalancing+"]", "%s is not %q", show(text), maglev)
+	}
+	return text == maglev
 }
 
 // serviceType maps spec.type; an unknown one counts as ClusterIP, since node ports and load balancer addresses are served because they

@@ -171,6 +171,17 @@ func TestAffinity(t *testing.T) {
 	}
 }
 
+func TestLoadBalancing(t *testing.T) {
+	for text, fields := range map[string][]string{"": nil, "maglev": nil, "Maglev": {"metadata.annotations[troupe.dev/load-balancing]"}} {
+		in, want := service()
+		in.Annotations = map[string]string{normalize.AnnotationLoadBalancing: text}
+		want.Maglev = text == "maglev"
+		got, problems := normalize.Service("test", in)
+		wantMessage(t, got, want)
+		wantFields(t, problems, "Service", "default/web", fields...)
+	}
+}
+
 func TestServiceWithoutAName(t *testing.T) {
 	for _, c := range []struct {
 		namespace, name, object string

@@ -45,6 +45,7 @@ func sameTreatment(a, b *messages.Frontend) bool {
 	return a.GetFrom() == b.GetFrom() &&
 		a.GetAction() == b.GetAction() &&
 		a.GetAffinitySeconds() == b.GetAffinitySeconds() &&
+		a.GetMaglev() == b.GetMaglev() &&
 		slices.EqualFunc(a.GetBackends(), b.GetBackends(), func(x, y *messages.Backend) bool {
 			return x.GetAddress() == y.GetAddress() && x.GetPort() == y.GetPort()
 		}) &&

@@ -39,6 +39,7 @@ func equalFrontend(a, b *messages.Frontend) bool {
 		a.GetFrom() == b.GetFrom() &&
 		a.GetAction() == b.GetAction() &&
 		a.GetAffinitySeconds() == b.GetAffinitySeconds() &&
+		a.GetMaglev() == b.GetMaglev() &&
 		equalBackends(a.GetBackends(), b.GetBackends()) &&
 		slices.Equal(a.GetMasqueradeFrom(), b.GetMasqueradeFrom()) &&
 		slices.Equal(a.GetAllowSources(), b.GetAllowSources())

@@ -181,6 +181,7 @@ type spot struct {
 type rowWriter struct {
 	port     *messages.ServicePort
 	affinity uint32
+	maglev   bool
 	rows     []*messages.Frontend
 	block    []messages.Frontend
 	// perClient: two rows for each frontend, here for clients on this node and elsewhere for the others; otherwise one row, all.
@@ -203,6 +204,7 @@ func (r *resolver) writer(f *frontendsOf, port *messages.ServicePort, p policies
 	return rowWriter{
 		port:     port,
 		affinity: r.service.GetAffinitySeconds(),
+		maglev:   r.service.GetMaglev(),
 		rows:     slices.Grow(r.rows, outside+1),
 		block:    make([]messages.Frontend, outside+1),
 	}
@@ -227,7 +229,7 @@ func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
 	row.Action, row.Backends, row.MasqueradeFrom = v.action, v.backends, v.masquerade
 	row.AllowSources = at.allow
 	if v.action == messages.Action_ACTION_FORWARD {
-		row.AffinitySeconds = w.affinity
+		row.AffinitySeconds, row.Maglev = w.affinity, w.maglev
 	}
 	w.rows = append(w.rows, row)
 }
@@ -281,7 +283,7 @@ func closed(row *messages.Frontend) bool {
 // shut makes a row one that drops every packet.
 func shut(row *messages.Frontend) {
 	row.From, row.Action, row.Backends = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil
-	row.MasqueradeFrom, row.AffinitySeconds = nil, 0
+	row.MasqueradeFrom, row.AffinitySeconds, row.Maglev = nil, 0, false
 }
 
 // compareFrontend orders rows by address (as text), port and protocol.

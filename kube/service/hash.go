@@ -81,7 +81,7 @@ func (d *digest) frontend(row *messages.Frontend) {
 	d.number(uint64(row.GetKind()))     //nolint:gosec // Only the bits matter.
 	d.number(uint64(row.GetFrom()))     //nolint:gosec // Only the bits matter.
 	d.number(uint64(row.GetAction()))   //nolint:gosec // Only the bits matter.
-	d.number(uint64(row.GetAffinitySeconds()))
+	d.number(uint64(row.GetAffinitySeconds())<<1 | uint64(count(row.GetMaglev())))
 	d.number(uint64(len(row.GetBackends())))
 	for _, b := range row.GetBackends() {
 		d.text(b.GetAddress())

@@ -29,14 +29,14 @@ type OpResult struct {
 // that follow. Before that it asks which nodes the interfaces have: VPP runs a node twice that is enabled twice.
 func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	results := make([]OpResult, len(ops))
-	interfaces, ip4 := []uint32(nil), false
+	interfaces, nodes := []uint32(nil), []node(nil)
 	for i, op := range ops {
 		results[i].Op = op
 		if op.Verb == Attach || op.Verb == Detach {
-			interfaces, ip4 = append(interfaces, op.Interface), op.IPv4
+			interfaces, nodes = append(interfaces, op.Interface), nodesOf(op.IPv4, op.Newer)
 		}
 	}
-	missing, err := missingNodes(ctx, c, ip4, interfaces)
+	missing, err := missingNodes(ctx, c, nodes, interfaces)
 	var msgs []api.Message
 	var owner []int
 	for i, op := range ops {
@@ -45,7 +45,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}
-		if op.Verb == SetSNAT && !results[i].setPolicy(ctx, c) {
+		if op.Verb == SetSNAT && !op.Newer && !results[i].setPolicy(ctx, c) {
 			continue
 		}
 		for _, msg := range op.messages(missing[op.Interface]) {
@@ -83,9 +83,12 @@ func (r *OpResult) setPolicy(ctx context.Context, c link.Caller) bool {
 func (op Op) messages(missing []node) (msgs []api.Message) {
 	switch op.Verb {
 	case SetSNAT:
+		if op.Newer {
+			return snatMessages(op)
+		}
 		return []api.Message{snatMessage(op.SNAT)}
 	case Attach:
-		if op.Moved || len(missing) > 0 {
+		if (op.Moved || len(missing) > 0) && !op.Tables.Lost {
 			msgs = tableMessages(op.Interface, op.Tables)
 		}
 		for _, n := range missing {
@@ -96,12 +99,14 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 		for _, n := range missing {
 			lacks[n] = true
 		}
-		for _, n := range nodesOf(op.IPv4) {
+		for _, n := range nodesOf(op.IPv4, op.Newer) {
 			if !lacks[n] {
 				msgs = append([]api.Message{n.change(op.Interface, false)}, msgs...)
 			}
 		}
-		msgs = append(msgs, tableMessages(op.Interface, Tables{})...)
+		if !op.Tables.Lost {
+			msgs = append(msgs, tableMessages(op.Interface, Tables{})...)
+		}
 	case PutRow:
 		return []api.Message{rowMessage(op.Row)}
 	case DelRow:

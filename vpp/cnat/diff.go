@@ -65,17 +65,21 @@ func DiffRow(have *Held, want *Row) []Op {
 
 // DiffSettings returns the operations on settings and interfaces: those before the rows, and those after.
 func DiffSettings(have *State, want *Want) (before, after []Op) {
-	if have.SNAT != want.SNAT {
-		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT})
+	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {
+		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()})
 	}
+	without := Tables{Lost: have.Newer && want.SNAT == NoSNAT()}
 	for _, index := range slices.Sorted(maps.Keys(want.Interfaces)) {
 		tables := want.Interfaces[index]
+		if tables != nil && without.Lost {
+			tables = &without
+		}
 		held, attached := have.Attached[index]
 		switch {
 		case tables == nil && attached:
-			after = append(after, Op{Verb: Detach, Interface: index, IPv4: want.IPv4})
+			after = append(after, Op{Verb: Detach, Interface: index, Tables: without, IPv4: want.IPv4, Newer: have.Newer})
 		case tables != nil && (!attached || held != nil && *held != *tables):
-			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4})
+			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4, Newer: have.Newer})
 		}
 	}
 	return before, after

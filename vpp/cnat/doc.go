@@ -1,4 +1,4 @@
-// Package cnat renders services as translations of VPP's CNAT plugin (VPP 25.10): IPv6, and IPv4 where no other renderer serves it. It gives interfaces the
+// Package cnat renders services as translations of VPP's CNAT plugin (VPP 25.10 and 26.06): IPv6, and IPv4 where no other renderer serves it. It gives interfaces the
 // nodes of CNAT and sets what decides about source NAT as well.
 //
 // The planner is pure; only Read and Apply talk to VPP:
@@ -24,9 +24,9 @@
 //     of the arc as well, which is no feature. Nodes that are enabled twice run twice, and an interface inherits the tables of an earlier one with its index. So Apply asks first, and sets tables
 //     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
 //   - With an address but without a policy VPP replaces the source of everything that leaves. So the policy is set before the address, and VPP has the policy
-//     where it has our address.
+//     where it has our address. In 26.06 policy and tables belong to the address: the policy follows it in the same batch, and a new address loses the tables.
 //   - Sessions outlive their backend and their translation: established TCP connections and every UDP flow that goes on stay with the backend that has gone,
-//     until 30 s (an hour for TCP) without a packet have passed. VPP has no message for them that leaves the translations in place.
+//     until 30 s (an hour for TCP) without a packet have passed. VPP has no message for them that leaves the translations in place; 26.06 ends them itself.
 //   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what is sent to other ports of them.
 //
 // # Which clients keep their address

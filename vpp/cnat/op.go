@@ -11,7 +11,7 @@ type Verb uint8
 
 // The operations, in the order in which Diff uses them.
 const (
-	// SetSNAT sets the policy of Kubernetes and then the addresses Op.SNAT: with an address alone VPP replaces every source.
+	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP replaces every source.
 	SetSNAT Verb = iota + 1
 	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its Op.Tables, which an earlier interface of that index may
 	// have left to it.
@@ -52,6 +52,8 @@ type Op struct {
 	Moved bool
 	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
 	IPv4 bool
+	// Newer is that of the State; Held says that VPP has an SNAT address, which SetSNAT replaces.
+	Newer, Held bool
 }
 
 // OnRow reports whether the operation changes a row, so that Key is set.

@@ -66,7 +66,8 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 		return
 	}
 	row := Row{
-		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0, Backends: p.backends(key, rule),
+		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0,
+		Maglev: rule.GetMaglev() && rule.GetAffinitySeconds() == 0, Backends: p.backends(key, rule),
 		RealIP: rule.GetScope() == messages.Scope_SCOPE_NODEPORT || p.cfg.Ground.Hosts[key.Addr],
 	}
 	if len(row.Backends) == 0 {

@@ -52,6 +52,8 @@ func loadBalancer(f *messages.Frontend) {
 	f.Scope, f.Kind = messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP
 }
 
+func consistent(f *messages.Frontend) { f.Maglev = true }
+
 func sticky(f *messages.Frontend) { f.AffinitySeconds = 60 }
 
 func rejecting(f *messages.Frontend) { f.Action = messages.Action_ACTION_REJECT }
@@ -113,6 +115,13 @@ func TestPlan(t *testing.T) {
 		"affinity": {onNode, []*messages.Frontend{with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80"), sticky)}, `
 [fd00:96::1]:80/TCP maglev-by-source [fd00:1::1]:80
 ~ [fd00:96::1]:80/TCP: a client stays with its endpoint for 60 s, for all frontends of the port -> a client stays with its endpoint per frontend, as long as that is there
+`},
+		"maglev": {onNode, []*messages.Frontend{
+			with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80"), consistent), with(serving("fd00:96::2", 80, tcp, "fd00:1::1#80"), sticky, consistent),
+		}, `
+[fd00:96::1]:80/TCP maglev [fd00:1::1]:80
+[fd00:96::2]:80/TCP maglev-by-source [fd00:1::1]:80
+~ [fd00:96::2]:80/TCP: a client stays with its endpoint for 60 s, for all frontends of the port -> a client stays with its endpoint per frontend, as long as that is there
 `},
 		"node port": {onNode, []*messages.Frontend{with(serving("2001:db8::1", 30080, tcp, "fd00:1::1#80"), nodePort, masqueraded)}, `
 [2001:db8::1]:30080/TCP real-ip [fd00:1::1]:80

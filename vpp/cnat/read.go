@@ -1,6 +1,7 @@
 package cnat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
 // Read reads what VPP holds, and of these interfaces whether they have the nodes. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
@@ -27,17 +29,10 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*Stat
 	if err := c.Dump(ctx, &cnat.CnatTranslationDump{}, add); err != nil {
 		return nil, fmt.Errorf("read translations of CNAT: %w", err)
 	}
-	answers, err := c.Do(ctx, []api.Message{&cnat.CnatGetSnatAddresses{}})
-	if err == nil {
-		err = answers[0].Err
-	}
-	if err != nil {
+	if err := s.readSNAT(ctx, c); err != nil {
 		return nil, fmt.Errorf("read SNAT addresses of CNAT: %w", err)
 	}
-	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
-		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
-	}
-	missing, err := missingNodes(ctx, c, ip4, indexes)
+	missing, err := missingNodes(ctx, c, nodesOf(ip4, s.Newer), indexes)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +42,26 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*Stat
 		}
 	}
 	return s, nil
+}
+
+// readSNAT reads the addresses of source NAT. A VPP that has the dump has the CNAT of 26.06.
+func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
+	err := c.Dump(ctx, &newer.CnatSnatAddressesDump{}, func(msg api.Message) {
+		if d, ok := msg.(*newer.CnatSnatAddressesDetails); ok && d.FwdTableID4 == 0 && d.FwdTableID6 == 0 {
+			s.SNAT = SNAT{netip.AddrFrom4(d.SnatIP4), netip.AddrFrom16(d.SnatIP6)}
+		}
+	})
+	if s.Newer = err == nil; !errors.Is(err, link.ErrUnsupported) {
+		return err
+	}
+	answers, err := c.Do(ctx, []api.Message{&cnat.CnatGetSnatAddresses{}})
+	if err != nil || answers[0].Err != nil {
+		return cmp.Or(err, answers[0].Err)
+	}
+	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
+		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
+	}
+	return nil
 }
 
 // Interfaces returns the indexes of all interfaces of VPP.
@@ -63,8 +78,7 @@ func Interfaces(ctx context.Context, c link.Caller) (indexes []uint32, err error
 }
 
 // missingNodes asks which nodes interfaces do not have. An interface that VPP does not have lacks all of them.
-func missingNodes(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (map[uint32][]node, error) {
-	nodes := nodesOf(ip4)
+func missingNodes(ctx context.Context, c link.Caller, nodes []node, indexes []uint32) (map[uint32][]node, error) {
 	msgs := make([]api.Message, 0, 2*len(nodes)*len(indexes))
 	for _, index := range indexes {
 		for _, n := range nodes {

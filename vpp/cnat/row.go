@@ -25,6 +25,9 @@ type Row struct {
 	// Sticky sends all connections of a client to the same backend as long as that is there: maglev by the source address, else the hash of the
 	// connection decides. VPP takes it from the request that adds the row.
 	Sticky bool
+	// Maglev spreads connections by consistent hashing: where a backend comes or goes, few connections would choose another one. VPP takes it from the
+	// request that adds the row.
+	Maglev bool
 	// Backends are ordered by address and port, without duplicates; immutable once the row is handed out. A row without backends is that of a frontend
 	// that is refused, and counts as absent.
 	Backends []netip.AddrPort
@@ -37,7 +40,7 @@ func (r Row) Equal(other Row) bool {
 
 // sameShape reports whether everything but the backends is equal, so that one row can be made the other by one message.
 func (r *Row) sameShape(other *Row) bool {
-	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky
+	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky && r.Maglev == other.Maglev
 }
 
 // State returns the row as the API and the command line show it. err is the last error of the row, nil = none.
@@ -48,6 +51,9 @@ func (r Row) State(inSync bool, err error) *messages.RowState {
 	}
 	if r.Sticky {
 		state.Flags = append(state.Flags, "maglev-by-source")
+	}
+	if r.Maglev {
+		state.Flags = append(state.Flags, "maglev")
 	}
 	for i, b := range r.Backends {
 		state.Locals[i] = &messages.RowLocal{Address: b.String(), Weight: 1}

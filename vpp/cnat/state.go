@@ -23,6 +23,8 @@ type Held struct {
 type Tables struct {
 	// Pod: what comes from here keeps its source, but for a pod that reaches itself. Host: what leaves here does.
 	Pod, Host bool
+	// Lost says that VPP has no tables: that of 26.06 has them with an SNAT address only.
+	Lost bool
 }
 
 // SNAT are the addresses that replace sources, of IPv4 and IPv6; unspecified = none.
@@ -52,8 +54,12 @@ func (c Config) Want() *Want {
 type State struct {
 	// Rows are all translations, those of others included.
 	Rows map[frontend.Key]Held
-	// SNAT are the addresses that replace sources. Where they are ours the policy is that of Kubernetes: Apply sets it first.
+	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Newer says that VPP has the CNAT of 26.06.
+	Newer bool
+	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
+	NoPolicy bool
 	// Attached are the interfaces that have the nodes of CNAT, as far as is known, with their tables; nil = not known, but those that they should be in,
 	// because Apply sets the tables first.
 	Attached map[uint32]*Tables
@@ -77,8 +83,8 @@ func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attache
 // Lose forgets an interface that VPP has no more: the next one of its index has no node.
 func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
-// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, and the tables
-// of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
+// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, the policy, and the
+// tables of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
 func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	for key, held := range s.Rows {
 		old, known := Held{}, false
@@ -95,6 +101,7 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	if before == nil {
 		return
 	}
+	s.NoPolicy = before.NoPolicy || before.SNAT != s.SNAT // the answer to a message may be missing
 	for index := range s.Attached {
 		s.Attached[index] = before.Attached[index]
 	}
@@ -114,7 +121,12 @@ func (s *State) Assume(interfaces map[uint32]*Tables) {
 func (s *State) Record(op Op) {
 	switch op.Verb {
 	case SetSNAT:
-		s.SNAT = op.SNAT
+		s.SNAT, s.NoPolicy = op.SNAT, false
+		for index := range s.Attached {
+			if s.Newer {
+				s.Attached[index] = &Tables{Lost: true}
+			}
+		}
 	case Attach:
 		s.Attached[op.Interface] = &op.Tables
 	case Detach:

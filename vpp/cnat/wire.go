@@ -11,6 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
 // noInterface is ~0, because 0 is the interface local0.
@@ -23,10 +24,17 @@ const hashSource = 1
 type node struct{ arc, name, last string }
 
 // nodesOf are the nodes of an interface, in the order in which they are enabled: without the output node answers to clients are not translated.
-func nodesOf(ip4 bool) []node {
-	nodes := []node{{"ip6-output", "cnat-output-ip6", "interface-output"}, {"ip6-unicast", "cnat-input-ip6", "ip6-lookup"}}
+func nodesOf(ip4, newer bool) (nodes []node) {
+	families := []string{"ip6"}
 	if ip4 {
-		nodes = append(nodes, node{"ip4-output", "cnat-output-ip4", "interface-output"}, node{"ip4-unicast", "cnat-input-ip4", "ip4-lookup"})
+		families = append(families, "ip4")
+	}
+	for _, f := range families {
+		out, in := f+"-output", f+"-unicast"
+		if newer { // these find the session, and write it back
+			nodes = append(nodes, node{out, "cnat-writeback-" + f, "interface-output"}, node{in, "cnat-lookup-" + f, f + "-lookup"})
+		}
+		nodes = append(nodes, node{out, "cnat-output-" + f, "interface-output"}, node{in, "cnat-input-" + f, f + "-lookup"})
 	}
 	return nodes
 }
@@ -61,6 +69,18 @@ func tableMessages(index uint32, t Tables) []api.Message {
 	return msgs
 }
 
+// snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It does not take one of two addresses away, and crashes on a
+// policy without an address.
+func snatMessages(op Op) (msgs []api.Message) {
+	if op.Held {
+		msgs = append(msgs, snatMessage(NoSNAT()))
+	}
+	if op.SNAT != NoSNAT() {
+		msgs = append(msgs, snatMessage(op.SNAT), &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: cnat.CNAT_POLICY_K8S}})
+	}
+	return msgs
+}
+
 // snatMessage sets the addresses.
 func snatMessage(s SNAT) api.Message {
 	return &cnat.CnatSetSnatAddresses{SnatIP4: s[0].As4(), SnatIP6: s[1].As16(), SwIfIndex: noInterface}
@@ -75,11 +95,15 @@ func rowMessage(r *Row) *cnat.CnatTranslationUpdate {
 	if r.RealIP {
 		t.IsRealIP = 1
 	}
-	if r.Sticky {
+	flags := uint8(mark)
+	switch {
+	case r.Sticky:
 		t.LbType, t.FlowHashConfig = cnat.CNAT_LB_TYPE_MAGLEV, hashSource
+	case r.Maglev:
+		t.LbType, flags = cnat.CNAT_LB_TYPE_MAGLEV, mark|ofConnections
 	}
 	for i, b := range r.Backends {
-		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}, Flags: mark}
+		t.Paths[i] = cnat.CnatEndpointTuple{DstEp: wireEndpoint(b), SrcEp: cnat.CnatEndpoint{SwIfIndex: noInterface}, Flags: flags}
 	}
 	return &cnat.CnatTranslationUpdate{Translation: t}
 }
@@ -99,10 +123,10 @@ func readEndpoint(e *cnat.CnatEndpoint) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr, e.Port), ok && e.SwIfIndex == noInterface
 }
 
-// VPP stores no owner of a translation, but it stores the flags of a path and ignores these three: they carry the mark of this agent. The others are VPP's.
+// VPP stores neither the owner of a translation nor what maglev hashes, but it stores the flags of a path and ignores these three. The others are VPP's.
 const (
-	markBits = 0x70
-	mark     = 0x50
+	mark          = 0x50 // of this agent
+	ofConnections = 0x20 // maglev hashes connections, not sources
 	// flags that VPP sets itself: a path is active (in 25.10, in 26.06), or about to go.
 	ownFlags = 0x01 | 0x04 | 0x08
 )
@@ -112,14 +136,16 @@ func readRow(t *cnat.CnatTranslation) Held {
 	vip, plain := readEndpoint(&t.Vip)
 	h := Held{ID: t.ID, Odd: !plain, Ours: len(t.Paths) > 0}
 	h.Key = frontend.Key{Addr: vip.Addr(), Port: vip.Port(), Proto: uint8(t.IPProto)}
-	h.Sticky = t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
+	hashes := t.LbType == cnat.CNAT_LB_TYPE_MAGLEV
 	for i := range t.Paths {
 		p := &t.Paths[i]
 		at, plain := readEndpoint(&p.DstEp)
 		ordered := i == 0 || h.Backends[i-1].Compare(at) < 0
-		h.Ours = h.Ours && p.Flags&markBits == mark
-		h.Odd = h.Odd || !plain || !ordered || p.Flags&^(markBits|ownFlags) != 0 || p.SrcEp.Port != 0
+		h.Ours = h.Ours && p.Flags&mark == mark
+		h.Maglev = hashes && p.Flags&ofConnections != 0
+		h.Odd = h.Odd || !plain || !ordered || p.Flags&^(mark|ofConnections|ownFlags) != 0 || p.SrcEp.Port != 0
 		h.Backends = append(h.Backends, at)
 	}
+	h.Sticky = hashes && !h.Maglev
 	return h
 }

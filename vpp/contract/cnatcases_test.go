@@ -12,7 +12,6 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"github.com/troupe-vpp/troupe/vpp/newer"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
 
@@ -95,7 +94,7 @@ var cnatCases = []contractCase{
 		tr := &msg.Translation
 		tr.LbType, tr.FlowHashConfig, tr.IsRealIP, tr.Flags = cnat.CNAT_LB_TYPE_MAGLEV, 1, 1, 1
 		tr.Paths[0].Flags, tr.Paths[0].SrcEp = 2, cnatEndpoint("fd00:1::9", 0)
-		tr.Paths[1].Flags = 0x50 // VPP ignores these
+		tr.Paths[1].Flags = 0x70 // VPP ignores these
 		check(t, "translations", []cnat.CnatTranslation{readBack(t, v, update(t, v, msg), msg)}, translations(t, v))
 		// The kind of load balancing stays what it was when the translation was added.
 		tr.LbType = cnat.CNAT_LB_TYPE_DEFAULT
@@ -252,22 +251,6 @@ var cnatCases = []contractCase{
 				check(t, n[1]+" of a later one", beyond, enabled(third, n[1]))
 				check(t, last+" of a later one", beyond, enabled(third, last))
 				check(t, "a node that does not exist", true, enabled(second, "nonsense"))
-			}
-		}
-	}},
-	{"cnat/all nodes at once", func(t *testing.T, v *rig) {
-		says, index := v.version(t).cnat, loopback(t, v)
-		change := &newer.FeatureCnatEnableDisable{SwIfIndex: index, EnableDisable: true}
-		if !says.allAtOnce {
-			v.lacks(t, change)
-			return
-		}
-		for _, enable := range []bool{true, false} {
-			change.EnableDisable = enable
-			v.expect(t, ok, change)
-			for _, n := range says.nodes {
-				query := &feature.FeatureIsEnabled{SwIfIndex: index, ArcName: n[0], FeatureName: n[1]}
-				check(t, n[1], enable, ask[*feature.FeatureIsEnabledReply](t, v, query).IsEnabled)
 			}
 		}
 	}},

@@ -241,6 +241,31 @@ var cnatPackets = func() (cases []contractCase) {
 			check(n, "backends of port 80", 2, len(seen[80]))
 			check(n, "backends of port 81", 1, len(seen[81]))
 		}},
+		{"by maglev few connections would choose another backend when one comes", func(n *cnatNode) {
+			choices := func(n *cnatNode, backends ...string) map[uint16]netip.AddrPort {
+				n.serve(frontend.TCP, n.vip, 80, func(t *cnat.CnatTranslation) { t.LbType = cnat.CNAT_LB_TYPE_MAGLEV }, backends...)
+				chosen := map[uint16]netip.AddrPort{}
+				for port := uint16(41000); port < 41060; port++ {
+					got, _ := n.send(n.first, frontend.TCP, syn, hostPort(n.pod, port), hostPort(n.vip, 80))
+					chosen[port] = got.dst
+				}
+				return chosen
+			}
+			before := choices(n, n.second, n.far)
+			n.Crash(n)
+			n.waitDown(n)
+			n.Restart(n)
+			n.waitUp(n)
+			shares, moved := map[string]int{}, 0
+			for port, now := range choices(newCNATNode(n.T, n.rig, n.family), n.second, n.far, n.outside) {
+				if shares[now.Addr().String()]++; now != before[port] && now.Addr().String() != n.outside {
+					moved++
+				}
+			}
+			if moved > 6 || shares[n.second] < 10 || shares[n.far] < 10 || shares[n.outside] < 10 {
+				n.Errorf("of 60 connections %d would choose another of the backends that stay, shares %v", moved, shares)
+			}
+		}},
 		{"the sessions of a connection", func(n *cnatNode) {
 			n.serve(frontend.TCP, n.vip, 80, nil, n.second)
 			src, dst := hostPort(n.pod, 40000), hostPort(n.vip, 80)

@@ -38,9 +38,8 @@ type cnatVersion struct {
 	policies []int32
 	// noPrefix is the answer to the removal of a prefix that is not there.
 	noPrefix int32
-	// nodes are those that an interface needs, with their arcs; allAtOnce: one message gives an interface all of both families.
-	nodes     [][2]string
-	allAtOnce bool
+	// nodes are those that an interface needs, with their arcs.
+	nodes [][2]string
 	// endsSessions: sessions end with their backend, as soon as VPP looks at them, and the next packet of a connection chooses another one.
 	endsSessions bool
 	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken for one that reaches itself, also in IPv6.
@@ -62,7 +61,6 @@ var cnat2606 = cnatVersion{
 	policy: func(p cnat.CnatSnatPolicies) api.Message {
 		return &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: p}}
 	},
-	allAtOnce: true,
 	nodes: append([][2]string{
 		{"ip6-unicast", "cnat-lookup-ip6"},
 		{"ip6-output", "cnat-writeback-ip6"},

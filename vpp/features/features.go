@@ -26,6 +26,15 @@ type entry struct {
 	optional bool
 	// requests that it takes, all of them.
 	requests []api.Message
+	// newer are requests of later versions, each in place of the one of its name.
+	newer []api.Message
+}
+
+// has reports whether VPP has a message, or what replaces it.
+func (e *entry) has(table Table, msg api.Message) bool {
+	return table(msg.GetMessageName(), msg.GetCrcString()) || slices.ContainsFunc(e.newer, func(n api.Message) bool {
+		return n.GetMessageName() == msg.GetMessageName() && table(n.GetMessageName(), n.GetCrcString())
+	})
 }
 
 // Check returns what a VPP with this table can do, in the order of presentation.
@@ -34,8 +43,8 @@ func Check(table Table) []*messages.VPPFeature {
 	for i, f := range features {
 		all[i] = &messages.VPPFeature{Name: f.name, Renderer: f.renderer, Without: f.without, Optional: f.optional}
 		for _, msg := range f.messages() {
-			if name, crc := msg.GetMessageName(), msg.GetCrcString(); !table(name, crc) {
-				all[i].Missing = append(all[i].Missing, &messages.VPPMissing{Message: name + "_" + crc, Why: Why(table, msg)})
+			if !f.has(table, msg) {
+				all[i].Missing = append(all[i].Missing, &messages.VPPMissing{Message: msg.GetMessageName() + "_" + msg.GetCrcString(), Why: Why(table, msg)})
 			}
 		}
 	}

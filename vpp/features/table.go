@@ -57,8 +57,8 @@ var features = []entry{
 		&cnat.CnatTranslationUpdate{}, &cnat.CnatTranslationDel{}, &cnat.CnatTranslationDump{},
 		&cnat.CnatSetSnatAddresses{}, &cnat.CnatGetSnatAddresses{}, &cnat.CnatSetSnatPolicy{}, &cnat.CnatSnatPolicyAddDelIf{},
 		&feature.FeatureEnableDisable{}, &feature.FeatureIsEnabled{},
-	}},
+	}, newer: []api.Message{&newer.CnatSetSnatPolicy{}}},
 	{name: "CNAT of 26.06", optional: true, without: "CNAT is that of 24.06 to 25.10: sessions outlive their backend", requests: []api.Message{
-		&newer.CnatSetSnatPolicy{}, &newer.FeatureCnatEnableDisable{},
+		&newer.CnatSetSnatPolicy{}, &newer.CnatSnatAddressesDump{},
 	}},
 }

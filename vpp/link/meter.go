@@ -92,7 +92,7 @@ func (m *Meter) Dump(ctx context.Context, req api.Message, each func(api.Message
 
 // changes reports whether a message changes the configuration of VPP, by the conventions of VPP's API for names.
 func changes(name string) bool {
-	for _, suffix := range []string{"_dump", "_get", "_summary"} {
+	for _, suffix := range []string{"_dump", "_get", "_summary", "_is_enabled"} {
 		if strings.HasSuffix(name, suffix) {
 			return false
 		}

@@ -70,6 +70,8 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	}
 	if row.Affinity > 0 {
 		p.reportAffinity(row.Affinity)
+	} else if rule.GetMaglev() {
+		p.reportMaglev()
 	}
 	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity, Weight: weight}.String()
 	if name := rule.GetPortName(); name != "" {

@@ -173,6 +173,12 @@ func TestPlan(t *testing.T) {
 				"~ 10.96.0.1:80/TCP: a client stays with its endpoint for 10800 s, for all frontends of the port -> a client stays with its endpoint per frontend, until any endpoint goes\n",
 		},
 		{
+			"maglev",
+			[]*messages.Frontend{as(cluster("10.1.1.3:80*"), func(f *messages.Frontend) { f.Maglev = true })},
+			"10.96.0.1:80/TCP out2in-only,self-twice-nat 10.1.1.3:80*7\n" +
+				"~ 10.96.0.1:80/TCP: connections spread by maglev -> spread by the weights of endpoints\n",
+		},
+		{
 			"protocols",
 			[]*messages.Frontend{
 				serving("10.96.0.1", 53, messages.Protocol_UDP, "10.1.1.3:53"),

@@ -6,6 +6,7 @@ import "fmt"
 // list enforces; what all renderers report is in package rule.
 const (
 	whyAffinity  = "NAT44 keeps affinity per row and counts its time from the end of the client's last session"
+	whyMaglev    = "NAT44 has no consistent hashing: choose a renderer that serves the family by CNAT"
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
 	whyFamily    = "NAT44 is IPv4 only: choose a renderer that serves IPv6"
 	whyOneSource = "NAT44 replaces the source for every client of a row or for none, and pods have to keep theirs"
@@ -19,6 +20,12 @@ var whySubset = fmt.Sprintf("a row has room for %d backends", MaxBackends)
 func (p *planner) reportAffinity(seconds uint32) {
 	p.Approximate(fmt.Sprintf("a client stays with its endpoint for %d s, for all frontends of the port", seconds),
 		"a client stays with its endpoint per frontend, until any endpoint goes", whyAffinity)
+	p.Particular()
+}
+
+// reportMaglev reports that connections are not spread by consistent hashing.
+func (p *planner) reportMaglev() {
+	p.Approximate("connections spread by maglev", "spread by the weights of endpoints", whyMaglev)
 	p.Particular()
 }
 

@@ -47,6 +47,7 @@ func (g *Generator) Port(t testing.TB, ip6 bool) uint32 {
 	}
 	c := &capture{id: len(g.ports)}
 	c.path = filepath.Join(g.dir, fmt.Sprintf("out%d.pcap", c.id))
+	_ = os.Remove(c.path) // of the VPP before a restart: a capture does not replace a file
 	var reply pg.PgCreateInterfaceV2Reply
 	// Version 2 of the message is in every VPP from 24.06 on.
 	g.raw.Ask(t, &pg.PgCreateInterfaceV2{InterfaceID: interface_types.InterfaceIndex(c.id), Mode: mode}, &reply)

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,9 @@ func (r Reader) Do(_ context.Context, requests []api.Message) ([]link.Result, er
 // Dump satisfies link.Caller.
 func (r Reader) Dump(_ context.Context, request api.Message, each func(api.Message)) error {
 	details, err := r.vpp.Exec(request)
+	if errors.Is(err, simulator.ErrUnknownMessage) {
+		return fmt.Errorf("%w: %s", link.ErrUnsupported, request.GetMessageName())
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", request.GetMessageName(), err)
 	}

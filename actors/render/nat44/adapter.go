@@ -51,7 +51,9 @@ func New(config nat44.Config) render.Adapter[object] {
 }
 
 // Kind satisfies render.Adapter.
-func (*adapter) Kind() render.Kind { return render.Kind{Name: Name, Noun: "rows", GivesRoles: true} }
+func (*adapter) Kind() render.Kind {
+	return render.Kind{Name: Name, Noun: "rows", GivesRoles: true, External: true}
+}
 
 // Compare satisfies render.Adapter.
 func (*adapter) Compare(a, b object) int { return compare(a, b) }
