@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,21 +35,46 @@ func newGetInterfaces(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return l.show(cmd, io, fetch("interfaces", nil, func(c *columns, set *api.Interfaces) {
-			c.row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
-			for _, i := range set.Items {
-				c.row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
-			}
-		}))
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			set := &api.Interfaces{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Interfaces
+				err := c.Get(ctx, "interfaces", query, &page)
+				page.Items = append(set.Items, page.Items...)
+				*set = page
+				return page.Next, err
+			})
+			return &answer{set, func(c *columns) { interfacesTable(c, set) }}, err
+		})
 	}
 	return cmd
+}
+
+// interfacesTable prints interfaces.
+func interfacesTable(c *columns, set *api.Interfaces) {
+	c.row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
+	for _, i := range set.Items {
+		c.row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
+	}
 }
 
 // newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
 func newGetNodes(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
 	l := newLook(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.show(cmd, io, fetch("nodes", nil, nodesTable)) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			nodes := &api.Nodes{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Nodes
+				err := c.Get(ctx, "nodes", query, &page)
+				page.Items = append(nodes.Items, page.Items...)
+				*nodes = page
+				return page.Next, err
+			})
+			return &answer{nodes, func(c *columns) { nodesTable(c, nodes) }}, err
+		})
+	}
 	return cmd
 }
 

@@ -153,6 +153,9 @@ type Interfaces struct {
 	NodeAddresses []string `json:"nodeAddresses"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
 }
 
 // Interface is one interface of VPP.
@@ -184,6 +187,9 @@ type Nodes struct {
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
 }
@@ -264,7 +270,7 @@ type Mailbox struct {
 	Path string `json:"path"`
 	// Held is true while the mailbox is closed by suspend.
 	Held bool `json:"held"`
-	// Messages are the pending ones, the next one first; Pending counts them even if the list is cut.
+	// Messages are the pending ones, the next one first, at most MaxLimit; Pending counts all.
 	Pending  int       `json:"pending"`
 	Messages []Waiting `json:"messages"`
 }

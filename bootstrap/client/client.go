@@ -229,6 +229,18 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 	}
 }
 
+// Pages calls a function for each page of a list, with the query of the page; it returns the cursor of the next one.
+func Pages(each func(query url.Values) (next string, err error)) error {
+	query := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
+	for {
+		next, err := each(query)
+		if err != nil || next == "" {
+			return err
+		}
+		query.Set("cursor", next)
+	}
+}
+
 func cloneValues(in url.Values) url.Values {
 	out := url.Values{}
 	for name, values := range in {

@@ -53,8 +53,8 @@ func (t Tree) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
 		return nil, err
 	}
 	waiting := box.Pending()
-	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, len(waiting))}
-	for i, m := range waiting {
+	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, min(len(waiting), api.MaxLimit))}
+	for i, m := range waiting[:len(out.Messages)] {
 		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key}
 	}
 	return out, nil
