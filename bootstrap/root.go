@@ -34,6 +34,7 @@ func newRoot(io streams) *root {
 		return usagef("%s (see '%s --help')", err, cmd.CommandPath())
 	})
 	r.cmd.AddCommand(commands(io)...)
+	r.cmd.InitDefaultCompletionCmd()
 	return r
 }
 
