@@ -200,11 +200,7 @@ func newChaosStatusCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show faults with their outcomes, and the latest drill", Args: cobra.NoArgs}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		var status live.Status
-		if err := l.client().Get(cmd.Context(), "chaos", nil, &status); err != nil {
-			return err
-		}
-		return l.out.print(io.out, status, func(t *columns) { statusTable(t, &status) })
+		return l.show(cmd, io, fetch("chaos", nil, statusTable))
 	}
 	return cmd
 }

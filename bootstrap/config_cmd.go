@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -102,22 +103,24 @@ func newConfigExplainCommand(io streams) *cobra.Command {
 // explainFields prints one paragraph per field.
 func explainFields(c *columns, docs []config.FieldDoc) {
 	for i, d := range docs {
+		var text strings.Builder
 		if i > 0 {
-			fmt.Fprintln(c.w)
+			text.WriteByte('\n')
 		}
-		fmt.Fprintf(c.w, "%s  (%s", d.Path, d.Type)
+		fmt.Fprintf(&text, "%s  (%s", d.Path, d.Type)
 		if d.Default != "" {
-			fmt.Fprintf(c.w, ", default %s", d.Default)
+			fmt.Fprintf(&text, ", default %s", d.Default)
 		}
 		if d.Min != "" {
-			fmt.Fprintf(c.w, ", %s to %s", d.Min, d.Max)
+			fmt.Fprintf(&text, ", %s to %s", d.Min, d.Max)
 		}
 		if d.Flag != "" {
-			fmt.Fprintf(c.w, ", flag --%s", d.Flag)
+			fmt.Fprintf(&text, ", flag --%s", d.Flag)
 		}
-		fmt.Fprintln(c.w, ")")
+		text.WriteString(")\n")
 		for _, line := range config.Wrap(d.Doc, 100) {
-			fmt.Fprintln(c.w, "    "+line)
+			text.WriteString("    " + line + "\n")
 		}
+		c.paragraph(text.String())
 	}
 }

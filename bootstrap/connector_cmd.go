@@ -140,7 +140,7 @@ func newConnectorConfirm(io streams) *cobra.Command {
 		Use: "confirm SOURCE", Short: "Delete what is held back of a source", Args: cobra.ExactArgs(1),
 		Long: "Confirm deletes the services of a source that have vanished and are held back.",
 	}
-	l := newControlLook(cmd)
+	l := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var answer struct {
 			Released []string `json:"released"`

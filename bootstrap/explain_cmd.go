@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -20,8 +19,14 @@ type explanation struct {
 	Service string           `json:"service"`
 	State   api.ServiceState `json:"state"`
 	// Because are the reasons for the state, and all errors of the input.
-	Because   []string            `json:"because"`
-	Frontends []explainedFrontend `json:"frontends"`
+	Because []string `json:"because"`
+	// Everywhere are reasons that hold for every frontend.
+	Everywhere []string            `json:"everywhere,omitempty"`
+	Frontends  []explainedFrontend `json:"frontends"`
+	// Differences are those between the desired rows and the rows in VPP.
+	Differences []string `json:"differences"`
+	// InVPP are the rows in VPP.
+	InVPP []show.Row `json:"rows"`
 	// Actor is the actor of the service.
 	Actor *api.Actor `json:"actor"`
 	// Events are the latest of the service, the newest first.
@@ -38,28 +43,40 @@ type explainedFrontend struct {
 	Endpoints []string `json:"endpoints"`
 	// InVPP is the state of its row: as wanted, missing, other than wanted, left over, no row, or owned by another.
 	InVPP string `json:"inVPP"`
-	// Why are further reasons; "" = none.
-	Why string `json:"why,omitempty"`
+	// Why are further reasons.
+	Why []string `json:"why"`
 }
 
 // newExplainCommand returns `troupe explain`: one answer to the question why a service does not work, from state, rows, actor and journal.
 func newExplainCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain NAMESPACE/NAME",
-		Short: "Explain the state of each frontend of a service",
-		Args:  cobra.ExactArgs(1),
+		Use: "explain NAMESPACE/NAME | --packet SOURCE DESTINATION:PORT/PROTOCOL", Short: "Explain the state of a service, or what happens to a packet",
+		Long: `Explain the state of each frontend of a service: what Kubernetes asks for, what VPP holds, and why they differ.
+
+With --packet explain the first packet of a connection: which frontend decides and why no other, which endpoints get it with which share, and what VPP
+holds for it now.`,
+		Example: "  troupe explain shop/web\n  troupe explain --packet 10.1.1.3 10.96.0.10:80/TCP",
+		Args:    cobra.RangeArgs(1, 2), ValidArgsFunction: completeServices,
 	}
 	l := newLook(cmd)
+	isPacket := cmd.Flags().Bool("packet", false, "explain a packet from an address to an address, a port and a protocol")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *isPacket && len(args) != 2:
+			return usagef("expected --packet SOURCE DESTINATION:PORT/PROTOCOL")
+		case *isPacket:
+			return l.show(cmd, io, fetch("packet", url.Values{"source": args[:1], "destination": args[1:]}, packetTable))
+		case len(args) != 1:
+			return usagef("expected one service NAMESPACE/NAME, or --packet")
+		}
 		namespace, name, err := serviceName(args[0])
 		if err != nil {
 			return err
 		}
-		e, err := askExplanation(cmd.Context(), l.client(), namespace, name)
-		if err != nil {
-			return err
-		}
-		return l.out.print(io.out, e, func(c *columns) { explanationTable(c, e) })
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			e, err := askExplanation(ctx, c, namespace, name)
+			return &answer{e, func(c *columns) { explanationTable(c, e) }}, err
+		})
 	}
 	return cmd
 }
@@ -94,7 +111,9 @@ func askExplanation(ctx context.Context, c *client.Client, namespace, name strin
 
 // explain compares each frontend with its rows.
 func explain(s *api.ServiceDetail) *explanation {
-	e := &explanation{Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}}
+	e := &explanation{
+		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, Differences: differences(s), InVPP: s.InVPP,
+	}
 	for _, reason := range []string{s.NotServed, s.Error} {
 		if reason != "" {
 			e.Because = append(e.Because, reason)
@@ -110,10 +129,69 @@ func explain(s *api.ServiceDetail) *explanation {
 	for _, f := range s.Wanted {
 		e.Frontends = append(e.Frontends, explainedFrontend{
 			Frontend: f.Frontend, Kind: f.Kind, From: f.From, Action: f.Action, Endpoints: f.Endpoints,
-			InVPP: standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
+			InVPP: show.Standing(wanted[f.Frontend], held[f.Frontend], taken(s, f.Frontend)), Why: why(s, &f),
 		})
 	}
+	e.factor()
 	return e
+}
+
+// factor moves the reasons that hold for every frontend to one place.
+func (e *explanation) factor() {
+	if len(e.Frontends) < 2 {
+		return
+	}
+	for _, reason := range slices.Clone(e.Frontends[0].Why) {
+		if slices.ContainsFunc(e.Frontends, func(f explainedFrontend) bool { return !slices.Contains(f.Why, reason) }) {
+			continue
+		}
+		e.Everywhere = append(e.Everywhere, reason)
+		for i := range e.Frontends {
+			e.Frontends[i].Why = slices.DeleteFunc(e.Frontends[i].Why, func(text string) bool { return text == reason })
+		}
+	}
+}
+
+// differences says what VPP holds other than desired, one line for each part of a row.
+func differences(s *api.ServiceDetail) []string {
+	out := []string{}
+	same := func(rows []show.Row, row *show.Row) *show.Row {
+		i := slices.IndexFunc(rows, func(r show.Row) bool { return r.Renderer == row.Renderer && r.VIP == row.VIP })
+		if i < 0 {
+			return nil
+		}
+		return &rows[i]
+	}
+	for i := range s.Rendered {
+		w := &s.Rendered[i]
+		h := same(s.InVPP, w)
+		switch {
+		case h == nil:
+			out = append(out, w.VIP+": VPP has no row")
+			continue
+		case !slices.Equal(w.Flags, h.Flags):
+			out = append(out, fmt.Sprintf("%s: flags: wanted %s, VPP has %s", w.VIP, strings.Join(w.Flags, ","), strings.Join(h.Flags, ",")))
+		}
+		if w.AffinitySeconds != h.AffinitySeconds {
+			out = append(out, fmt.Sprintf("%s: affinity: wanted %d s, VPP has %d s", w.VIP, w.AffinitySeconds, h.AffinitySeconds))
+		}
+		for _, l := range w.Locals {
+			if !slices.Contains(h.Locals, l) {
+				out = append(out, fmt.Sprintf("%s: VPP lacks backend %s, weight %d", w.VIP, l.Address, l.Weight))
+			}
+		}
+		for _, l := range h.Locals {
+			if !slices.Contains(w.Locals, l) {
+				out = append(out, fmt.Sprintf("%s: VPP has backend %s, weight %d, too", w.VIP, l.Address, l.Weight))
+			}
+		}
+	}
+	for i := range s.InVPP {
+		if h := &s.InVPP[i]; same(s.Rendered, h) == nil {
+			out = append(out, h.VIP+": VPP has a row that is not wanted")
+		}
+	}
+	return out
 }
 
 // byVIP returns rows by their address.
@@ -130,27 +208,9 @@ func taken(s *api.ServiceDetail, frontend string) bool {
 	return slices.ContainsFunc(s.Conflicts, func(c api.Conflict) bool { return c.Frontend == frontend })
 }
 
-// standing compares the desired row of a frontend with the row in VPP; taken is true if another owner has the address.
-func standing(wanted, held *show.Row, taken bool) string {
-	switch {
-	case held == nil && taken:
-		return "owned by another"
-	case wanted == nil && held == nil:
-		return "no row"
-	case wanted == nil:
-		return "left over"
-	case held == nil:
-		return "missing"
-	case reflect.DeepEqual(wanted.Locals, held.Locals) && reflect.DeepEqual(wanted.Flags, held.Flags) && wanted.AffinitySeconds == held.AffinitySeconds:
-		return "as wanted"
-	default:
-		return "other than wanted"
-	}
-}
-
-// why returns the reasons for the state of a frontend.
-func why(s *api.ServiceDetail, f *show.Frontend) string {
-	var reasons []string
+// why returns the reasons for the state of a frontend, each once.
+func why(s *api.ServiceDetail, f *show.Frontend) []string {
+	reasons := []string{}
 	for _, c := range s.Conflicts {
 		if c.Frontend == f.Frontend {
 			reasons = append(reasons, c.Owner+" has this address")
@@ -167,10 +227,12 @@ func why(s *api.ServiceDetail, f *show.Frontend) string {
 	}
 	for _, a := range s.Approximations {
 		if a.Frontend == f.Frontend {
-			reasons = append(reasons, fmt.Sprintf("wanted %s, rendered %s: %s", a.Wanted, a.Rendered, a.Why))
+			if text := fmt.Sprintf("wanted %s, rendered %s: %s", a.Wanted, a.Rendered, a.Why); !slices.Contains(reasons, text) {
+				reasons = append(reasons, text)
+			}
 		}
 	}
-	return strings.Join(reasons, "; ")
+	return reasons
 }
 
 // notEmpty returns the parts that are not empty.
@@ -201,8 +263,24 @@ func explanationTable(c *columns, e *explanation) {
 		c.section("Frontends")
 		c.row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP", "WHY")
 		for _, f := range e.Frontends {
-			c.row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP, f.Why)
+			c.row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP, strings.Join(f.Why, "; "))
 		}
+	}
+	for i, reason := range e.Everywhere {
+		if i == 0 {
+			c.section("Every frontend")
+		}
+		c.row(reason)
+	}
+	for i, text := range e.Differences {
+		if i == 0 {
+			c.section("Differences")
+		}
+		c.row(text)
+	}
+	if len(e.InVPP) > 0 {
+		c.section("In VPP")
+		rowsTable(c, e.InVPP)
 	}
 	if len(e.Events) > 0 {
 		c.section("Latest events")

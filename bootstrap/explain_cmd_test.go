@@ -41,20 +41,44 @@ func TestExplain(t *testing.T) {
 		Service: "shop/web", State: api.ServiceFailed,
 		Because: []string{"VPP said no", "x.yaml: Service shop/web: spec.ports[1].port: is no port"},
 		Frontends: []explainedFrontend{
-			{Frontend: "a", Action: "forward", Endpoints: []string{"1"}, InVPP: "as wanted"},
-			{Frontend: "b", Action: "forward", InVPP: "missing"},
-			{Frontend: "c", Action: "forward", InVPP: "other than wanted", Why: "wanted 300 backends, rendered 253: a row has 8 bits"},
-			{Frontend: "d", Action: "reject", InVPP: "no row", Why: "no endpoint is ready: VPP rejects clients"},
-			{Frontend: "e", Action: "drop", InVPP: "no row", Why: "no endpoint on this node: VPP drops packets"},
-			{Frontend: "f", Action: "forward", InVPP: "left over", Why: "shop/old has this address; only from 10.0.0.0/8"},
-			{Frontend: "g", Action: "forward", InVPP: "owned by another", Why: "an operator has this address"},
+			{Frontend: "a", Action: "forward", Endpoints: []string{"1"}, InVPP: "as wanted", Why: []string{}},
+			{Frontend: "b", Action: "forward", InVPP: "missing", Why: []string{}},
+			{Frontend: "c", Action: "forward", InVPP: "other than wanted", Why: []string{"wanted 300 backends, rendered 253: a row has 8 bits"}},
+			{Frontend: "d", Action: "reject", InVPP: "no row", Why: []string{"no endpoint is ready: VPP rejects clients"}},
+			{Frontend: "e", Action: "drop", InVPP: "no row", Why: []string{"no endpoint on this node: VPP drops packets"}},
+			{Frontend: "f", Action: "forward", InVPP: "left over", Why: []string{"shop/old has this address", "only from 10.0.0.0/8"}},
+			{Frontend: "g", Action: "forward", InVPP: "owned by another", Why: []string{"an operator has this address"}},
 		},
+		Differences: []string{
+			"b: VPP has no row", "c: VPP lacks backend 1, weight 7", "c: VPP has backend 1, weight 1, too", "g: VPP has no row",
+			"f: VPP has a row that is not wanted",
+		},
+		InVPP: s.InVPP,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if got := explain(&api.ServiceDetail{NotServed: "headless"}); !cmp.Equal(got.Because, []string{"headless"}) || got.Frontends == nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestReasonForAllIsSaidOnce: what holds for every frontend is not repeated in each row.
+func TestReasonForAllIsSaidOnce(t *testing.T) {
+	slow := func(frontend string) show.Approximation {
+		return show.Approximation{Frontend: frontend, Wanted: "refusal", Rendered: "silence", Why: "NAT44 sends none"}
+	}
+	got := explain(&api.ServiceDetail{
+		Wanted:         []show.Frontend{{Frontend: "a", Action: "reject"}, {Frontend: "b", Action: "drop"}},
+		Approximations: []show.Approximation{slow("a"), slow("a"), slow("b")},
+	})
+	if want := []string{"wanted refusal, rendered silence: NAT44 sends none"}; !cmp.Equal(got.Everywhere, want) {
+		t.Errorf("%q", got.Everywhere)
+	}
+	for i, want := range []string{"no endpoint is ready: VPP rejects clients", "no endpoint on this node: VPP drops packets"} {
+		if !cmp.Equal(got.Frontends[i].Why, []string{want}) {
+			t.Errorf("%q", got.Frontends[i].Why)
+		}
 	}
 }
 
@@ -72,10 +96,33 @@ Actor:     agent/world/services/shop~service-000, running, incarnation 1, 0 mess
 Frontends
 FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP      WHY
 10.96.0.1:80/TCP   clusterIP   any    forward   10.1.1.3:8080   as wanted   -
+
+In VPP
+RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
+nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -
 `, ""},
-		"explain shop/service-009 -o yaml": {0, "because:\n- VPP refused the row\n", ""},
-		"explain shop/none":                {1, "", "troupe: service shop/none: not found\n"},
-		"explain web":                      {2, "", `troupe: "web" is not the name of a service: expected NAMESPACE/NAME` + "\n"},
+		"explain --packet 10.1.1.9 10.96.0.1:80/TCP": {0, `
+Packet:       10.1.1.9 -> 10.96.0.1:80/TCP
+Client:       pod
+Action:       forward
+Frontend:     clusterIP of shop/service-000, for clients: any
+Because:      it is a frontend of shop/service-000 for clients: any
+Row in VPP:   as wanted
+
+Destination becomes one of
+ENDPOINT        SHARE    SHARE IN VPP   SOURCE
+10.1.1.3:8080   100.0%   100.0%         kept
+
+In VPP
+RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
+nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -
+`, ""},
+		"explain --packet 10.1.1.9 192.0.2.1:80/TCP": {0, "Action:       none\nBecause:      no service has the address\nRow in VPP:   no row, and none is needed\n", ""},
+		"explain --packet 10.1.1.9":                  {2, "", "troupe: expected --packet SOURCE DESTINATION:PORT/PROTOCOL\n"},
+		"explain shop/web shop/api":                  {2, "", "troupe: expected one service NAMESPACE/NAME, or --packet\n"},
+		"explain shop/service-009 -o yaml":           {0, "because:\n- VPP refused the row\n", ""},
+		"explain shop/none":                          {1, "", "troupe: service shop/none: not found\n"},
+		"explain web":                                {2, "", `troupe: "web" is not the name of a service: expected NAMESPACE/NAME` + "\n"},
 	} {
 		r := lookAt(a, args)
 		if r.code != tt.code || r.errs != tt.errs || !strings.Contains("\n"+r.out, tt.out) {

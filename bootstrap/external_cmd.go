@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
-	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
 // newExternalCommand returns `troupe external` with its commands.
@@ -26,12 +25,8 @@ func newExternalList(io streams) *cobra.Command {
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		var all api.External
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		if err := l.client().Get(cmd.Context(), resource, nil, &all); err != nil {
-			return err
-		}
-		return l.out.print(io.out, all, func(c *columns) {
+		return l.show(cmd, io, fetch(resource, nil, func(c *columns, all *api.External) {
 			c.row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
 			for _, e := range all.Entries {
 				c.row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
@@ -41,7 +36,7 @@ func newExternalList(io streams) *cobra.Command {
 					c.row("-", "-", layer.Source, "not taken", "", layer.Error)
 				}
 			}
-		})
+		}))
 	}
 	return cmd
 }
@@ -54,7 +49,7 @@ func newExternalApply(to streams) *cobra.Command {
 when VPP holds all of it. If a single entry is invalid, or cannot be had, nothing is changed and the error says why.`,
 		Example: "  troupe external apply edge -f edge.yaml",
 	}
-	l := newControlLook(cmd)
+	l := newControl(cmd)
 	file := cmd.Flags().StringP("filename", "f", "", "file with the document; - = standard input")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *file == "" {
@@ -82,7 +77,7 @@ func newExternalDelete(io streams) *cobra.Command {
 		Use: "delete SOURCE", Short: "Remove the layer of a source", Args: cobra.ExactArgs(1),
 		Long: "Remove the layer of a source that was applied. It returns when VPP has the configuration of the layers below. A source without a layer is no error.",
 	}
-	l := newControlLook(cmd)
+	l := newControl(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var result api.ExternalResult
 		if err := l.client().Delete(cmd.Context(), "external/"+args[0], &result); err != nil {
@@ -91,13 +86,6 @@ func newExternalDelete(io streams) *cobra.Command {
 		return l.out.print(io.out, result, func(c *columns) { c.row(result.Source + " deleted") })
 	}
 	return cmd
-}
-
-// newControlLook is newLook for state-changing commands, which need the control socket.
-func newControlLook(cmd *cobra.Command) *look {
-	l := &look{out: addFormat(cmd)}
-	cmd.Flags().StringVar(&l.socket, "control-socket", config.Defaults().API.ControlSocket, "path of the agent's control socket")
-	return l
 }
 
 // readDocument reads a file, or standard input.

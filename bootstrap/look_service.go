@@ -14,7 +14,7 @@ func newGetService(io streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service NAMESPACE/NAME",
 		Short: "Show one service: frontends, rendered rows, rows in VPP",
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(1), ValidArgsFunction: completeServices,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -22,12 +22,8 @@ func newGetService(io streams) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var detail api.ServiceDetail
 		path := "services/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
-		if err := l.client().Get(cmd.Context(), path, nil, &detail); err != nil {
-			return err
-		}
-		return l.out.print(io.out, detail, func(c *columns) { serviceTable(c, &detail) })
+		return l.show(cmd, io, fetch(path, nil, serviceTable))
 	}
 	return cmd
 }

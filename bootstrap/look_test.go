@@ -68,6 +68,40 @@ Approximations of this node
 RENDERER   SERVICES   WANTED               RENDERED               WHY
 nat44      3          connection refused   connection times out   NAT44 sends no refusal
 `,
+		"get sessions": `
+BUSIEST WORKER   LIMIT   ALARM   READ
+7                65536   false   2026-11-21T08:00:00.000Z
+
+By protocol
+PROTOCOL   SESSIONS   EXPIRED
+tcp        5          1
+udp        2          0
+`,
+		"actors top --by failures --limit 1": `
+ACTOR                   KIND    STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
+agent/dataplane/nat44   nat44   running   2             0         0          1          1          0s     killed
+`,
+		"actors show agent/dataplane/nat44": `
+Actor:         agent/dataplane/nat44
+Kind:          nat44
+State:         running
+Incarnation:   2, since , 1 restarts, 1 failures
+Messages:      0 received, 0 coalesced, the last 
+Busy:          0s
+
+Failures, the newest first
+TIME                       INCARNATION   MESSAGE   DECISION   REASON
+2026-11-21T08:00:00.000Z   1             -         restart    killed
+
+State
+{
+  "lives": 2
+}
+`,
+		"actors trace agent/healer --follow=false": `
+2026-11-21T08:00:02.000Z agent/healer drill
+    add 10.96.0.1:80/TCP
+`,
 		"actors --kind service": `
 ACTOR                                    KIND      STATE     INCARNATION   PENDING   RECEIVED   RESTARTS   FAILURES   BUSY   LAST FAILURE
 agent/world/services/shop~service-000    service   running   1      0         0          0          0          0s     -
@@ -78,6 +112,15 @@ ACTOR                   KIND    STATE     INCARNATION   PENDING   RECEIVED   RES
 agent/dataplane/nat44   nat44   running   2      0         0          1          1          0s     killed
 
 1 of 7 actors; --limit 0 shows all
+`,
+		"actors tree": `
+agent                     agent       running   -
+|- dataplane              dataplane   running   -
+|  ` + "`" + `- nat44               nat44       running   1 restarts
+` + "`" + `- world                  world       running   -
+   ` + "`" + `- services            services    running   -
+      |- shop~service-000   service     running   -
+      ` + "`" + `- shop~service-001   service     running   -
 `,
 		"get tree": `
 agent                     agent       running   -
@@ -183,7 +226,7 @@ func TestDiffSaysItsAge(t *testing.T) {
 	} {
 		diff := api.Diff{Time: time.Now().Add(-age), Renderers: []api.RendererDiff{{Renderer: "nat44"}}}
 		var out strings.Builder
-		table := format("table")
+		table := format("wide")
 		if err := table.print(&out, diff, func(c *columns) { diffTable(c, diff) }); err != nil || squeeze(out.String()) != want {
 			t.Errorf("%s: %q, %v", age, squeeze(out.String()), err)
 		}

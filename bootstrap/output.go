@@ -7,14 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 )
 
-// formats are the values of -o, the default first.
-var formats = []string{"table", "json", "yaml"}
+// formats are the values of -o, the default first. A wide table is not fitted to the terminal.
+var formats = []string{"table", "wide", "json", "yaml"}
 
 // format is the value of -o.
 type format string
@@ -23,6 +22,7 @@ type format string
 func addFormat(cmd *cobra.Command) *format {
 	f := format(formats[0])
 	cmd.Flags().VarP(&f, "output", "o", "format of the output: "+strings.Join(formats, ", "))
+	completeFlag(cmd, "output", formats...)
 	return &f
 }
 
@@ -43,8 +43,12 @@ func (f *format) Set(text string) error {
 
 // print writes a value as JSON or YAML, or calls table. It writes nothing if the value cannot be encoded.
 func (f *format) print(to io.Writer, value any, table func(*columns)) error {
-	if *f == "table" {
-		c := newColumns(to)
+	if *f == "table" || *f == "wide" {
+		s := screenOf(to)
+		if *f == "wide" {
+			s.width = 0
+		}
+		c := newColumns(to, s)
 		table(c)
 		return c.flush()
 	}
@@ -63,37 +67,6 @@ func (f *format) print(to io.Writer, value any, table func(*columns)) error {
 		}
 	}
 	if _, err := to.Write(out); err != nil {
-		return fmt.Errorf("write output: %w", err)
-	}
-	return nil
-}
-
-// columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for an empty cell.
-type columns struct{ w *tabwriter.Writer }
-
-// newColumns writes tables to a stream.
-func newColumns(to io.Writer) *columns { return &columns{tabwriter.NewWriter(to, 0, 8, 3, ' ', 0)} }
-
-// row writes one line.
-func (c *columns) row(cells ...any) {
-	texts := make([]string, len(cells))
-	for i, cell := range cells {
-		texts[i] = strings.NewReplacer("\t", " ", "\n", " ").Replace(fmt.Sprint(cell))
-		if texts[i] == "" {
-			texts[i] = "-"
-		}
-	}
-	fmt.Fprintln(c.w, strings.Join(texts, "\t"))
-}
-
-// section starts a new table with a title.
-func (c *columns) section(title string) {
-	fmt.Fprintf(c.w, "\n%s\n", title)
-}
-
-// flush writes the table; a tabwriter knows the widths of columns only then.
-func (c *columns) flush() error {
-	if err := c.w.Flush(); err != nil {
 		return fmt.Errorf("write output: %w", err)
 	}
 	return nil

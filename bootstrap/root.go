@@ -21,12 +21,11 @@ func newRoot(io streams) *root {
 		Short: "Kubernetes services on FD.io VPP",
 		Long: "Troupe is a Kubernetes node agent: it is what kube-proxy is on a Linux node for a node whose packets FD.io VPP forwards.\n" +
 			"It reads Services, EndpointSlices, Nodes and Pods, computes the desired state of this node, and keeps VPP in that state.",
-		SilenceErrors:     true, // Main prints them
-		SilenceUsage:      true,
-		PersistentPreRun:  func(*cobra.Command, []string) { r.started = true },
-		Args:              cobra.NoArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceErrors:    true, // Main prints them
+		SilenceUsage:     true,
+		PersistentPreRun: func(*cobra.Command, []string) { r.started = true },
+		Args:             cobra.NoArgs,
+		RunE:             func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.cmd.SetIn(io.in)
 	r.cmd.SetOut(io.out)
@@ -35,6 +34,7 @@ func newRoot(io streams) *root {
 		return usagef("%s (see '%s --help')", err, cmd.CommandPath())
 	})
 	r.cmd.AddCommand(commands(io)...)
+	r.cmd.InitDefaultCompletionCmd()
 	return r
 }
 

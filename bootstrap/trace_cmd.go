@@ -16,7 +16,7 @@ import (
 // newTraceCommand returns `troupe trace`.
 func newTraceCommand(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1),
+		Use: "trace [NAMESPACE/NAME]", Short: "Follow changes from the input to the operations on VPP", Args: cobra.MaximumNArgs(1), ValidArgsFunction: completeServices,
 		Long: `Show what has happened, the newest last, and then what happens, until Ctrl-C. Everything that follows from one change of the input or from
 one command has the same cause: "#7" of a change of a service is "#7" of the operations on VPP that it led to.
 
@@ -25,45 +25,77 @@ An argument selects one object. With -o json each record is one line.`,
   troupe trace shop/web
   troupe trace --cause 7 --follow=false`,
 	}
-	l := newLook(cmd)
-	cause := cmd.Flags().Uint64("cause", 0, "only effects of the change or command with this number")
-	kind := cmd.Flags().String("kind", "", "only with this kind")
-	limit := cmd.Flags().Int("limit", 0, "end after this number of records; 0 = the limit of the agent")
-	follow := cmd.Flags().Bool("follow", true, "continue with new events")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		query := url.Values{"follow": {strconv.FormatBool(*follow)}}
-		if len(args) > 0 {
-			query.Set("object", args[0])
-		}
-		if *cause > 0 {
-			query.Set("cause", strconv.FormatUint(*cause, 10))
-		}
-		if *kind != "" {
-			query.Set("kind", *kind)
-		}
-		if *limit < 0 {
-			return usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
-		} else if *limit > 0 {
-			query.Set("limit", strconv.Itoa(*limit))
-		}
-		records := 0
-		err := l.client().Stream(cmd.Context(), "trace", query, func(data []byte) error {
-			records++
-			return traceLine(io.out, l.out, data)
-		})
-		if err == nil && records == 0 { // as kubectl does; scripts that read the output do not see it
-			_, _ = fmt.Fprintln(io.errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
-		}
-		return err
-	}
+	l := newReach(cmd)
+	t := traceFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, io, l, strings.Join(args, "")) }
 	return cmd
 }
 
-// traceLine prints one record of a trace.
-func traceLine(to io.Writer, out *format, data []byte) error {
+// traceOptions select what a trace shows.
+type traceOptions struct {
+	cause  uint64
+	kind   string
+	limit  int
+	follow bool
+	actor  string // only its events; "" = all
+}
+
+// traceFlags adds the flags of a trace.
+func traceFlags(cmd *cobra.Command) *traceOptions {
+	t := &traceOptions{}
+	cmd.Flags().Uint64Var(&t.cause, "cause", 0, "only effects of the change or command with this number")
+	cmd.Flags().StringVar(&t.kind, "kind", "", "only with this kind")
+	cmd.Flags().IntVar(&t.limit, "limit", 0, "end after this number of records; 0 = the limit of the agent")
+	cmd.Flags().BoolVar(&t.follow, "follow", true, "continue with new events")
+	return t
+}
+
+// run shows a trace of one object; "" = of all.
+func (t *traceOptions) run(cmd *cobra.Command, io streams, l *look, object string) error {
+	query := url.Values{"follow": {strconv.FormatBool(t.follow)}}
+	if object != "" {
+		query.Set("object", object)
+	}
+	if t.cause > 0 {
+		query.Set("cause", strconv.FormatUint(t.cause, 10))
+	}
+	if t.kind != "" {
+		query.Set("kind", t.kind)
+	}
+	if t.limit < 0 {
+		return usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", t.limit)
+	} else if t.limit > 0 {
+		query.Set("limit", strconv.Itoa(t.limit))
+	}
+	return streamEvents(cmd, io, l, query, t.actor)
+}
+
+// streamEvents prints the records of a trace, of one actor or of all.
+func streamEvents(cmd *cobra.Command, io streams, l *look, query url.Values, actor string) error {
+	c, err := l.client(cmd.Context())
+	if err != nil {
+		return err
+	}
+	records := 0
+	err = c.Stream(cmd.Context(), "trace", query, func(data []byte) error {
+		printed, err := traceLine(io.out, l.out, actor, data)
+		records += printed
+		return err
+	})
+	if err == nil && records == 0 { // as kubectl does; scripts that read the output do not see it
+		_, _ = fmt.Fprintln(io.errs, "The journal has no record of the object: it has not changed lately, or it does not exist.")
+	}
+	return err
+}
+
+// traceLine prints one record of a trace, and returns how many it has printed: none of another actor.
+func traceLine(to io.Writer, out *format, actor string, data []byte) (int, error) {
 	var e api.Event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("decode a record of the trace: %w", err)
+		return 0, fmt.Errorf("decode a record of the trace: %w", err)
+	}
+	if actor != "" && e.Actor != actor {
+		return 0, nil
 	}
 	var text string
 	switch *out {
@@ -71,16 +103,16 @@ func traceLine(to io.Writer, out *format, data []byte) error {
 		text = string(data) + "\n"
 	case "yaml":
 		if _, err := fmt.Fprintln(to, "---"); err != nil {
-			return fmt.Errorf("write output: %w", err)
+			return 0, fmt.Errorf("write output: %w", err)
 		}
-		return out.print(to, e, nil)
+		return 1, out.print(to, e, nil)
 	default:
 		text = traceText(&e)
 	}
 	if _, err := io.WriteString(to, text); err != nil {
-		return fmt.Errorf("write output: %w", err)
+		return 0, fmt.Errorf("write output: %w", err)
 	}
-	return nil
+	return 1, nil
 }
 
 // traceText is a record as text: one line, and one for each of its operations.

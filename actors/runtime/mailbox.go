@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"reflect"
 	"sync"
 
@@ -20,6 +21,8 @@ type Mailbox struct {
 	sys  *System
 	spec Spec
 	pid  *actor.PID
+
+	labelled context.Context // of the goroutine that drains it; nil before the first
 
 	mu       sync.Mutex // guards the following
 	invoker  actor.MessageInvoker

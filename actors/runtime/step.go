@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"context"
 	"reflect"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -70,6 +72,7 @@ func (b *Mailbox) drain() {
 			b.sys.dispatcher.Schedule(b.drain)
 		}
 	}()
+	pprof.SetGoroutineLabels(b.labels()) // goroutines that the actor starts inherit them
 	b.mu.Lock()
 	now := b.sys.nanos()
 	for n := 1; ; n++ {
@@ -91,6 +94,14 @@ func (b *Mailbox) drain() {
 		}
 	}
 	done = true
+}
+
+// labels mark goroutines in profiles with the path of the actor. Only the goroutine that drains the mailbox calls it.
+func (b *Mailbox) labels() context.Context {
+	if b.labelled == nil {
+		b.labelled = pprof.WithLabels(context.Background(), pprof.Labels("actor", b.Path()))
+	}
+	return b.labelled
 }
 
 // take removes the next message that may be handled now. System messages for the mailbox itself take effect in here. Lock must be held.

@@ -78,7 +78,7 @@ func startWith(cfg *config.Agent, log *slog.Logger, makeSource sourceMaker) (*Ag
 	a.refusals = newRefusals(a.metrics, log.With("part", "http"))
 	a.keepsUp = healthcheck.NewNodeHealth(healthcheck.NodeHealthConfig{State: a.nodeState, Answered: a.metrics.Probed})
 	startActors := func() error { return a.startActors(makeSource) }
-	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics} {
+	for _, step := range []func() error{a.listen, startActors, a.serve, a.serveHealth, a.serveMetrics, a.serveTraces} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, a.Close())
 		}

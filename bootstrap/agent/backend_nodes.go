@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
 )
 
 // Nodes satisfies api.Reader: the nodes of the store, or those of Kubernetes if there is no store.
@@ -57,4 +59,21 @@ func claimWord(c messages.ClaimState) string {
 	default:
 		return "pending"
 	}
+}
+
+// Sessions satisfies api.Reader. It returns what the agent has observed last, so that clients cost VPP nothing.
+func (b backend) Sessions(context.Context) (*api.Sessions, error) {
+	table := b.metrics.LastSessions()
+	if table == nil {
+		return nil, fmt.Errorf("%w: the agent has not read the NAT sessions of VPP yet", api.ErrUnavailable)
+	}
+	out := &api.Sessions{Time: table.At, BusiestWorker: table.Usage.Busiest, Limit: table.Limit, Alarm: table.Alarm, Protocols: []api.ProtocolSessions{}}
+	for p := range sessions.Protocols {
+		if !table.Survey.Known {
+			break
+		}
+		count := table.Survey.By[p]
+		out.Protocols = append(out.Protocols, api.ProtocolSessions{Protocol: p.String(), Sessions: count.Sessions, Expired: count.Expired})
+	}
+	return out, nil
 }

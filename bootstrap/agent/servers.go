@@ -2,10 +2,15 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/bootstrap/otlp"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
+	"github.com/troupe-vpp/troupe/messages"
 )
 
 // httpServers are the two listeners. They open first, so that an address in use is found before the agent changes VPP, and serve once the actors
@@ -36,7 +41,7 @@ func (a *Agent) listen() error {
 	}
 	server = api.New(backendOf(a), api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
-		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note,
+		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
 	}, a.log.With("part", "http"))
 	if err := server.Listen(); err != nil {
 		return err
@@ -51,6 +56,15 @@ func (a *Agent) listen() error {
 		return server.Serve(ended) // closes the listeners
 	})
 	return nil
+}
+
+// audit records a state-changing call in the journal.
+func (a *Agent) audit(call api.Audit) {
+	e := &messages.Event{Kind: "audit", Actor: address.RootName, Object: call.Path, Text: fmt.Sprintf("%s by %s: %d", call.Method, call.Who, call.Status)}
+	if call.Status >= http.StatusBadRequest {
+		e.Error = http.StatusText(call.Status)
+	}
+	a.system.Send(a.system.PID(address.Journal), e)
 }
 
 // serve starts the HTTP servers.
@@ -78,5 +92,15 @@ func (a *Agent) serve() error {
 			return deadline.Err()
 		}
 	})
+	return nil
+}
+
+// serveTraces sends traces of changes to the collector, if there is one.
+func (a *Agent) serveTraces() error {
+	if a.cfg.API.OTLPEndpoint == "" {
+		return nil
+	}
+	exporter := &otlp.Exporter{Endpoint: a.cfg.API.OTLPEndpoint, Node: a.cfg.NodeName, Events: backendOf(a).Events, Log: a.log.With("part", "traces")}
+	a.own("traces", exporter.Run)
 	return nil
 }

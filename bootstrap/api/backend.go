@@ -49,8 +49,12 @@ type Reader interface {
 	Services(ctx context.Context) ([]Service, error)
 	// Service returns everything about one service "namespace/name". ErrNotFound.
 	Service(ctx context.Context, key string) (*ServiceDetail, error)
+	// Packet explains a packet from an address to "ip:port/PROTO". ErrInvalid.
+	Packet(ctx context.Context, source, destination string) (*Packet, error)
 	// Interfaces returns the interfaces of VPP.
 	Interfaces(ctx context.Context) (*Interfaces, error)
+	// Sessions returns how full VPP's table of NAT sessions is. ErrUnavailable until the agent has read it.
+	Sessions(ctx context.Context) (*Sessions, error)
 	// External returns external configuration: its layers, and the state of each entry.
 	External(ctx context.Context) (*External, error)
 	// Nodes returns the nodes of the cluster, ordered by name.

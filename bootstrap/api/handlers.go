@@ -38,6 +38,47 @@ func (s *Server) service(r *http.Request) (any, error) {
 	return s.backend.Service(r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name"))
 }
 
+// interfaces answers a page of the interfaces.
+func (s *Server) interfaces(r *http.Request) (any, error) {
+	q, err := parseList(r.URL.RawQuery, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.Interfaces(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := *all
+	p := page(all.Items, q, func(i *Interface) cursor { return cursor{Key: fmt.Sprintf("%010d", i.Index)} })
+	out.Items, out.Next, out.Total = p.Items, p.Next, p.Total
+	return out, nil
+}
+
+// nodes answers a page of the nodes.
+func (s *Server) nodes(r *http.Request) (any, error) {
+	q, err := parseList(r.URL.RawQuery, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.Nodes(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := *all
+	p := page(all.Items, q, func(n *Node) cursor { return cursor{Key: n.Name} })
+	out.Items, out.Next, out.Total = p.Items, p.Next, p.Total
+	return out, nil
+}
+
+// packet explains what happens to ?source= and ?destination=.
+func (s *Server) packet(r *http.Request) (any, error) {
+	values, err := parameters(r.URL.RawQuery, "source", "destination")
+	if err != nil {
+		return nil, err
+	}
+	return s.backend.Packet(r.Context(), values["source"], values["destination"])
+}
+
 func (s *Server) actors(r *http.Request) (any, error) {
 	q, err := parseList(r.URL.RawQuery, sortNames(), actorFilters())
 	if err != nil {

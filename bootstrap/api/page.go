@@ -62,22 +62,34 @@ func pageServices(all []Service, q *listQuery) Page[Service] {
 	return page(selected, q, func(s *Service) cursor { return cursor{Sort: q.sort, Key: s.Key} })
 }
 
-// page orders items by their places, the largest value first and then by key, and returns those behind the query's cursor.
+// page orders items by their places, the largest value first and then by key, and returns those behind the query's cursor. It moves the places, not
+// the items, which are large.
 func page[T any](items []T, q *listQuery, place func(*T) cursor) Page[T] {
-	slices.SortFunc(items, func(a, b T) int { return place(&a).compare(place(&b)) })
+	type placed struct {
+		cursor
+		item *T
+	}
+	order := make([]placed, len(items))
+	for i := range items {
+		order[i] = placed{place(&items[i]), &items[i]}
+	}
+	slices.SortFunc(order, func(a, b placed) int { return a.compare(b.cursor) })
 	out := Page[T]{Total: len(items)}
 	if q.cursor != nil {
-		start, found := slices.BinarySearchFunc(items, *q.cursor, func(item T, c cursor) int { return place(&item).compare(c) })
+		start, found := slices.BinarySearchFunc(order, *q.cursor, func(p placed, c cursor) int { return p.compare(c) })
 		if found {
 			start++
 		}
-		items = items[start:]
+		order = order[start:]
 	}
-	if len(items) > q.limit {
-		items = items[:q.limit]
-		out.Next = place(&items[q.limit-1]).encode()
+	if len(order) > q.limit {
+		order = order[:q.limit]
+		out.Next = order[q.limit-1].encode()
 	}
-	out.Items = items
+	out.Items = make([]T, len(order))
+	for i := range order {
+		out.Items[i] = *order[i].item
+	}
 	return out
 }
 

@@ -18,47 +18,66 @@ type get func(r *http.Request) (any, error)
 
 // handler returns the handler of one listener; control is true for the control socket.
 func (s *Server) handler(control bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/livez", methods{http.MethodGet: s.livez})
-	mux.Handle("/readyz", methods{http.MethodGet: s.readyz})
-	mux.Handle("/healthz", methods{http.MethodGet: s.healthz})
+	mux, all := http.NewServeMux(), http.NewServeMux()
+	for path, resource := range s.resources(control) {
+		if path == "/api/v1/trace" { // a trace has no end, and so no deadline
+			all.Handle(path, s.contained(resource))
+		} else {
+			mux.Handle(path, resource)
+		}
+	}
 	if s.cfg.Metrics != nil {
 		mux.Handle("/metrics", methods{http.MethodGet: s.cfg.Metrics.ServeHTTP})
 	}
 	if s.cfg.Page != nil {
 		mux.Handle("/", methods{http.MethodGet: s.cfg.Page.ServeHTTP})
 	}
-	for path, fn := range s.reads(control) {
-		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
-	}
-	changes := guard{control}
+	changes := guard{s, control}
 	for path, fn := range s.cfg.Reads {
 		mux.Handle("/api/v1/"+path, methods{http.MethodGet: answer(fn)})
 	}
 	for path, fn := range s.cfg.Changes {
 		mux.Handle("/api/v1/"+path, methods{http.MethodPost: changes.only(answer(fn))})
 	}
-	mux.Handle("/api/v1/resync", methods{http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)})
-	mux.Handle("/api/v1/actors/{path...}", methods{http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)})
-	mux.Handle("/api/v1/chaos", methods{
-		http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
-	})
-	mux.Handle("/api/v1/external/{source...}", methods{
-		http.MethodGet: answer(s.externalLayer), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
-	})
-	mux.Handle("/api/v1/pods/{namespace}/{name}/interface", methods{
-		http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
-	})
 	mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such resource: "+r.URL.Path)
 	})
-	all := http.NewServeMux()
-	all.Handle("/api/v1/trace", s.contained(methods{http.MethodGet: s.traces(control)})) // a trace has no end, and so no deadline
 	all.Handle("/", s.guarded(mux))
 	if control {
+		profiles(all)
 		return all
 	}
 	return s.hosts.only(s, all)
+}
+
+// resources are the resources of one listener that openapi.json describes, by path.
+func (s *Server) resources(control bool) map[string]methods {
+	changes := guard{s, control}
+	all := map[string]methods{
+		"/livez":                   {http.MethodGet: s.livez},
+		"/readyz":                  {http.MethodGet: s.readyz},
+		"/healthz":                 {http.MethodGet: s.healthz},
+		"/openapi.json":            {http.MethodGet: describe},
+		"/api/v1/trace":            {http.MethodGet: s.traces(control)},
+		"/api/v1/resync":           {http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)},
+		"/api/v1/actors/{path...}": {http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)},
+		"/api/v1/chaos": {
+			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
+		},
+		"/api/v1/external/{source...}": {
+			http.MethodGet: answer(s.externalLayer), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
+		},
+		"/api/v1/pods/{namespace}/{name}/interface": {
+			http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
+		},
+	}
+	if len(s.cfg.Reads) > 0 { // no agent: the connector
+		delete(all, "/openapi.json")
+	}
+	for path, fn := range s.reads(control) {
+		all["/api/v1/"+path] = methods{http.MethodGet: answer(fn)}
+	}
+	return all
 }
 
 // reads are the read-only resources of one listener.
@@ -68,8 +87,10 @@ func (s *Server) reads(control bool) map[string]get {
 		"services/{namespace}/{name}": s.service,
 		"actors":                      s.actors,
 		"events":                      s.events,
-		"interfaces":                  plain(s.backend.Interfaces),
-		"nodes":                       plain(s.backend.Nodes),
+		"interfaces":                  s.interfaces,
+		"nodes":                       s.nodes,
+		"packet":                      s.packet,
+		"sessions":                    plain(s.backend.Sessions),
 		"external":                    plain(s.backend.External),
 		"diff":                        s.diff(control),
 		"tree":                        s.tree,
@@ -104,18 +125,6 @@ func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fail(w, http.StatusMethodNotAllowed, "method "+r.Method+" is not allowed: expected "+strings.Join(allowed, ", "))
-}
-
-// guard restricts state-changing calls to the control socket.
-type guard struct{ control bool }
-
-func (g guard) only(fn http.HandlerFunc) http.HandlerFunc {
-	if g.control {
-		return fn
-	}
-	return func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusForbidden, "this listener is read-only: use the control socket")
-	}
 }
 
 // answer makes a handler of a function.

@@ -33,6 +33,8 @@ type Config struct {
 	MostConnections int
 	// Refused is called for each request and connection that is refused, from any goroutine; nil = it is not. It must not block.
 	Refused func(Refusal)
+	// Audit is called after each state-changing call on the control socket, from any goroutine; nil = it is not. It must not block.
+	Audit func(Audit)
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
 	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they answer to GET, and on the control socket to POST.

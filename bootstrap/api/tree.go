@@ -8,12 +8,17 @@ import (
 // maxChildren is the number of children of one actor in a tree, because 10,000 services would make it unreadable. Below counts all.
 const maxChildren = 50
 
-// tree makes trees of actors that are ordered by path. An actor whose parent is not among them is a root.
+// tree makes trees of actors. An actor whose parent is not among them is a root.
 func tree(actors []Actor) []*TreeNode {
 	var roots []*TreeNode
 	known := map[string]*TreeNode{}
-	for _, a := range slices.SortedFunc(slices.Values(actors), func(a, b Actor) int { return strings.Compare(a.Path, b.Path) }) {
-		node := &TreeNode{Actor: a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:]}
+	byPath := func(a, b Actor) int { return strings.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(actors, byPath) { // those of an agent are
+		actors = slices.SortedFunc(slices.Values(actors), byPath)
+	}
+	for i := range actors {
+		a := &actors[i]
+		node := &TreeNode{Actor: *a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:]}
 		known[a.Path] = node
 		parent := known[parentOf(a.Path)]
 		if parent == nil {

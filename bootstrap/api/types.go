@@ -98,6 +98,53 @@ type Conflict struct {
 	Owner    string `json:"owner"`
 }
 
+// Packet explains what this node does with the first packet of a connection.
+type Packet struct {
+	// Source is an address, Destination "ip:port/PROTO".
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	// Class of the client: pod, node or remote.
+	Class string `json:"class"`
+	// Action is forward, reject, drop, or none for a packet that is no service traffic.
+	Action string `json:"action"`
+	// Because are the rules that decided.
+	Because []string `json:"because"`
+	// Service that has the address, "namespace/name"; "" = none.
+	Service string `json:"service"`
+	// Frontend that decided; left out if a rule about service addresses did.
+	Frontend *show.Frontend `json:"frontend,omitempty"`
+	// Backends are the endpoints, one of which gets the packet: those that Kubernetes asks for, then those that only VPP has.
+	Backends []PacketBackend `json:"backends"`
+	// Others are frontends with this destination that do not decide.
+	Others []PacketOther `json:"others"`
+	// Wanted and InVPP are the rows of the destination.
+	Wanted []show.Row `json:"wanted"`
+	InVPP  []show.Row `json:"inVPP"`
+	// VPP compares them: as wanted, missing, other than wanted, left over, or no row.
+	VPP            string               `json:"vpp"`
+	Approximations []show.Approximation `json:"approximations"`
+}
+
+// PacketBackend is an endpoint for a packet.
+type PacketBackend struct {
+	// Address is "ip:port".
+	Address string `json:"address"`
+	// Share of new connections, 0 to 1: as Kubernetes asks, and by the weights in VPP.
+	Share      float64 `json:"share"`
+	ShareInVPP float64 `json:"shareInVPP"`
+	// SourceReplaced is true if the source becomes an address of this node.
+	SourceReplaced bool `json:"sourceReplaced"`
+}
+
+// PacketOther is a frontend that does not decide.
+type PacketOther struct {
+	Service string `json:"service"`
+	// From is the class of its clients, Action what it would do.
+	From   string `json:"from"`
+	Action string `json:"action"`
+	Why    string `json:"why"`
+}
+
 // Interfaces are the interfaces of VPP with their roles.
 type Interfaces struct {
 	// Uplink is the name of the interface with the default route; "" = none.
@@ -106,6 +153,9 @@ type Interfaces struct {
 	NodeAddresses []string `json:"nodeAddresses"`
 	// Items are ordered by index.
 	Items []Interface `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
 }
 
 // Interface is one interface of VPP.
@@ -137,6 +187,9 @@ type Nodes struct {
 	Connected bool `json:"connected"`
 	// Items are ordered by name.
 	Items []Node `json:"items"`
+	// Next is the cursor of the next page; "" = this is the last one. Total counts the items of all pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
 	// Approximations of this node, ordered by renderer and reason.
 	Approximations []Approximation `json:"approximations"`
 }
@@ -161,6 +214,28 @@ type Node struct {
 	VPPAddresses        []string `json:"vppAddresses"`
 	ManagementAddresses []string `json:"managementAddresses"`
 	PodCIDRs            []string `json:"podCIDRs"`
+}
+
+// Sessions is the table of NAT sessions in VPP.
+type Sessions struct {
+	// Time is when the agent last read it.
+	Time time.Time `json:"time"`
+	// BusiestWorker is the number of sessions of the worker that has the most, Limit the limit of each worker; 0 = unknown.
+	BusiestWorker uint64 `json:"busiestWorker"`
+	Limit         uint32 `json:"limit"`
+	// Alarm is true while the table is nearly full and the agent can neither free sessions nor raise the limit.
+	Alarm bool `json:"alarm"`
+	// Protocols are the sessions by protocol, as of the last survey; empty = there was none yet.
+	Protocols []ProtocolSessions `json:"protocols"`
+}
+
+// ProtocolSessions are the sessions of one protocol.
+type ProtocolSessions struct {
+	// Protocol is tcp, udp, icmp or other.
+	Protocol string `json:"protocol"`
+	// Sessions occupy a place in the table; Expired are those among them whose timeout has passed.
+	Sessions uint64 `json:"sessions"`
+	Expired  uint64 `json:"expired"`
 }
 
 // Actor is one actor with its numbers.
@@ -195,7 +270,7 @@ type Mailbox struct {
 	Path string `json:"path"`
 	// Held is true while the mailbox is closed by suspend.
 	Held bool `json:"held"`
-	// Messages are the pending ones, the next one first; Pending counts them even if the list is cut.
+	// Messages are the pending ones, the next one first, at most MaxLimit; Pending counts all.
 	Pending  int       `json:"pending"`
 	Messages []Waiting `json:"messages"`
 }
@@ -244,7 +319,7 @@ type EventPage struct {
 type Event struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
-	// Kind is service, render, command, resync, healing, link, interfaces, node, source, readiness or fault.
+	// Kind is service, render, command, audit, resync, healing, link, interfaces, node, source, readiness or fault.
 	Kind  string `json:"kind"`
 	Actor string `json:"actor"`
 	// Object of the event: a service, an interface, a node; "" = none.

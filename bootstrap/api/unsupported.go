@@ -17,8 +17,16 @@ func (Unsupported) Service(context.Context, string) (*ServiceDetail, error) {
 	return nil, ErrUnsupported
 }
 
+// Packet satisfies Reader.
+func (Unsupported) Packet(context.Context, string, string) (*Packet, error) {
+	return nil, ErrUnsupported
+}
+
 // Interfaces satisfies Reader.
 func (Unsupported) Interfaces(context.Context) (*Interfaces, error) { return nil, ErrUnsupported }
+
+// Sessions satisfies Reader.
+func (Unsupported) Sessions(context.Context) (*Sessions, error) { return nil, ErrUnsupported }
 
 // External satisfies Reader.
 func (Unsupported) External(context.Context) (*External, error) { return nil, ErrUnsupported }

@@ -68,6 +68,11 @@ func NewControl(path string) *Client {
 	return &Client{http: &http.Client{Timeout: timeout, Transport: transport("unix", path)}, base: "http://agent", name: path}
 }
 
+// NewProxied returns a client for an agent whose paths are below a URL of a proxy; name is the agent's in errors.
+func NewProxied(through http.RoundTripper, base, name string) *Client {
+	return &Client{http: &http.Client{Timeout: timeout, Transport: through}, base: base, name: name}
+}
+
 // transport connects to one address, regardless of the URL, without proxies and keep-alive.
 func transport(network, address string) *http.Transport {
 	return &http.Transport{
@@ -221,6 +226,18 @@ func All[T any](ctx context.Context, c *Client, resource string, query url.Value
 			return items, total, nil
 		}
 		query.Set("cursor", page.Next)
+	}
+}
+
+// Pages calls a function for each page of a list, with the query of the page; it returns the cursor of the next one.
+func Pages(each func(query url.Values) (next string, err error)) error {
+	query := url.Values{"limit": {strconv.Itoa(api.MaxLimit)}}
+	for {
+		next, err := each(query)
+		if err != nil || next == "" {
+			return err
+		}
+		query.Set("cursor", next)
 	}
 }
 

@@ -268,6 +268,9 @@ type API struct {
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
+	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It gets a trace of each change of a service, from the
+	// change in Kubernetes until VPP holds it; names of services are in it. Empty: no traces.
+	OTLPEndpoint string `json:"otlpEndpoint" flag:"otlp-endpoint" check:"url"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/runtime"
@@ -18,14 +17,13 @@ import (
 // Tree are the actors of the system that the function returns: a server listens before there is one, and serves when it is there.
 type Tree func() *runtime.System
 
-// Actors satisfies api.Reader. It reads the mailboxes and sends no message, so that it works while actors hang.
+// Actors satisfies api.Reader. It reads the mailboxes, in the order of their paths, and sends no message, so that it works while actors hang.
 func (t Tree) Actors(context.Context) ([]api.Actor, error) {
 	states := t().Snapshot()
 	out := make([]api.Actor, len(states))
 	for i := range states {
 		out[i] = actorOf(&states[i])
 	}
-	slices.SortFunc(out, func(a, b api.Actor) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
 }
 
@@ -55,8 +53,8 @@ func (t Tree) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
 		return nil, err
 	}
 	waiting := box.Pending()
-	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, len(waiting))}
-	for i, m := range waiting {
+	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, min(len(waiting), api.MaxLimit))}
+	for i, m := range waiting[:len(out.Messages)] {
 		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key}
 	}
 	return out, nil

@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/troupe-vpp/troupe/vpp/sessions"
@@ -15,6 +18,7 @@ type natSessions struct {
 	alarm   prometheus.Gauge
 	deleted prometheus.Counter
 	errors  prometheus.Counter
+	last    atomic.Pointer[SessionTable]
 }
 
 func newNATSessions() *natSessions {
@@ -49,6 +53,7 @@ func (s *natSessions) register(r *prometheus.Registry) {
 
 // Sessions sets the fill level of VPP's table of NAT sessions. With the next two methods it satisfies sessionsactor.Observer.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
+	m.sessions.last.Store(&SessionTable{At: m.clock(), Usage: u, Limit: limit, Survey: s, Alarm: alarm})
 	for p := range sessions.Protocols {
 		m.sessions.count.WithLabelValues(p.String()).Set(float64(s.By[p].Sessions))
 		m.sessions.expired.WithLabelValues(p.String()).Set(float64(s.By[p].Expired))
@@ -61,6 +66,20 @@ func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, al
 	}
 	m.sessions.alarm.Set(on)
 }
+
+// SessionTable is what is known of VPP's table of NAT sessions.
+type SessionTable struct {
+	// At is when it was observed.
+	At time.Time
+	// Usage, Limit, Survey and Alarm are as the observer was told.
+	Usage  sessions.Usage
+	Limit  uint32
+	Survey sessions.Survey
+	Alarm  bool
+}
+
+// LastSessions returns the last observation; nil = there was none.
+func (m *Metrics) LastSessions() *SessionTable { return m.sessions.last.Load() }
 
 // SessionsDeleted counts deleted expired sessions.
 func (m *Metrics) SessionsDeleted(n int) { m.sessions.deleted.Add(float64(max(n, 0))) }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/kube/service"
@@ -63,6 +64,34 @@ type Row struct {
 	Locals  []Local  `json:"locals"`
 	// AffinitySeconds is VPP's affinity of the row; 0 = none.
 	AffinitySeconds uint32 `json:"affinitySeconds"`
+}
+
+// Standings of a row: how what VPP holds compares with what is desired.
+const (
+	AsWanted        = "as wanted"
+	Missing         = "missing"
+	OtherThanWanted = "other than wanted"
+	LeftOver        = "left over"
+	NoRow           = "no row"
+	OwnedByAnother  = "owned by another"
+)
+
+// Standing compares the desired row of a frontend with the row in VPP, each nil if there is none; taken is true if another owner has the address.
+func Standing(wanted, held *Row, taken bool) string {
+	switch {
+	case held == nil && taken:
+		return OwnedByAnother
+	case wanted == nil && held == nil:
+		return NoRow
+	case wanted == nil:
+		return LeftOver
+	case held == nil:
+		return Missing
+	case slices.Equal(wanted.Locals, held.Locals) && slices.Equal(wanted.Flags, held.Flags) && wanted.AffinitySeconds == held.AffinitySeconds:
+		return AsWanted
+	default:
+		return OtherThanWanted
+	}
 }
 
 // Approximation is a requirement of Kubernetes that a renderer cannot express exactly (messages.Approximation) or at all

@@ -69,6 +69,7 @@ func compile(ctx context.Context, source, goos, arch, output string) error {
 func image(goos, arch, version string, agent []byte) oci.Image {
 	return oci.Image{
 		OS: goos, Architecture: arch, Entrypoint: []string{"/troupe"}, User: "65532:65532",
+		Env:    []string{"PATH=/"}, // kubectl exec ds/troupe-agent -- troupe get services
 		Labels: map[string]string{"org.opencontainers.image.title": "troupe", "org.opencontainers.image.version": version},
 		Files: []oci.File{
 			{Path: "etc/", Mode: 0o755},

@@ -78,6 +78,7 @@ func (t *Troupe) addService(i int) {
 			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
 		}},
 		Rendered: []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
+		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
 	}
 	if i%10 == 9 {
 		detail.State, detail.Error = api.ServiceFailed, "VPP refused the row"
@@ -163,8 +164,34 @@ func (t *Troupe) Interfaces(context.Context) (*api.Interfaces, error) {
 	if t.Hooks.Uplink == "" {
 		return nil, fmt.Errorf("%w: VPP is not connected", api.ErrUnavailable)
 	}
-	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Frontend: true}
+	uplink := api.Interface{Index: 1, Name: t.Hooks.Uplink, Kind: "uplink", Up: true, Addresses: []string{"192.168.16.1/24"}, Pods: []string{}, Frontend: true}
 	return &api.Interfaces{Uplink: t.Hooks.Uplink, NodeAddresses: uplink.Addresses, Items: []api.Interface{uplink}}, nil
+}
+
+// Packet satisfies api.Reader: every frontend forwards to its one endpoint.
+func (t *Troupe) Packet(_ context.Context, source, destination string) (*api.Packet, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if destination == "" {
+		return nil, fmt.Errorf("%w: destination", api.ErrInvalid)
+	}
+	p := &api.Packet{
+		Source: source, Destination: destination, Class: "pod", Action: "none", Because: []string{"no service has the address"}, Backends: []api.PacketBackend{},
+		Others: []api.PacketOther{}, Wanted: []show.Row{}, InVPP: []show.Row{}, VPP: show.NoRow, Approximations: []show.Approximation{},
+	}
+	for _, s := range t.services {
+		if f := s.Wanted[0]; f.Frontend == destination {
+			p.Action, p.Service, p.Frontend, p.Wanted, p.InVPP, p.VPP = f.Action, s.Key, &f, s.Rendered, s.InVPP, show.AsWanted
+			p.Because = []string{"it is a frontend of " + s.Key + " for clients: any"}
+			p.Backends = []api.PacketBackend{{Address: f.Endpoints[0], Share: 1, ShareInVPP: 1}}
+		}
+	}
+	return p, nil
+}
+
+// Sessions satisfies api.Reader.
+func (t *Troupe) Sessions(context.Context) (*api.Sessions, error) {
+	return &api.Sessions{Time: Began, BusiestWorker: 7, Limit: 65536, Protocols: []api.ProtocolSessions{{Protocol: "tcp", Sessions: 5, Expired: 1}, {Protocol: "udp", Sessions: 2}}}, nil
 }
 
 // Nodes satisfies api.Reader.
@@ -173,8 +200,8 @@ func (t *Troupe) Nodes(context.Context) (*api.Nodes, error) {
 		t.Hooks.Nodes()
 	}
 	return &api.Nodes{Self: "shop-a", Claim: "held", Connected: true, Items: []api.Node{
-		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}},
-		{Name: "shop-b", ID: 2},
+		{Name: "shop-a", ID: 1, VPPAddresses: []string{"192.168.16.1/24"}, ManagementAddresses: []string{"192.168.16.1"}, PodCIDRs: []string{}},
+		{Name: "shop-b", ID: 2, VPPAddresses: []string{}, ManagementAddresses: []string{}, PodCIDRs: []string{}},
 	}, Approximations: []api.Approximation{
 		{Renderer: "nat44", Services: 3, Wanted: "connection refused", Rendered: "connection times out", Why: "NAT44 sends no refusal"},
 	}}, nil

@@ -20,6 +20,8 @@ type Image struct {
 	Files []File
 	// Entrypoint is the command that a container runs.
 	Entrypoint []string
+	// Env are the variables of the container, "PATH=/".
+	Env []string
 	// User is "uid:gid".
 	User string
 	// Labels describe the image, for example org.opencontainers.image.version.
@@ -75,6 +77,7 @@ type imageConfig struct {
 	Config struct {
 		User       string            `json:"User,omitempty"`
 		Entrypoint []string          `json:"Entrypoint"`
+		Env        []string          `json:"Env,omitempty"`
 		Labels     map[string]string `json:"Labels,omitempty"`
 	} `json:"config"`
 	RootFS struct {
@@ -138,7 +141,7 @@ func (a *archive) image(i Image) (descriptor, error) {
 	}
 	var c imageConfig
 	c.Architecture, c.OS = i.Architecture, i.OS
-	c.Config.User, c.Config.Entrypoint, c.Config.Labels = i.User, i.Entrypoint, i.Labels
+	c.Config.User, c.Config.Entrypoint, c.Config.Env, c.Config.Labels = i.User, i.Entrypoint, i.Env, i.Labels
 	c.RootFS.Type, c.RootFS.DiffIDs = "layers", []string{digest(plain.Sum(nil))}
 	config, err := a.document(typeConfig, c)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func sample(architecture string) Image {
 	return Image{
-		OS: "linux", Architecture: architecture, Entrypoint: []string{"/troupe"}, User: "0:0", Labels: map[string]string{"b": "2", "a": "1"},
+		OS: "linux", Architecture: architecture, Entrypoint: []string{"/troupe"}, Env: []string{"PATH=/"}, User: "0:0", Labels: map[string]string{"b": "2", "a": "1"},
 		Files: []File{{Path: "tmp/", Mode: 0o1777}, {Path: "troupe", Mode: 0o755, Content: []byte("program for " + architecture)}},
 	}
 }
@@ -87,7 +87,7 @@ func TestWrite(t *testing.T) {
 		if *d.Platform != (platform{images[i].Architecture, "linux"}) || c.platform != *d.Platform {
 			t.Errorf("platform %+v, in the configuration %+v", d.Platform, c.platform)
 		}
-		if c.Config.User != "0:0" || !slices.Equal(c.Config.Entrypoint, []string{"/troupe"}) || !maps.Equal(c.Config.Labels, images[i].Labels) {
+		if c.Config.User != "0:0" || !slices.Equal(c.Config.Entrypoint, []string{"/troupe"}) || !slices.Equal(c.Config.Env, images[i].Env) || !maps.Equal(c.Config.Labels, images[i].Labels) {
 			t.Errorf("configuration %+v", c.Config)
 		}
 		layer, err := gzip.NewReader(strings.NewReader(read(m.Layers[0], nil)))

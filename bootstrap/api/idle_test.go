@@ -1,0 +1,53 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
+)
+
+// counting counts the queries of the journal.
+type counting struct {
+	*apitest.Troupe
+	queries atomic.Int64
+}
+
+func (c *counting) Events(ctx context.Context, q api.EventQuery) (*api.EventPage, error) {
+	c.queries.Add(1)
+	return c.Troupe.Events(ctx, q)
+}
+
+// TestNothingWhenNobodyLooks: a trace queries the journal at most five times a second, and after the client has gone nothing does.
+func TestNothingWhenNobodyLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := &counting{Troupe: apitest.New(3)}
+		handler := api.New(backend, api.Config{}, slog.New(slog.DiscardHandler)).Handler(true)
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/trace", http.NoBody))
+		}()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if n := backend.queries.Load(); n < 10 || n > 51 {
+			t.Errorf("%d queries in 10 s", n)
+		}
+		leave()
+		<-done
+		after := backend.queries.Load()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := backend.queries.Load(); n != after {
+			t.Errorf("%d queries after the client has gone", n-after)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package bootstrap
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// mostLines is how many lines a cell takes on a terminal; the rest is cut.
+const mostLines = 4
+
+// gap separates columns.
+const gap = "   "
+
+// screen is what a table is written for.
+type screen struct {
+	// width of the terminal; 0 = there is no limit: a file, a pipe, or -o wide.
+	width int
+	// color is true on a terminal that shows colors.
+	color bool
+}
+
+// columns writes tables as kubectl does: upper-case headings, three spaces between columns, "-" for an empty cell. On a terminal a table is not
+// wider than it: cells are wrapped, and cut after some lines.
+type columns struct {
+	screen
+	to    io.Writer
+	lines []line // of the present table
+	err   error
+}
+
+// line is a row of cells, or a text that belongs to no column.
+type line struct {
+	cells []string
+	text  string
+}
+
+// newColumns writes tables to a stream.
+func newColumns(to io.Writer, s screen) *columns { return &columns{screen: s, to: to} }
+
+// row adds one line.
+func (c *columns) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		texts[i] = printable(fmt.Sprint(cell))
+		if texts[i] == "" {
+			texts[i] = "-"
+		}
+	}
+	c.lines = append(c.lines, line{cells: texts})
+}
+
+// printable replaces what would break a table or command the terminal: names and errors come from others.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\t' || r == '\n':
+			return ' '
+		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// note adds a text below the row before it.
+func (c *columns) note(text string) { c.lines = append(c.lines, line{text: "    " + printable(text)}) }
+
+// section starts a new table with a title.
+func (c *columns) section(title string) {
+	c.table()
+	c.write("\n" + printable(title) + "\n")
+}
+
+// paragraph writes a text as it is, outside of tables.
+func (c *columns) paragraph(text string) {
+	c.table()
+	c.write(text)
+}
+
+// flush writes the last table.
+func (c *columns) flush() error {
+	c.table()
+	if c.err != nil {
+		return fmt.Errorf("write output: %w", c.err)
+	}
+	return nil
+}
+
+func (c *columns) write(text string) {
+	if c.err == nil {
+		_, c.err = io.WriteString(c.to, text)
+	}
+}
+
+// table writes the present table.
+func (c *columns) table() {
+	widths := fit(natural(c.lines), c.width)
+	var out strings.Builder
+	for _, l := range c.lines {
+		if l.cells == nil {
+			for _, part := range wrap(l.text, max(c.width, 0)) {
+				out.WriteString(part + "\n")
+			}
+			continue
+		}
+		c.cells(&out, l.cells, widths)
+	}
+	c.lines = nil
+	c.write(out.String())
+}
+
+// cells writes one row, on as many lines as its longest cell takes.
+func (c *columns) cells(out *strings.Builder, cells []string, widths []int) {
+	parts, height := make([][]string, len(cells)), 1
+	for i, cell := range cells {
+		limit := 0
+		if c.width > 0 {
+			limit = widths[i]
+		}
+		parts[i] = cut(wrap(cell, limit), mostLines)
+		height = max(height, len(parts[i]))
+	}
+	for n := range height {
+		text := &strings.Builder{}
+		for i := range cells {
+			part := ""
+			if n < len(parts[i]) {
+				part = parts[i][n]
+			}
+			text.WriteString(c.colored(part))
+			if i+1 < len(cells) {
+				text.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(part)) + gap)
+			}
+		}
+		out.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+	}
+}
+
+// natural are the widths that columns would like to have. A last cell widens no column, because nothing follows it.
+func natural(lines []line) (widths []int) {
+	for _, l := range lines {
+		for i, cell := range l.cells {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// leastWidth is what no column is narrowed below.
+const leastWidth = 8
+
+// fit narrows the widest columns until all of them fit; 0 = there is no limit.
+func fit(widths []int, width int) []int {
+	total := len(gap) * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; width > 0 && total > width; total-- {
+		widest := slices.Index(widths, slices.Max(widths))
+		if widths[widest] <= leastWidth {
+			break // a narrow terminal wraps by itself
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no limit.
+func wrap(text string, width int) (lines []string) {
+	rest := []rune(text)
+	for width > 0 && len(rest) > width {
+		at := width
+		for i := width; i > width/2; i-- {
+			if rest[i-1] == ' ' || rest[i-1] == ',' || rest[i-1] == ';' || rest[i] == ' ' {
+				at = i
+				break
+			}
+		}
+		lines = append(lines, strings.TrimSpace(string(rest[:at])))
+		rest = []rune(strings.TrimLeft(string(rest[at:]), " "))
+	}
+	if len(lines) == 0 { // the indentation of a single line stays
+		return []string{text}
+	}
+	return append(lines, string(rest))
+}
+
+// cut leaves out the lines above a number, and says so.
+func cut(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	last := []rune(lines[most-1])
+	lines = lines[:most]
+	lines[most-1] = string(last[:max(len(last)-1, 0)]) + "…"
+	return lines
+}
+
+// Colors of terminals.
+const (
+	red, green, yellow = "\x1b[31m", "\x1b[32m", "\x1b[33m"
+	plainColor         = "\x1b[0m"
+)
+
+// colors are the cells with a color: states.
+var colors = map[string]string{
+	"in-sync": green, "as wanted": green, "held": yellow,
+	"pending": yellow, "backoff": yellow, "suspended": yellow, "starting": yellow, "missing": red, "other than wanted": red, "left over": red,
+	"failed": red, "quarantined": red, "not-well": red, "violated": red, "refused": red,
+}
+
+// colored is a cell with the color of its state, on a terminal with colors.
+func (c *columns) colored(cell string) string {
+	if color := colors[cell]; c.color && color != "" {
+		return color + cell + plainColor
+	}
+	return cell
+}

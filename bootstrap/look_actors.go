@@ -1,0 +1,225 @@
+package bootstrap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
+func newActorsCommand(io streams) *cobra.Command {
+	cmd := newGetActors(io)
+	cmd.AddCommand(newGetTree(io), newActorsTop(io), newActorsShow(io), newActorsTrace(io))
+	return cmd
+}
+
+// newGetActors returns `troupe get actors`. The agent filters and sorts, because 10,000 services are as many actors.
+func newGetActors(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "actors", Short: "List the actors of the agent", Args: cobra.NoArgs}
+	l, query := newLook(cmd), listFlags(cmd, "kind", "state", "under")
+	order := cmd.Flags().String("sort", "path", "path, pending, received, restarts, failures or busy")
+	limit := cmd.Flags().Int("limit", api.DefaultLimit, "number of actors; 0 = all")
+	completeFlag(cmd, "sort", "path", "pending", "received", "restarts", "failures", "busy")
+	completeFlag(cmd, "state", "running", "idle", "held", "starting", "suspended", "backoff", "quarantined", "stopping")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		values := query()
+		values.Set("sort", *order)
+		if *limit < 0 {
+			return usagef("invalid argument \"%d\" for \"--limit\": expected 0 or more", *limit)
+		}
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all, total, err := client.All[api.Actor](ctx, c, "actors", values, *limit)
+			return &answer{all, func(c *columns) {
+				actorsTable(c, all)
+				if len(all) < total {
+					c.section(fmt.Sprintf("%d of %d actors; --limit 0 shows all", len(all), total))
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// actorsTable prints actors with their numbers.
+func actorsTable(c *columns, actors []api.Actor) {
+	c.row("ACTOR", "KIND", "STATE", "INCARNATION", "PENDING", "RECEIVED", "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
+	for _, a := range actors {
+		c.row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy(&a), a.LastFailure)
+	}
+}
+
+// busy is the time that an actor has spent handling messages.
+func busy(a *api.Actor) time.Duration {
+	return time.Duration(a.BusySeconds * float64(time.Second)).Round(time.Microsecond)
+}
+
+// newActorsTop returns `troupe actors top`.
+func newActorsTop(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "top", Short: "Show the busiest actors", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
+	limit := cmd.Flags().Int("limit", 10, "number of actors")
+	completeFlag(cmd, "by", "pending", "received", "restarts", "failures", "busy")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		query := url.Values{"by": {*by}, "limit": {strconv.Itoa(*limit)}}
+		return l.show(cmd, io, fetch("top", query, func(c *columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
+	}
+	return cmd
+}
+
+// actorDetail is everything about one actor.
+type actorDetail struct {
+	api.Actor
+	Mailbox  *api.Mailbox    `json:"mailbox"`
+	Current  json.RawMessage `json:"current,omitempty"`
+	Failed   []api.Failure   `json:"failed"`
+	NotKnown string          `json:"notKnown,omitempty"` // why Current is missing
+}
+
+// newActorsShow returns `troupe actors show`.
+func newActorsShow(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show PATH", Short: "Show one actor: numbers, mailbox, state, failures", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+	}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			d, err := askActor(ctx, c, "actors/"+escapePath(args[0]))
+			return &answer{d, func(c *columns) { actorTable(c, d) }}, err
+		})
+	}
+	return cmd
+}
+
+// escapePath escapes the parts of the path of an actor.
+func escapePath(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+// askActor reads an actor. Only its state needs its answer, and may be missing.
+func askActor(ctx context.Context, c *client.Client, resource string) (*actorDetail, error) {
+	d := &actorDetail{Mailbox: &api.Mailbox{}}
+	if err := c.Get(ctx, resource, nil, &d.Actor); err != nil {
+		return nil, err
+	}
+	if err := c.Get(ctx, resource+"/mailbox", nil, d.Mailbox); err != nil {
+		return nil, err
+	}
+	var failures api.Page[api.Failure]
+	if err := c.Get(ctx, resource+"/failures", nil, &failures); err != nil {
+		return nil, err
+	}
+	d.Failed = failures.Items
+	if err := c.Get(ctx, resource+"/state", nil, &d.Current); err != nil {
+		d.NotKnown = err.Error()
+	}
+	return d, nil
+}
+
+// actorTable prints one actor.
+func actorTable(c *columns, d *actorDetail) {
+	c.row("Actor:", d.Path)
+	c.row("Kind:", d.Kind)
+	c.row("State:", d.State)
+	c.row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, clock(d.Since), d.Restarts, d.Failures))
+	c.row("Messages:", fmt.Sprintf("%d received, %d coalesced, the last %s", d.Received, d.Coalesced, d.LastMessage))
+	c.row("Busy:", busy(&d.Actor))
+	if d.NotKnown != "" {
+		c.row("State unknown:", d.NotKnown)
+	}
+	if d.Mailbox.Pending > 0 {
+		c.section(fmt.Sprintf("Mailbox, %d messages", d.Mailbox.Pending))
+		c.row("TYPE", "KEY")
+	}
+	for _, m := range d.Mailbox.Messages {
+		c.row(m.Type, m.Key)
+	}
+	if len(d.Failed) > 0 {
+		c.section("Failures, the newest first")
+		c.row("TIME", "INCARNATION", "MESSAGE", "DECISION", "REASON")
+	}
+	for _, f := range d.Failed {
+		c.row(clock(f.Time), f.Incarnation, f.Message, f.Decision, f.Reason)
+	}
+	if len(d.Current) > 0 {
+		c.section("State")
+		if text, err := json.MarshalIndent(d.Current, "", "  "); err == nil {
+			for line := range strings.Lines(string(text)) {
+				c.paragraph(printable(strings.TrimSuffix(line, "\n")) + "\n")
+			}
+		}
+	}
+}
+
+// newActorsTrace returns `troupe actors trace`: the journal of one actor.
+func newActorsTrace(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "trace PATH", Short: "Follow the journal of one actor", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+	}
+	l := newReach(cmd)
+	t := traceFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t.actor = args[0]
+		return t.run(cmd, io, l, "")
+	}
+	return cmd
+}
+
+// newGetTree returns `troupe get tree`.
+func newGetTree(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "tree", Short: "Show the actors as a tree", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			var page api.Page[*api.TreeNode]
+			err := c.Get(ctx, "tree", nil, &page)
+			return &answer{page.Items, func(c *columns) {
+				for _, root := range page.Items {
+					treeLines(c, root, "", "")
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// treeLines prints a node and its descendants; head is the prefix of its own line, indent that of all further lines.
+func treeLines(c *columns, n *api.TreeNode, head, indent string) {
+	note := ""
+	if n.Restarts > 0 {
+		note = strconv.FormatUint(n.Restarts, 10) + " restarts"
+	}
+	c.row(head+n.Name, n.Kind, n.State, note)
+	for i, child := range n.Children {
+		if i+1 == len(n.Children) {
+			treeLines(c, child, indent+"`- ", indent+"   ")
+		} else {
+			treeLines(c, child, indent+"|- ", indent+"|  ")
+		}
+	}
+	if shown := below(n); shown < n.Below {
+		c.row(fmt.Sprintf("%s   ... %d more", indent, n.Below-shown), "", "", "")
+	}
+}
+
+// below counts the actors below the root of a tree, with those that a child leaves out.
+func below(n *api.TreeNode) int {
+	count := len(n.Children)
+	for _, child := range n.Children {
+		count += child.Below
+	}
+	return count
+}

@@ -1,0 +1,173 @@
+package bootstrap
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
+)
+
+// newGetServices returns `troupe get services`.
+func newGetServices(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "services", Aliases: []string{"svc"}, Short: "List the services of this node", Args: cobra.NoArgs}
+	l, query := newLook(cmd), listFlags(cmd, "namespace", "state")
+	completeFlag(cmd, "state", "in-sync", "pending", "failed", "quarantined", "not-served")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
+			return &answer{all, func(c *columns) {
+				c.row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", "GENERATION", "CHANGED", "ERROR")
+				for _, s := range all {
+					c.row(s.Key, s.State, s.Frontends, s.Endpoints, s.Rows, s.Generation, clock(s.Changed), s.Error)
+				}
+			}}, err
+		})
+	}
+	return cmd
+}
+
+// newGetInterfaces returns `troupe get interfaces`.
+func newGetInterfaces(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "interfaces", Short: "List the interfaces of VPP with their roles", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			set := &api.Interfaces{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Interfaces
+				err := c.Get(ctx, "interfaces", query, &page)
+				page.Items = append(set.Items, page.Items...)
+				*set = page
+				return page.Next, err
+			})
+			return &answer{set, func(c *columns) { interfacesTable(c, set) }}, err
+		})
+	}
+	return cmd
+}
+
+// interfacesTable prints interfaces.
+func interfacesTable(c *columns, set *api.Interfaces) {
+	c.row("INDEX", "NAME", "KIND", "UP", "FRONTEND", "BACKEND", "ADDRESSES", "PODS")
+	for _, i := range set.Items {
+		c.row(i.Index, i.Name, i.Kind, i.Up, i.Frontend, i.Backend, strings.Join(i.Addresses, ","), strings.Join(i.Pods, ","))
+	}
+}
+
+// newGetNodes returns `troupe get nodes`, with the state of this node's claim in its row.
+func newGetNodes(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "nodes", Short: "List the nodes of the cluster with their IDs and addresses", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			nodes := &api.Nodes{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.Nodes
+				err := c.Get(ctx, "nodes", query, &page)
+				page.Items = append(nodes.Items, page.Items...)
+				*nodes = page
+				return page.Next, err
+			})
+			return &answer{nodes, func(c *columns) { nodesTable(c, nodes) }}, err
+		})
+	}
+	return cmd
+}
+
+// nodesTable prints the nodes, and what this one does not do exactly.
+func nodesTable(c *columns, nodes *api.Nodes) {
+	c.row("NAME", "ID", "VPP ADDRESSES", "MANAGEMENT ADDRESSES", "POD CIDRS")
+	for _, n := range nodes.Items {
+		name := n.Name
+		if name == nodes.Self {
+			name += " (this, " + nodes.Claim + ")"
+		}
+		c.row(name, n.ID, strings.Join(n.VPPAddresses, ","), strings.Join(n.ManagementAddresses, ","), strings.Join(n.PodCIDRs, ","))
+	}
+	if len(nodes.Approximations) > 0 {
+		c.section("Approximations of this node")
+		c.row("RENDERER", "SERVICES", "WANTED", "RENDERED", "WHY")
+	}
+	for _, a := range nodes.Approximations {
+		c.row(a.Renderer, a.Services, a.Wanted, a.Rendered, a.Why)
+	}
+}
+
+// newGetSessions returns `troupe get sessions`.
+func newGetSessions(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "sessions", Short: "Show how full VPP's table of NAT sessions is", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return l.show(cmd, io, fetch("sessions", nil, sessionsTable))
+	}
+	return cmd
+}
+
+// sessionsTable prints the sessions by protocol, and the limit of a worker.
+func sessionsTable(c *columns, s *api.Sessions) {
+	c.row("BUSIEST WORKER", "LIMIT", "ALARM", "READ")
+	c.row(s.BusiestWorker, s.Limit, s.Alarm, clock(s.Time))
+	if len(s.Protocols) > 0 {
+		c.section("By protocol")
+		c.row("PROTOCOL", "SESSIONS", "EXPIRED")
+	}
+	for _, p := range s.Protocols {
+		c.row(p.Protocol, p.Sessions, p.Expired)
+	}
+}
+
+// newGetResync returns `troupe get resync`.
+func newGetResync(io streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "resync", Short: "Show the progress of the renderers, and repairs", Args: cobra.NoArgs}
+	l := newLook(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.show(cmd, io, fetch("resync", nil, resyncTable)) }
+	return cmd
+}
+
+// resyncTable prints the renderers, the repairs so far, and the unhealthy parts with their next escalation step.
+func resyncTable(c *columns, state *api.Resync) {
+	c.row("RENDERER", "EPOCH", "IN SYNC", "DIFFERENCES", "OPERATIONS", "REASON", "ERROR")
+	for _, r := range state.Renderers {
+		c.row(r.Renderer, r.Epoch, r.InSync, r.Differences, r.Operations, r.Reason, r.Error)
+	}
+	if len(state.Healing) > 0 {
+		c.section("Healing")
+		c.row("PART", "STEP", "COUNT")
+	}
+	for _, h := range state.Healing {
+		c.row(h.Part, h.Rung, h.Count)
+	}
+	if len(state.Ill) > 0 {
+		c.section("Unhealthy")
+		c.row("PART", "SINCE", "LAST STEP", "NEXT", "REASON")
+	}
+	for _, i := range state.Ill {
+		c.row(i.Part, clock(i.Since), i.Rung, clock(i.Next), i.Reason)
+	}
+}
+
+// newResyncCommand returns `troupe resync`.
+func newResyncCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resync", Short: "Read Kubernetes and VPP again and repair what differs", Args: cobra.NoArgs,
+		Long: "Start to read Kubernetes and VPP again and to repair what differs; 'troupe get resync' shows the progress. It needs the control socket.",
+	}
+	c := newControl(cmd)
+	request := api.ResyncRequest{}
+	cmd.Flags().StringVar((*string)(&request.Method), "method", string(api.ResyncFull), "full, upstream = only Kubernetes, or downstream = only VPP")
+	cmd.Flags().StringVar(&request.Reason, "reason", "", "reason for the journal")
+	completeFlag(cmd, "method", string(api.ResyncFull), string(api.ResyncUpstream), string(api.ResyncDownstream))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := c.client().Post(cmd.Context(), "resync", request); err != nil {
+			return err
+		}
+		return c.out.print(io.out, struct {
+			Method api.ResyncMethod `json:"method"`
+		}{request.Method}, func(t *columns) { t.row(string(request.Method) + " resync started") })
+	}
+	return cmd
+}
