@@ -20,7 +20,7 @@ const (
 	whySource   = "CNAT decides about the source by the interfaces of a packet: it is replaced between interfaces that are not those of pods, and where an endpoint " +
 		"calls itself"
 	whoseSource = "replaced for clients outside before endpoints on other nodes"
-	whyNoSNAT = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
+	whyNoSNAT   = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
 )
 
 // whySubset is the reason for a subset of the endpoints.
