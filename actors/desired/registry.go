@@ -382,3 +382,11 @@ func (r *registry) resync(c *runtime.Context, m *messages.Resync) {
 		r.tellEndpoints(c)
 	}
 }
+
+// Inspect satisfies runtime.Inspector.
+func (r *registry) Inspect() any {
+	return map[string]any{
+		"services": len(r.entries), "generation": r.generation, "complete": r.complete, "fromTheMirror": r.mirrored && !r.complete, "unacknowledged": len(r.unacked),
+		"vppAddresses": r.vpp, "addresses": r.addresses, "podNetworks": r.podNetworks,
+	}
+}

@@ -209,3 +209,15 @@ func (h *healer) record(c *runtime.Context, all Report) {
 		h.log(c)
 	}
 }
+
+// Inspect satisfies runtime.Inspector.
+func (h *healer) Inspect() any {
+	parts := map[string]string{}
+	for name, p := range h.parts {
+		parts[name] = "ok"
+		if !p.GetOk() {
+			parts[name] = p.GetReason()
+		}
+	}
+	return map[string]any{"ready": h.ready, "since": h.since, "unready": h.unready, "parts": parts}
+}

@@ -332,3 +332,11 @@ func (i *interfacesActor) send(c *runtime.Context) {
 		c.Send(c.PID(address.External), &layers.Place{Set: i.set, Hairpin: i.hairpin})
 	}
 }
+
+// Inspect satisfies runtime.Inspector.
+func (i *interfacesActor) Inspect() any {
+	return map[string]any{
+		"generation": i.generation, "interfaces": len(i.set.GetInterfaces()), "complete": i.set.GetComplete(), "looking": i.looking, "podsKnown": i.podsKnown, "pods": len(i.pods),
+		"addresses": i.addresses, "connected": i.link.GetUp(),
+	}
+}

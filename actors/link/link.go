@@ -140,3 +140,8 @@ func (l *linkActor) send(c *runtime.Context) {
 		c.Send(c.PID(path), l.state)
 	}
 }
+
+// Inspect satisfies runtime.Inspector.
+func (l *linkActor) Inspect() any {
+	return map[string]any{"up": l.state.GetUp(), "version": l.state.GetVersion(), "boot": l.state.GetBoot(), "session": l.state.GetSession(), "reason": l.state.GetReason()}
+}

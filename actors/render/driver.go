@@ -262,3 +262,15 @@ func (d *Driver[K]) tick(c *runtime.Context) {
 	d.queue.retry(c.Now())
 	d.queue.probe()
 }
+
+// Inspect satisfies runtime.Inspector.
+func (d *Driver[K]) Inspect() any {
+	state := map[string]any{
+		"services": len(d.subscribers), "awaited": len(d.awaited), "barrierPassed": d.passed(), "knowsVPP": d.known, "notInSync": len(d.queue.dirty),
+		"refused": len(d.queue.failed), "working": d.work != nil, "settingsInVPP": d.adapter.Settings(), "connected": d.link.GetUp(),
+	}
+	if d.known {
+		state["holds"] = d.adapter.Summary()
+	}
+	return state
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/outside"
+	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 	"github.com/troupe-vpp/troupe/kube/events"
@@ -44,6 +45,7 @@ type Agent struct {
 	node      atomic.Pointer[nodeSeen]
 	pending   *status.PendingSince
 	updated   lastSync
+	history   page.History
 	keepsUp   *healthcheck.NodeHealth
 	nodePort  *healthcheck.NodeServer // nil = the health of the node is not served
 	scraped   *healthcheck.NodeServer // nil = metrics are served by http only
@@ -145,7 +147,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
 		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering,
-		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated}, Log: a.log, Events: a.events,
+		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{
 			Rediscover: a.cfg.Healing.RediscoverInterval.Duration(), DriftCheck: a.cfg.Healing.DriftCheckInterval.Duration(),

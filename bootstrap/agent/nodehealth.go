@@ -8,6 +8,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
+	"github.com/troupe-vpp/troupe/bootstrap/page"
 	"github.com/troupe-vpp/troupe/kube/events"
 	"github.com/troupe-vpp/troupe/kube/healthcheck"
 	"github.com/troupe-vpp/troupe/messages"
@@ -46,6 +47,13 @@ func (l *lastSync) load() time.Time {
 type observer struct {
 	*metrics.Metrics
 	updated *lastSync
+	history *page.History
+}
+
+// Programmed satisfies report.Observer.
+func (o observer) Programmed(latency time.Duration) {
+	o.Metrics.Programmed(latency)
+	o.history.Programmed(time.Now(), latency)
 }
 
 // Synced satisfies report.Observer.

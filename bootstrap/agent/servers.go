@@ -33,7 +33,7 @@ func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
 	var server *api.Server
 	pages, err := page.Handler(page.Config{
-		Source: backendOf(a), Node: a.cfg.NodeName,
+		Source: backendOf(a), Node: a.cfg.NodeName, History: &a.history,
 		Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
 	})
 	if err != nil {

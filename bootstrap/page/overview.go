@@ -1,15 +1,22 @@
 package page
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
+	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
 // summary is the data of the overview.
 type summary struct {
+	// VPP is what the link says of VPP, as JSON.
+	VPP      json.RawMessage
+	Curves   []curve
+	Sessions *api.Sessions
 	Parts    []api.Part
 	Services []count
 	Total    int
@@ -45,6 +52,13 @@ func (h *handler) overview(r *http.Request) (any, error) {
 			}
 		}
 		data.Services = append(data.Services, c)
+	}
+	data.Curves = h.History.curves(time.Now())
+	if data.VPP, err = h.Source.State(ctx, address.Link); err != nil {
+		data.VPP = nil // an actor that does not answer is shown as what it is
+	}
+	if data.Sessions, err = h.Source.Sessions(ctx); err != nil {
+		data.Sessions = nil // CNAT alone has none
 	}
 	if data.Resync, err = h.Source.Resync(ctx); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ const hostile = `<script>alert("x")</script>`
 // handler is the page of an agent with so many services.
 func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
 	t.Helper()
-	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, Node: hostile})
+	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, History: &page.History{}, Node: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}

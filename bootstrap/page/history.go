@@ -1,0 +1,100 @@
+package page
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// minutes is how far back the history goes.
+	minutes = 60
+	// ladder is the number of its classes of latency: below 1 ms, 2 ms, 4 ms and so on, up to half a minute and above.
+	ladder = 17
+)
+
+// History is how many changes VPP has got in each minute of the last hour, and how late. The zero value is ready. It may be used from any goroutine, takes
+// 8 KB, and nothing runs while it is neither told nor shown.
+type History struct {
+	mu     sync.Mutex
+	latest int64 // minute of the last change, since 1970
+	slots  [minutes][ladder]uint64
+}
+
+// Programmed enters a change that VPP has got after so long.
+func (h *History) Programmed(now time.Time, latency time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.advance(now)
+	class := min(bits.Len64(uint64(max(latency, 0).Milliseconds())), ladder-1)
+	h.slots[h.latest%minutes][class]++
+}
+
+// advance clears the minutes that have passed.
+func (h *History) advance(now time.Time) {
+	minute := now.Unix() / 60
+	for passed := max(h.latest+1, minute-minutes+1); passed <= minute; passed++ {
+		h.slots[passed%minutes] = [ladder]uint64{}
+	}
+	h.latest = max(h.latest, minute)
+}
+
+// curve is one plot of the last hour.
+type curve struct {
+	Name string
+	// Points is a polyline in a field of 118 by 40.
+	Points string
+	// Now is the value of the present minute, Most the largest one.
+	Now, Most string
+}
+
+// curves are the plots of the hour before now.
+func (h *History) curves(now time.Time) []curve {
+	h.mu.Lock()
+	h.advance(now)
+	slots, latest := h.slots, h.latest
+	h.mu.Unlock()
+	var changes, middle, worst [minutes]uint64
+	for i := range minutes {
+		slot := slots[(latest+1+int64(i))%minutes]
+		for _, n := range slot {
+			changes[i] += n
+		}
+		middle[i], worst[i] = below(slot, changes[i], 50), below(slot, changes[i], 99)
+	}
+	ms := func(n uint64) string {
+		if n == 0 {
+			return "-"
+		}
+		return "< " + (time.Duration(n) * time.Millisecond).String()
+	}
+	return []curve{
+		plot("changes per minute", &changes, func(n uint64) string { return fmt.Sprint(n) }), plot("latency, median", &middle, ms), plot("latency, 99 of 100", &worst, ms),
+	}
+}
+
+// below is the bound, in ms, below which so many of a hundred changes were; 0 = there were none.
+func below(slot [ladder]uint64, all, percent uint64) uint64 {
+	var seen uint64
+	for class, n := range slot {
+		if seen += n; n > 0 && seen*100 >= all*percent {
+			return 1 << class
+		}
+	}
+	return 0
+}
+
+// plot draws values, the latest at the right.
+func plot(name string, values *[minutes]uint64, text func(uint64) string) curve {
+	var most uint64
+	for _, v := range values {
+		most = max(most, v)
+	}
+	var points strings.Builder
+	for i, v := range values {
+		fmt.Fprintf(&points, "%d,%d ", 2*i, 38-36*v/max(most, 1))
+	}
+	return curve{Name: name, Points: strings.TrimSpace(points.String()), Now: text(values[minutes-1]), Most: text(most)}
+}

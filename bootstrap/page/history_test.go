@@ -1,0 +1,46 @@
+package page
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestHistory: what was told in which minute, and how late, for an hour.
+func TestHistory(t *testing.T) {
+	var h History
+	start := time.Unix(1_800_000_000, 0)
+	show := func(now time.Time) string {
+		var all []string
+		for _, c := range h.curves(now) {
+			all = append(all, c.Now+" of "+c.Most)
+		}
+		return strings.Join(all, "; ")
+	}
+	if got := show(start); got != "0 of 0; - of -; - of -" {
+		t.Errorf("at first %s", got)
+	}
+	for range 99 {
+		h.Programmed(start, 5*time.Millisecond)
+	}
+	h.Programmed(start, 3*time.Second)
+	h.Programmed(start, time.Hour)
+	h.Programmed(start, -time.Second)
+	for _, c := range []struct {
+		after time.Duration
+		want  string
+	}{
+		{0, "102 of 102; < 8ms of < 8ms; < 4.096s of < 4.096s"},
+		{59 * time.Minute, "0 of 102; - of < 8ms; - of < 4.096s"},
+		{60 * time.Minute, "0 of 0; - of -; - of -"},
+	} {
+		if got := show(start.Add(c.after)); got != c.want {
+			t.Errorf("after %s: %s, want %s", c.after, got, c.want)
+		}
+	}
+	h.Programmed(start.Add(100*time.Hour), time.Millisecond)
+	h.Programmed(start, time.Millisecond) // a clock that was set back: it counts in the present minute
+	if got := show(start.Add(100 * time.Hour)); got != "2 of 2; < 2ms of < 2ms; < 2ms of < 2ms" {
+		t.Errorf("much later %s", got)
+	}
+}
