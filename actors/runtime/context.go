@@ -45,10 +45,24 @@ func (c *Context) Parent() *actor.PID {
 
 // Send sends a message. It never blocks and never fails; a message to no actor is counted as a dead letter. The message must not be
 // modified any more.
-func (c *Context) Send(to *actor.PID, msg any) { c.adapter.sys.Send(to, msg) }
+func (c *Context) Send(to *actor.PID, msg any) {
+	c.counted(to)
+	c.adapter.sys.Send(to, msg)
+}
+
+// counted counts a message to another actor.
+func (c *Context) counted(to *actor.PID) {
+	if to == nil {
+		return
+	}
+	if box := c.adapter.sys.lookup(to.GetId()); box != nil {
+		c.adapter.inc.box.kind.sent(box.kind)
+	}
+}
 
 // Request sends a message with this actor as the sender, so that the receiver can Reply.
 func (c *Context) Request(to *actor.PID, msg any) {
+	c.counted(to)
 	c.adapter.sys.Send(to, &actor.MessageEnvelope{Message: msg, Sender: c.Self()})
 }
 

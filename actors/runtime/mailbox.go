@@ -21,6 +21,7 @@ type Mailbox struct {
 	sys  *System
 	spec Spec
 	pid  *actor.PID
+	kind *traffic // of all actors of its kind
 
 	labelled context.Context // of the goroutine that drains it; nil before the first
 
@@ -89,7 +90,7 @@ func (b *Mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatc
 	ac.Actor().(*adapter).inc.box = b
 	r := b.sys.spawnRequest(b.Path())
 	b.mu.Lock() // senders may have found the actor already
-	b.spec = r.spec
+	b.spec, b.kind = r.spec, b.sys.trafficOf(r.spec.Kind)
 	b.flags.barrier = r.barrier
 	b.numbers = numbers{target: r.incarnation, planned: r.incarnation, first: r.incarnation}
 	b.invoker = invoker

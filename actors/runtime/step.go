@@ -221,6 +221,9 @@ func (b *Mailbox) handled(now int64) {
 	s := &b.stats
 	s.handled++
 	s.busy += now - s.since
+	if s.current != nil {
+		b.kind.handled(s.current, now-s.since)
+	}
 	s.last, s.current, s.since = s.current, nil, now
 }
 

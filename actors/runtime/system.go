@@ -55,6 +55,7 @@ type System struct {
 
 	lists   *lists
 	letters deadLetters
+	traffic sync.Map // by kind: *traffic
 
 	mu       sync.Mutex // guards the following
 	boxes    map[string]*Mailbox

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/otlp"
@@ -34,7 +35,8 @@ func (a *Agent) listen() error {
 	var server *api.Server
 	pages, err := page.Handler(page.Config{
 		Source: backendOf(a), Node: a.cfg.NodeName, History: &a.history,
-		Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
+		Traffic: func(kind string) runtime.Traffic { return a.system.Traffic(kind) }, // the system begins later
+		Diff:    func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -48,6 +49,7 @@ type oneActor struct {
 	Unstated string // why there is no state
 	Failures []api.Failure
 	Events   []api.Event
+	Traffic  runtime.Traffic
 }
 
 // actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked shows everything else.
@@ -57,7 +59,7 @@ func (h *handler) actor(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := oneActor{Actor: *found}
+	data := oneActor{Actor: *found, Traffic: h.Traffic(found.Kind)}
 	if data.State, err = h.Source.State(ctx, path); err != nil {
 		data.Unstated = err.Error()
 	}

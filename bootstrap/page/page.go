@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -27,6 +28,8 @@ type Config struct {
 	Source Source
 	// Diff reads VPP and compares; clients share a reading.
 	Diff func(context.Context) (*api.Diff, error)
+	// Traffic is what the actors of a kind have handled and sent.
+	Traffic func(kind string) runtime.Traffic
 	// History is how many changes VPP has got, and how late.
 	History *History
 	// Node is the name of the node.
