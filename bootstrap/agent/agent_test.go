@@ -332,7 +332,7 @@ func TestPage(t *testing.T) {
 	if code, _ := fetch("/none"); code != http.StatusNotFound {
 		t.Errorf("/none: %d", code)
 	}
-	for _, path := range []string{"/tree", "/actors/agent/dataplane/nat44", "/services/shop/web", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos"} {
+	for _, path := range []string{"/tree", "/actors/agent/dataplane/nat44", "/services/shop/web", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos", "/packet?source=10.1.1.3&destination=10.96.0.1:80/TCP"} {
 		if code, body := fetch(path); code != http.StatusOK || !strings.Contains(body, "<h2") {
 			t.Errorf("%s: %d %s", path, code, body)
 		}

@@ -41,7 +41,7 @@ func get(h http.Handler, path string) (status int, header http.Header, body stri
 // documents are all that the navigation leads to, and one of each kind below.
 var documents = []string{
 	"/", "/tree", "/actors", "/actors/agent/dataplane/nat44", "/services", "/services/shop/service-001", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
-	"/nonsense",
+	"/packet", "/packet?source=10.1.1.3&destination=10.96.0.1:80/TCP", "/nonsense",
 }
 
 // TestDocuments: each has what it is about without the script, and foreign text is text.

@@ -55,7 +55,7 @@ var errQuery = errors.New("bad request")
 func (h *handler) show(w http.ResponseWriter, r *http.Request, v *view) {
 	data, err := v.data(r)
 	switch {
-	case errors.Is(err, errQuery):
+	case errors.Is(err, errQuery), errors.Is(err, api.ErrInvalid):
 		h.fail(w, r, http.StatusBadRequest, err.Error())
 	case errors.Is(err, api.ErrNotFound):
 		h.fail(w, r, http.StatusNotFound, err.Error())
@@ -89,7 +89,7 @@ func parse() (map[string]*template.Template, error) {
 	all := map[string]*template.Template{}
 	var errs []error
 	for _, name := range []string{
-		"overview", "tree", "actors", "actor", "services", "service", "interfaces", "nodes", "events", "resync", "diff", "chaos", "error",
+		"overview", "tree", "actors", "actor", "services", "service", "interfaces", "nodes", "events", "resync", "diff", "chaos", "packet", "error",
 	} {
 		one, err := template.New("layout.html").Funcs(functions()).ParseFS(web, "web/layout.html", "web/"+name+".html")
 		all[name], errs = one, append(errs, err)
@@ -100,11 +100,12 @@ func parse() (map[string]*template.Template, error) {
 // functions are those of the templates.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":   func(t time.Time) string { return ago(time.Since(t)) },
-		"clock": func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
-		"join":  func(all []string) string { return strings.Join(all, ", ") },
-		"class": class,
-		"json":  indented,
+		"ago":     func(t time.Time) string { return ago(time.Since(t)) },
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
+		"join":    func(all []string) string { return strings.Join(all, ", ") },
+		"class":   class,
+		"json":    indented,
+		"percent": func(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) },
 		"seconds": func(s float64) string {
 			return time.Duration(s * float64(time.Second)).Round(10 * time.Microsecond).String()
 		},

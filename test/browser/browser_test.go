@@ -31,7 +31,7 @@ const hostile = `<img src=x onerror=alert(1)>`
 
 // views are those of the navigation, and one of each kind below.
 var views = []string{
-	"/", "/tree", "/services", "/services/shop/web", "/actors", "/actors/agent/dataplane/nat44", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
+	"/", "/tree", "/services", "/services/shop/web", "/actors", "/actors/agent/dataplane/nat44", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos", "/packet?source=10.1.1.3&destination=10.96.255.1:80/TCP",
 }
 
 // stage is an agent with a simulated VPP, and a browser.
