@@ -51,7 +51,7 @@ func newGetActors(io streams) *cobra.Command {
 
 // actorsTable prints actors with their numbers.
 func actorsTable(c *columns, actors []api.Actor) {
-	c.row("ACTOR", "KIND", "STATE", "INCARNATION", "PENDING", "RECEIVED", "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
+	c.row("ACTOR", optional("KIND"), "STATE", optional("INCARNATION"), "PENDING", optional("RECEIVED"), "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
 	for _, a := range actors {
 		c.row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy(&a), a.LastFailure)
 	}

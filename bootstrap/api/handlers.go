@@ -40,7 +40,7 @@ func (s *Server) service(r *http.Request) (any, error) {
 
 // interfaces answers a page of the interfaces.
 func (s *Server) interfaces(r *http.Request) (any, error) {
-	q, err := parseList(r.URL.RawQuery, nil, nil)
+	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *Server) interfaces(r *http.Request) (any, error) {
 
 // nodes answers a page of the nodes.
 func (s *Server) nodes(r *http.Request) (any, error) {
-	q, err := parseList(r.URL.RawQuery, nil, nil)
+	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
