@@ -56,6 +56,10 @@ func newReach(cmd *cobra.Command) *look {
 
 // agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get services.
 func agentFlagsLast(args []string) []string {
+	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") { // the last word is the one to complete
+		last := len(args) - 1
+		return slices.Concat(args[:1], agentFlagsLast(args[1:last]), args[last:])
+	}
 	var moved []string
 	for len(args) > 1 {
 		name, _, whole := strings.Cut(args[0], "=")
