@@ -8,8 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// mostLines is how many lines a cell takes on a terminal; the rest is cut.
-const mostLines = 4
+// mostLines is how many lines a cell takes on a terminal, mostLast how many the last one of a row: reasons and errors. The rest is cut.
+const (
+	mostLines = 4
+	mostLast  = 12
+)
 
 // gap separates columns.
 const gap = "   "
@@ -28,8 +31,15 @@ type columns struct {
 	screen
 	to    io.Writer
 	lines []line // of the present table
-	err   error
+	// optional are its columns that may be left out.
+	optional []int
+	err      error
 }
+
+// optional marks the title of a column that a terminal shows only where all columns fit.
+func optional(title string) optionalTitle { return optionalTitle(title) }
+
+type optionalTitle string
 
 // line is a row of cells, or a text that belongs to no column.
 type line struct {
@@ -44,6 +54,9 @@ func newColumns(to io.Writer, s screen) *columns { return &columns{screen: s, to
 func (c *columns) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, cell := range cells {
+		if _, is := cell.(optionalTitle); is {
+			c.optional = append(c.optional, i)
+		}
 		texts[i] = printable(fmt.Sprint(cell))
 		if texts[i] == "" {
 			texts[i] = "-"
@@ -97,18 +110,32 @@ func (c *columns) write(text string) {
 
 // table writes the present table.
 func (c *columns) table() {
-	widths := fit(natural(c.lines), c.width)
+	widths := natural(c.lines, utf8.RuneCountInString)
+	if c.width > 0 {
+		least := natural(c.lines, longestWord)
+		for len(c.optional) > 0 && total(least) > c.width {
+			last := c.optional[len(c.optional)-1]
+			c.optional = c.optional[:len(c.optional)-1]
+			for i := range c.lines {
+				if last < len(c.lines[i].cells) {
+					c.lines[i].cells = slices.Delete(c.lines[i].cells, last, last+1)
+				}
+			}
+			widths, least = slices.Delete(widths, last, last+1), slices.Delete(least, last, last+1)
+		}
+		fit(widths, least, c.width)
+	}
 	var out strings.Builder
 	for _, l := range c.lines {
 		if l.cells == nil {
-			for _, part := range wrap(l.text, max(c.width, 0)) {
+			for _, part := range wrap(l.text, c.width) {
 				out.WriteString(part + "\n")
 			}
 			continue
 		}
 		c.cells(&out, l.cells, widths)
 	}
-	c.lines = nil
+	c.lines, c.optional = nil, nil
 	c.write(out.String())
 }
 
@@ -118,9 +145,13 @@ func (c *columns) cells(out *strings.Builder, cells []string, widths []int) {
 	for i, cell := range cells {
 		limit := 0
 		if c.width > 0 {
-			limit = widths[i]
+			limit = max(widths[i], 1)
 		}
-		parts[i] = cut(wrap(cell, limit), mostLines)
+		most := mostLines
+		if i+1 == len(cells) {
+			most = mostLast
+		}
+		parts[i] = cut(wrap(cell, limit), most)
 		height = max(height, len(parts[i]))
 	}
 	for n := range height {
@@ -139,36 +170,70 @@ func (c *columns) cells(out *strings.Builder, cells []string, widths []int) {
 	}
 }
 
-// natural are the widths that columns would like to have. A last cell widens no column, because nothing follows it.
-func natural(lines []line) (widths []int) {
+// natural are the widths of columns by a measure of their cells.
+func natural(lines []line, measure func(cell string) int) (widths []int) {
 	for _, l := range lines {
 		for i, cell := range l.cells {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], measure(cell))
 		}
 	}
 	return widths
 }
 
-// leastWidth is what no column is narrowed below.
+// longestWord is the width that a cell needs so that wrapping does not divide a word.
+func longestWord(cell string) (most int) {
+	n := 0
+	for _, r := range cell {
+		n++
+		if r == ' ' {
+			n = 0
+		}
+		most = max(most, n)
+		if r == ',' || r == ';' {
+			n = 0
+		}
+	}
+	return most
+}
+
+// total is the width of a table.
+func total(widths []int) int {
+	sum := len(gap) * (len(widths) - 1)
+	for _, w := range widths {
+		sum += w
+	}
+	return sum
+}
+
+// leastWidth is what no column is narrowed below; a narrower terminal wraps by itself.
 const leastWidth = 8
 
-// fit narrows the widest columns until all of them fit; 0 = there is no limit.
-func fit(widths []int, width int) []int {
-	total := len(gap) * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	for ; width > 0 && total > width; total-- {
-		widest := slices.Index(widths, slices.Max(widths))
-		if widths[widest] <= leastWidth {
-			break // a narrow terminal wraps by itself
+// fit narrows the widest columns until all of them fit: first those that are wider than their words, then all.
+func fit(widths, least []int, width int) {
+	for over := total(widths) - width; over > 0; over-- {
+		widest := widestAbove(widths, least)
+		if widest < 0 {
+			widest = widestAbove(widths, slices.Repeat([]int{leastWidth}, len(widths)))
+		}
+		if widest < 0 {
+			return
 		}
 		widths[widest]--
 	}
-	return widths
+}
+
+// widestAbove is the widest of the columns that are wider than their least width; -1 = none is.
+func widestAbove(widths, least []int) int {
+	widest := -1
+	for i, w := range widths {
+		if w > least[i] && (widest < 0 || w > widths[widest]) {
+			widest = i
+		}
+	}
+	return widest
 }
 
 // wrap cuts a text into lines of a width, behind a space or a comma where it can; 0 = there is no limit.

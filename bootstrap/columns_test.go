@@ -55,6 +55,23 @@ api    10.1.2.1:80                                                              
 	}
 }
 
+// TestOptionalColumnsGoFirst: where not all fit, words are not divided before the optional columns are left out; -o wide has all.
+func TestOptionalColumnsGoFirst(t *testing.T) {
+	table := func(c *columns) {
+		c.row("SERVICE", "STATE", optional("GENERATION"), "ERROR")
+		c.row("shop/web", "in-sync", "1099511627801", "none at all")
+	}
+	for width, want := range map[int]string{
+		0:  "SERVICE    STATE     GENERATION      ERROR\nshop/web   in-sync   1099511627801   none at all\n",
+		45: "SERVICE    STATE     GENERATION      ERROR\nshop/web   in-sync   1099511627801   none at\n                                     all\n",
+		35: "SERVICE    STATE     ERROR\nshop/web   in-sync   none at all\n",
+	} {
+		if diff := cmp.Diff(want, drawn(t, screen{width: width}, table)); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		}
+	}
+}
+
 // TestTableIsNeverWider whatever its cells are, while each column can have its least width, and a wide one loses nothing.
 func TestTableIsNeverWider(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {

@@ -44,6 +44,9 @@ func TestCompletion(t *testing.T) {
 	if r := troupe("", "__complete", "explain", "--address", "127.0.0.1:1", ""); r.code != exitOK || !strings.HasPrefix(r.out, ":4") {
 		t.Errorf("%+v", r)
 	}
+	if r := troupe("", "__complete", "--address", a.Address, "explain", "shop/service-011"); !strings.HasPrefix(r.out, "shop/service-011\n") {
+		t.Errorf("flags before the command: %+v", r)
+	}
 	if r := troupe("", "completion", "bash"); r.code != exitOK || !strings.Contains(r.out, "__start_troupe") {
 		t.Errorf("%d %s", r.code, r.errs)
 	}

@@ -261,17 +261,12 @@ func explanationTable(c *columns, e *explanation) {
 	}
 	if len(e.Frontends) > 0 {
 		c.section("Frontends")
-		c.row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP", "WHY")
+		c.row("FRONTEND", "KIND", "FROM", "ACTION", "ENDPOINTS", "IN VPP")
 		for _, f := range e.Frontends {
-			c.row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP, strings.Join(f.Why, "; "))
+			c.row(f.Frontend, f.Kind, f.From, f.Action, strings.Join(f.Endpoints, ","), f.InVPP)
 		}
 	}
-	for i, reason := range e.Everywhere {
-		if i == 0 {
-			c.section("Every frontend")
-		}
-		c.row(reason)
-	}
+	e.reasons(c)
 	for i, text := range e.Differences {
 		if i == 0 {
 			c.section("Differences")
@@ -285,5 +280,30 @@ func explanationTable(c *columns, e *explanation) {
 	if len(e.Events) > 0 {
 		c.section("Latest events")
 		eventsTable(c, e.Events)
+	}
+}
+
+// reasons prints each reason once, with the frontends that it holds for.
+func (e *explanation) reasons(c *columns) {
+	var order []string
+	holds := map[string][]string{}
+	for _, reason := range e.Everywhere {
+		order, holds[reason] = append(order, reason), []string{"every frontend"}
+	}
+	for _, f := range e.Frontends {
+		for _, reason := range f.Why {
+			if holds[reason] == nil {
+				order = append(order, reason)
+			}
+			if !slices.Contains(holds[reason], f.Frontend) {
+				holds[reason] = append(holds[reason], f.Frontend)
+			}
+		}
+	}
+	if len(order) > 0 {
+		c.section("Why")
+	}
+	for _, reason := range order {
+		c.row(strings.Join(holds[reason], ", "), reason)
 	}
 }

@@ -80,6 +80,16 @@ func TestReasonForAllIsSaidOnce(t *testing.T) {
 			t.Errorf("%q", got.Frontends[i].Why)
 		}
 	}
+	got.Frontends = append(got.Frontends, explainedFrontend{Frontend: "c", Why: got.Frontends[0].Why})
+	want := `
+Why
+every frontend   wanted refusal, rendered silence: NAT44 sends none
+a, c             no endpoint is ready: VPP rejects clients
+b                no endpoint on this node: VPP drops packets
+`
+	if text := drawn(t, screen{}, got.reasons); text != want {
+		t.Errorf("%s", text)
+	}
 }
 
 func TestExplainCommand(t *testing.T) {
@@ -94,8 +104,8 @@ State:     in-sync
 Actor:     agent/world/services/shop~service-000, running, incarnation 1, 0 messages pending
 
 Frontends
-FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP      WHY
-10.96.0.1:80/TCP   clusterIP   any    forward   10.1.1.3:8080   as wanted   -
+FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP
+10.96.0.1:80/TCP   clusterIP   any    forward   10.1.1.3:8080   as wanted
 
 In VPP
 RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY

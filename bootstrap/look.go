@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,27 @@ func newReach(cmd *cobra.Command) *look {
 	cmd.Flags().StringVar(&l.namespace, "agent-namespace", podproxy.Namespace, "namespace of the agents, with --node")
 	cmd.Flags().StringVar(&l.kubeconfig, "kubeconfig", "", "file with the API server's address and credentials, with --node; default: $KUBECONFIG, ~/.kube/config")
 	return l
+}
+
+// agentFlagsLast moves flags that say which agent is asked behind the command: troupe --node n1 get services.
+func agentFlagsLast(args []string) []string {
+	if len(args) > 2 && strings.HasPrefix(args[0], "__complete") { // the last word is the one to complete
+		last := len(args) - 1
+		return slices.Concat(args[:1], agentFlagsLast(args[1:last]), args[last:])
+	}
+	var moved []string
+	for len(args) > 1 {
+		name, _, whole := strings.Cut(args[0], "=")
+		if !slices.Contains([]string{"--node", "--agent-namespace", "--kubeconfig", "--address", "--control-socket"}, name) {
+			break
+		}
+		n := 2
+		if whole {
+			n = 1
+		}
+		moved, args = append(moved, args[:n]...), args[n:]
+	}
+	return slices.Concat(args, moved)
 }
 
 // client returns a client for the agent.

@@ -51,7 +51,7 @@ func newGetActors(io streams) *cobra.Command {
 
 // actorsTable prints actors with their numbers.
 func actorsTable(c *columns, actors []api.Actor) {
-	c.row("ACTOR", "KIND", "STATE", "INCARNATION", "PENDING", "RECEIVED", "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
+	c.row("ACTOR", optional("KIND"), "STATE", optional("INCARNATION"), "PENDING", optional("RECEIVED"), "RESTARTS", "FAILURES", "BUSY", "LAST FAILURE")
 	for _, a := range actors {
 		c.row(a.Path, a.Kind, a.State, a.Incarnation, a.Pending, a.Received, a.Restarts, a.Failures, busy(&a), a.LastFailure)
 	}
@@ -68,9 +68,13 @@ func newActorsTop(io streams) *cobra.Command {
 	l := newLook(cmd)
 	by := cmd.Flags().String("by", "busy", "pending, received, restarts, failures or busy")
 	limit := cmd.Flags().Int("limit", 10, "number of actors")
+	window := cmd.Flags().Duration("window", 0, "count only what happens within this time, up to 5s; 0 = since the start")
 	completeFlag(cmd, "by", "pending", "received", "restarts", "failures", "busy")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		query := url.Values{"by": {*by}, "limit": {strconv.Itoa(*limit)}}
+		if *window != 0 {
+			query.Set("window", window.String())
+		}
 		return l.show(cmd, io, fetch("top", query, func(c *columns, page *api.Page[api.Actor]) { actorsTable(c, page.Items) }))
 	}
 	return cmd

@@ -34,7 +34,7 @@ func newGetEvents(io streams) *cobra.Command {
 // eventsTable prints the newest event last, next to the prompt of the terminal. The text has no limit and is the last column, so that it does not
 // widen the others.
 func eventsTable(c *columns, events []api.Event) {
-	c.row("SEQ", "TIME", "KIND", "ACTOR", "OBJECT", "ERROR", "TEXT")
+	c.row("SEQ", "TIME", optional("KIND"), optional("ACTOR"), "OBJECT", "ERROR", "TEXT")
 	for i := len(events) - 1; i >= 0; i-- {
 		e := events[i]
 		c.row(e.Seq, clock(e.Time), e.Kind, e.Actor, e.Object, e.Error, e.Text)

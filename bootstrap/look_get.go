@@ -20,7 +20,7 @@ func newGetServices(io streams) *cobra.Command {
 		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
 			all, _, err := client.All[api.Service](ctx, c, "services", query(), 0)
 			return &answer{all, func(c *columns) {
-				c.row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", "GENERATION", "CHANGED", "ERROR")
+				c.row("SERVICE", "STATE", "FRONTENDS", "ENDPOINTS", "ROWS", optional("GENERATION"), optional("CHANGED"), "ERROR")
 				for _, s := range all {
 					c.row(s.Key, s.State, s.Frontends, s.Endpoints, s.Rows, s.Generation, clock(s.Changed), s.Error)
 				}

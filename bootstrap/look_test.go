@@ -232,3 +232,24 @@ func TestDiffSaysItsAge(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentFlagsMayComeFirst: as in kubectl, flags that say whom to ask may stand before the command.
+func TestAgentFlagsMayComeFirst(t *testing.T) {
+	a := apitest.Start(t, apitest.New(1), nil)
+	for _, args := range [][]string{
+		{"--address", a.Address, "get", "services"}, {"--address=" + a.Address, "get", "services"}, {"--control-socket", a.Socket, "explain", "shop/service-000"},
+	} {
+		if r := troupe("", args...); r.code != exitOK || !strings.Contains(r.out, "shop/service-000") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	for args, want := range map[string]string{
+		"--node n1 --control-socket x get services": "troupe: --control-socket and --node exclude each other\n",
+		"--node n1":        "unknown flag: --node",
+		"--node=n1 config": "unknown flag: --node",
+	} {
+		if r := troupe("", strings.Fields(args)...); r.code != exitUsage || !strings.Contains(r.errs, want) {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+}

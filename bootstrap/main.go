@@ -37,7 +37,7 @@ func Main(args []string, in io.Reader, out, errs io.Writer) int {
 // run is Main without signal handling, for tests.
 func run(ctx context.Context, args []string, io streams) int {
 	root := newRoot(io)
-	root.cmd.SetArgs(args)
+	root.cmd.SetArgs(agentFlagsLast(args))
 	err := root.cmd.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK

@@ -10,7 +10,7 @@ import (
 
 // rowsTable prints rows of VPP.
 func rowsTable(c *columns, rows []show.Row) {
-	c.row("RENDERER", "VIP", "SERVICE", "FLAGS", "BACKENDS", "WEIGHT", "AFFINITY")
+	c.row("RENDERER", "VIP", optional("SERVICE"), optional("FLAGS"), "BACKENDS", "WEIGHT", optional("AFFINITY"))
 	for _, r := range rows {
 		locals, weights := make([]string, len(r.Locals)), make([]string, 0, 1)
 		for i, l := range r.Locals {

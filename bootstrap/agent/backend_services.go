@@ -151,10 +151,14 @@ func (b backend) stateOf(s *messages.ServiceStatus) api.ServiceState {
 
 // endpoints counts the distinct endpoints of a view.
 func endpoints(view *messages.ServiceView) int {
-	seen := map[string]bool{}
+	type endpoint struct {
+		address string
+		port    uint32
+	}
+	seen := map[endpoint]struct{}{}
 	for _, f := range view.GetFrontends() {
 		for _, b := range f.GetBackends() {
-			seen[fmt.Sprintf("%s %d", b.GetAddress(), b.GetPort())] = true
+			seen[endpoint{b.GetAddress(), b.GetPort()}] = struct{}{}
 		}
 	}
 	return len(seen)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // plain is a resource without parameters.
@@ -40,7 +41,7 @@ func (s *Server) service(r *http.Request) (any, error) {
 
 // interfaces answers a page of the interfaces.
 func (s *Server) interfaces(r *http.Request) (any, error) {
-	q, err := parseList(r.URL.RawQuery, nil, nil)
+	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (s *Server) interfaces(r *http.Request) (any, error) {
 
 // nodes answers a page of the nodes.
 func (s *Server) nodes(r *http.Request) (any, error) {
-	q, err := parseList(r.URL.RawQuery, nil, nil)
+	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -126,9 +127,9 @@ func (s *Server) tree(r *http.Request) (any, error) {
 	return Page[*TreeNode]{Items: orEmpty(roots), Total: len(all)}, nil
 }
 
-// top answers the busiest actors, in the order of ?by=, by default by the number of pending messages.
+// top answers the busiest actors, in the order of ?by=, by default by the number of pending messages; with ?window= by what they have done meanwhile.
 func (s *Server) top(r *http.Request) (any, error) {
-	values, err := parameters(r.URL.RawQuery, "by", "limit")
+	values, err := parameters(r.URL.RawQuery, "by", "limit", "window")
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +145,64 @@ func (s *Server) top(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	all, err := s.backend.Actors(r.Context())
+	window, err := windowOf(values)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.actorsOver(r.Context(), window)
 	if err != nil {
 		return nil, err
 	}
 	top := pageActors(all, q)
 	top.Next = "" // the order changes all the time, so that pages would not fit together
 	return top, nil
+}
+
+// longestWindow is shorter than the deadline of a request.
+const longestWindow = 5 * time.Second
+
+// windowOf reads the time over which actors are observed; 0 = since their start.
+func windowOf(values map[string]string) (time.Duration, error) {
+	text, given := values["window"]
+	if !given {
+		return 0, nil
+	}
+	window, err := time.ParseDuration(text)
+	if err != nil || window <= 0 || window > longestWindow {
+		return 0, fmt.Errorf("%w: window %q is not a duration up to %s", errQuery, text, longestWindow)
+	}
+	return window, nil
+}
+
+// actorsOver returns the actors with what they have done within a window from now; 0 = since their start.
+func (s *Server) actorsOver(ctx context.Context, window time.Duration) ([]Actor, error) {
+	before, err := s.backend.Actors(ctx)
+	if err != nil || window == 0 {
+		return before, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.ending:
+		return nil, fmt.Errorf("%w: the agent is stopping", ErrUnavailable)
+	case <-time.After(window):
+	}
+	after, err := s.backend.Actors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]*Actor, len(before))
+	for i := range before {
+		known[before[i].Path] = &before[i]
+	}
+	out := slices.Clone(after)
+	for i := range out {
+		if b, a := known[out[i].Path], &out[i]; b != nil && b.Received <= a.Received { // otherwise another actor has its name now
+			a.Received, a.Coalesced, a.Restarts, a.Failures = a.Received-b.Received, a.Coalesced-b.Coalesced, a.Restarts-b.Restarts, a.Failures-b.Failures
+			a.BusySeconds -= b.BusySeconds
+		}
+	}
+	return out, nil
 }
 
 func (s *Server) events(r *http.Request) (any, error) {

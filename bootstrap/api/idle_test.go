@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -48,6 +49,39 @@ func TestNothingWhenNobodyLooks(t *testing.T) {
 		synctest.Wait()
 		if n := backend.queries.Load(); n != after {
 			t.Errorf("%d queries after the client has gone", n-after)
+		}
+	})
+}
+
+// TestTopOverAWindow counts what has happened within the window, and what an actor of that name did before does not count.
+func TestTopOverAWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		backend := apitest.New(0)
+		kill := func(times int) {
+			for range times {
+				if err := backend.Command(t.Context(), "agent/dataplane/nat44", api.VerbKill); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		kill(3)
+		go func() {
+			time.Sleep(time.Second)
+			kill(2)
+		}()
+		w := httptest.NewRecorder()
+		handler := api.New(backend, api.Config{}, slog.New(slog.DiscardHandler)).Handler(true)
+		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/top?by=failures&window=2s&limit=1", http.NoBody))
+		var page api.Page[api.Actor]
+		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || len(page.Items) != 1 || page.Items[0].Failures != 2 || page.Items[0].Path != "agent/dataplane/nat44" {
+			t.Errorf("%s %v", w.Body, err)
+		}
+		for _, window := range []string{"6s", "0s", "-1s", "x"} {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/api/v1/top?window="+window, http.NoBody))
+			if w.Code != http.StatusBadRequest {
+				t.Errorf("%s: %d", window, w.Code)
+			}
 		}
 	})
 }

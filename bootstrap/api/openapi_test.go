@@ -53,7 +53,7 @@ func operations() []operation {
 		{method: "GET", path: "/api/v1/actors/{path}/failures", what: "Latest failures of an actor", answer: api.Page[api.Failure]{}},
 		{method: "POST", path: "/api/v1/actors/{path}:{verb}", what: "Restart, kill, suspend or resume an actor", answer: struct{}{}, code: 202},
 		{method: "GET", path: "/api/v1/tree", what: "Actors as trees", answer: api.Page[*api.TreeNode]{}},
-		{method: "GET", path: "/api/v1/top", what: "Busiest actors", query: []string{"by", "limit"}, answer: api.Page[api.Actor]{}},
+		{method: "GET", path: "/api/v1/top", what: "Busiest actors", query: []string{"by", "limit", "window"}, answer: api.Page[api.Actor]{}},
 		{method: "GET", path: "/api/v1/events", what: "Events of the journal, the newest first", query: []string{"limit", "before", "after", "cause", "kind", "object"}, answer: api.EventPage{}},
 		{method: "GET", path: "/api/v1/trace", what: "Events of the journal as server-sent events, each an Event", query: []string{"kind", "object", "cause", "after", "limit", "follow"}, text: "text/event-stream"},
 		{method: "GET", path: "/api/v1/resync", what: "Progress of the renderers, and repairs", answer: api.Resync{}},

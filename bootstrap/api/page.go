@@ -26,10 +26,13 @@ func actorFilters() []string { return []string{"kind", "state", "under"} }
 // pageActors selects, orders and cuts a list of actors.
 func pageActors(all []Actor, q *listQuery) Page[Actor] {
 	kind, state, under := q.filters["kind"], q.filters["state"], strings.TrimSuffix(q.filters["under"], "/")
-	selected := make([]Actor, 0, len(all))
-	for _, a := range all {
-		if (kind == "" || a.Kind == kind) && (state == "" || a.State == state) && isUnder(a.Path, under) {
-			selected = append(selected, a)
+	selected := all
+	if kind != "" || state != "" || under != "" {
+		selected = nil
+		for _, a := range all {
+			if (kind == "" || a.Kind == kind) && (state == "" || a.State == state) && isUnder(a.Path, under) {
+				selected = append(selected, a)
+			}
 		}
 	}
 	value := actorOrders[q.sort]
@@ -53,10 +56,13 @@ func serviceFilters() []string { return []string{"state", "namespace"} }
 // pageServices selects and cuts a list of services.
 func pageServices(all []Service, q *listQuery) Page[Service] {
 	state, namespace := q.filters["state"], q.filters["namespace"]
-	selected := make([]Service, 0, len(all))
-	for _, s := range all {
-		if (state == "" || string(s.State) == state) && (namespace == "" || strings.HasPrefix(s.Key, namespace+"/")) {
-			selected = append(selected, s)
+	selected := all
+	if state != "" || namespace != "" {
+		selected = nil
+		for _, s := range all {
+			if (state == "" || string(s.State) == state) && (namespace == "" || strings.HasPrefix(s.Key, namespace+"/")) {
+				selected = append(selected, s)
+			}
 		}
 	}
 	return page(selected, q, func(s *Service) cursor { return cursor{Sort: q.sort, Key: s.Key} })

@@ -119,6 +119,15 @@ func parseList(raw string, orders, filters []string) (*listQuery, error) {
 	return q, nil
 }
 
+// parseWhole reads the query of a list that most clients want as a whole: its default limit is the largest.
+func parseWhole(raw string) (*listQuery, error) {
+	q, err := parseList(raw, nil, nil)
+	if err == nil && q.filters["limit"] == "" {
+		q.limit = MaxLimit
+	}
+	return q, err
+}
+
 // parseEvents reads the query of the journal.
 func parseEvents(raw string) (EventQuery, error) {
 	values, err := parameters(raw, "limit", "before", "after", "cause", "kind", "object")

@@ -21,8 +21,9 @@ type Tree func() *runtime.System
 func (t Tree) Actors(context.Context) ([]api.Actor, error) {
 	states := t().Snapshot()
 	out := make([]api.Actor, len(states))
+	now := time.Now()
 	for i := range states {
-		out[i] = actorOf(&states[i])
+		out[i] = actorOf(&states[i], now)
 	}
 	return out, nil
 }
@@ -33,16 +34,16 @@ func (t Tree) Actor(_ context.Context, path string) (*api.Actor, error) {
 	if !ok {
 		return nil, fmt.Errorf("actor %s: %w", path, api.ErrNotFound)
 	}
-	actor := actorOf(&state)
+	actor := actorOf(&state, time.Now())
 	return &actor, nil
 }
 
 // actorOf converts the state of a mailbox. Pending includes system messages, because they also keep an actor busy.
-func actorOf(s *runtime.ActorState) api.Actor {
+func actorOf(s *runtime.ActorState, now time.Time) api.Actor {
 	return api.Actor{
 		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,
 		Coalesced: s.Coalesced, Restarts: s.Restarts, Failures: s.Panics, BusySeconds: s.Busy.Seconds(), LastMessage: s.Last,
-		Since: time.Now().Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure,
+		Since: now.Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure,
 	}
 }
 
