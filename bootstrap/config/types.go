@@ -133,6 +133,7 @@ type NAT44 struct {
 	LoopbackIP string `json:"loopbackIP" flag:"nat-loopback-ip" check:"ipv4"`
 	// Masquerade, with loopbackIP, a connection to an endpoint itself whose client address and port have a session of a service with that endpoint.
 	// VPP drops it otherwise, as it does where loopbackIP is an address of the node. With dynamic SNAT the address of SNAT replaces the source.
+	// Turning it off takes effect when VPP starts.
 	MasqueradeClashes bool `json:"masqueradeClashes"`
 	// Leave NAT to all workers of VPP. By default the first worker does NAT for all, so that endpoints are added and removed one by one and share
 	// connections evenly. With all workers, the address of a client decides which endpoints it can get, and a row that grows from one endpoint, or shrinks

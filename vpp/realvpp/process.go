@@ -20,10 +20,10 @@ const (
 )
 
 // startup is the configuration of a VPP that needs no huge pages, no NIC, no pinned cores and nothing outside its directory. Arguments:
-// runtime directory, name of the API segment, line of the plugin path, further sections, settings of the process and section of the workers.
+// runtime directory, name of the API segment, line of the plugin path, further sections, settings of the process, section of the workers, MB of heap.
 const startup = `
 unix { nodaemon nosyslog log %[1]s/vpp.log cli-listen %[1]s/cli.sock runtime-dir %[1]s %[5]s }
-memory { main-heap-size 512M main-heap-page-size default }
+memory { main-heap-size %[7]dM main-heap-page-size default }
 buffers { buffers-per-numa 2048 page-size default }
 statseg { size 32M page-size default socket-name %[1]s/stats.sock }
 socksvr { socket-name %[1]s/api.sock }
@@ -136,12 +136,13 @@ func (p *Process) configure(t testing.TB) string {
 	prefix := fmt.Sprintf("troupe%d-%d", os.Getpid(), instances.Add(1))
 	p.prefixes = append(p.prefixes, prefix)
 	path := filepath.Join(p.dir, "startup.conf")
-	unix, cpu := "", ""
+	unix, cpu, heap := "", "", 512
 	if p.workers > 0 {
 		unix = "poll-sleep-usec 50" // workers that share cores must not spin
+		heap *= 2                   // every worker has a table of NAT sessions
 		cpu = fmt.Sprintf("cpu { main-core 0 corelist-workers 1-%d }", p.workers)
 	}
-	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins, p.sections, unix, cpu), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, startup, p.dir, prefix, p.plugins, p.sections, unix, cpu, heap), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
