@@ -26,16 +26,31 @@ func (v *rig) workers(t testing.TB) int {
 	return int(ask[*vlib.ShowThreadsReply](t, v, &vlib.ShowThreads{}).Count) - 1
 }
 
+// first puts what is done about several workers before other operations.
+func (v *rig) first(t testing.TB, verbs ...string) []string {
+	t.Helper()
+	if v.workers(t) > 1 {
+		return append([]string{"one-worker"}, verbs...)
+	}
+	return verbs
+}
+
+// empty is the state of a VPP that has just been started.
+func (v *rig) empty(t testing.TB) *nat44.State {
+	t.Helper()
+	state := nat44.NewState()
+	if n := v.workers(t); n > 1 {
+		state.Workers = n
+	}
+	return state
+}
+
 var pluginCases = []contractCase{
 	{"plugin/no sessions means disabled", func(t *testing.T, v *rig) {
 		if got := config(t, v); got.Sessions != 0 || got.ForwardingEnabled {
 			t.Errorf("configuration %+v", got)
 		}
-		want := nat44.NewState()
-		if n := v.workers(t); n > 1 {
-			want.Workers = n
-		}
-		check(t, "state", want, v.read(t))
+		check(t, "state", v.empty(t), v.read(t))
 	}},
 	{"plugin/disabled refuses what needs it", func(t *testing.T, v *rig) {
 		index := loopback(t, v)

@@ -18,10 +18,11 @@ import (
 
 // suiteWithWorkers begins the names of the cases of the suite that are played with workers: those with packets, without those that take long because VPP
 // stops all workers at each of very many messages.
-var suiteWithWorkers = []string{"plugin/workers", "clash/", "snat/packets with it", "leave/as one", "sessions/a full table takes", "cnat packets/"}
+var suiteWithWorkers = []string{"plugin/workers", "clash/", "snat/packets with it", "leave/as one", "cnat packets/IPv6/"}
 
-// TestRealVPPWorkers plays cases with packets on a VPP with workers, of which four share the cores of a small machine. All of the suite runs so with
-// TROUPE_VPP_WORKERS.
+// TestRealVPPWorkers plays cases with packets on a VPP with workers, of which four share the cores of a small machine. With TROUPE_VPP_WORKERS all of
+// TestRealVPP has workers; but VPP stops all of them at each message, and ends ("worker thread deadlock") where one gets no core for a second, as
+// happens in the cases with a thousand messages on a busy machine.
 func TestRealVPPWorkers(t *testing.T) {
 	binary, plugins, why := realvpp.Find()
 	if why != "" {

@@ -81,7 +81,7 @@ func become(list string) error {
 	runtime.LockOSThread() // filters belong to threads
 	err := errors.Join(
 		os.Unsetenv(envBecome), syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount(list, cpuList, "", syscall.MS_BIND, ""),
-		syscall.Setpriority(syscall.PRIO_PROCESS, 0, -15), // a worker that gets no core stops all others at each message
+		syscall.Setpriority(syscall.PRIO_PROCESS, 0, -20), // VPP ends when a worker gets no core for a second
 	)
 	if err != nil {
 		return fmt.Errorf("workers need the rights of root: %w", err)
