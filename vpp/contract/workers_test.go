@@ -152,6 +152,7 @@ var workerCases = []contractCase{
 			if f := sessions.Free(t.Context(), v.link, nil, sessions.Slice{Deletions: 1000, Dumps: 100}); f.Err != nil || f.Deleted != opened {
 				t.Errorf("freed %+v, want %d", f, opened)
 			}
+			v.expect(t, ok, &nat44_ed.NatSetTimeouts{UDP: 300, TCPEstablished: 7440, TCPTransitory: 240, ICMP: 60})
 		}
 		h.open(row.Key)
 	}},

@@ -1,0 +1,248 @@
+package namespaces
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/troupe-vpp/troupe/test/build"
+	"github.com/troupe-vpp/troupe/test/controlplane"
+)
+
+// names of the namespaces: two pods and a client outside.
+var names = []string{"tr-pod3", "tr-pod4", "tr-out"}
+
+// stage is a node: VPP, an agent, namespaces.
+type stage struct {
+	*testing.T
+	dir, vppBinary, plugins, troupe string
+	vpp, agent                      *controlplane.Process
+}
+
+// newStage makes the namespaces, and starts VPP and the servers.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{T: t, vppBinary: os.Getenv("TROUPE_VPP_BIN"), plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
+	_, missing := exec.LookPath("ip")
+	_, noPlugin := os.Stat(filepath.Join(s.plugins, "af_packet_plugin.so"))
+	switch {
+	case os.Getuid() != 0:
+		t.Skip("needs root, for network namespaces")
+	case missing != nil:
+		t.Skip("needs the program ip")
+	case s.vppBinary == "" || noPlugin != nil:
+		t.Skip("needs a real VPP with the plugin af_packet: set TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS")
+	}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "troupe"); err != nil { // short: paths of sockets are limited
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	if s.troupe, err = build.Agent(t.Context(), s.dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, sub := range []string{"objects", "vpp"} {
+		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range names {
+		_ = exec.Command("ip", "netns", "del", n).Run() // of an earlier run that was killed
+		_ = exec.Command("ip", "link", "del", n).Run()  // which goes some time after its namespace
+		s.run("ip", "netns", "add", n)
+		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n).Run() }) // takes its link with it
+		s.run("ip", "link", "add", n, "type", "veth", "peer", "name", "e0", "netns", n)
+		s.run("ip", "link", "set", n, "up")
+		s.run("ip", "-n", n, "link", "set", "lo", "up")
+		s.run("ip", "-n", n, "link", "set", "e0", "up")
+	}
+	for i, n := range names[:2] {
+		s.run("ip", "-n", n, "addr", "add", fmt.Sprintf("fd00:2:%d::2/64", i), "dev", "e0", "nodad")
+		s.run("ip", "-n", n, "addr", "add", pod(i)+"/128", "dev", "e0", "nodad")
+		s.run("ip", "-n", n, "-6", "route", "add", "default", "via", fmt.Sprintf("fd00:2:%d::1", i), "src", pod(i))
+	}
+	s.run("ip", "-n", "tr-out", "addr", "add", "2001:db8::fe/64", "dev", "e0", "nodad")
+	s.run("ip", "-n", "tr-out", "-6", "route", "add", "default", "via", "2001:db8::1")
+	s.startVPP()
+	for _, n := range names[:2] {
+		server := s.in(n, "serve", n)
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	}
+	return s
+}
+
+// pod is the address of a pod.
+func pod(i int) string { return fmt.Sprintf("fd00:1::%d", 3+i) }
+
+// run runs a program, which must succeed.
+func (s *stage) run(name string, arguments ...string) {
+	s.Helper()
+	if out, err := exec.Command(name, arguments...).CombinedOutput(); err != nil {
+		s.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, out)
+	}
+}
+
+// in is the program of the tests in a namespace.
+func (s *stage) in(namespace, part, argument string) *exec.Cmd {
+	s.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		s.Fatal(err)
+	}
+	cmd := exec.Command("ip", "netns", "exec", namespace, self, argument)
+	cmd.Env = append(os.Environ(), role+"="+part)
+	return cmd
+}
+
+// startVPP starts VPP with its interfaces and routes.
+func (s *stage) startVPP() {
+	s.Helper()
+	conf := filepath.Join(s.dir, "startup.conf")
+	text := fmt.Sprintf(`unix { nodaemon cli-listen %[1]s/cli.sock runtime-dir %[1]s/vpp }
+socksvr { socket-name %[1]s/api.sock }
+statseg { socket-name %[1]s/stats.sock }
+api-segment { prefix troupe%[3]d }
+plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } plugin acl_plugin.so { enable } plugin cnat_plugin.so { enable } plugin af_packet_plugin.so { enable } }
+`, s.dir, s.plugins, os.Getpid())
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	_ = os.Remove(filepath.Join(s.dir, "cli.sock"))
+	s.vpp = controlplane.Spawn(s, filepath.Join(s.dir, "vpp"), s.vppBinary, "-c", conf)
+	ctl := func(command string) error {
+		out, err := exec.Command(filepath.Join(filepath.Dir(s.vppBinary), "vppctl"), append([]string{"-s", filepath.Join(s.dir, "cli.sock")}, strings.Fields(command)...)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", command, err, out)
+		}
+		return nil
+	}
+	controlplane.Eventually(s, "VPP answers", func() string {
+		if err := ctl("show version"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	commands := []string{}
+	for _, n := range names {
+		commands = append(commands, "create host-interface name "+n, "set interface state host-"+n+" up")
+	}
+	for i, n := range names[:2] {
+		commands = append(commands, fmt.Sprintf("set interface ip address host-%s fd00:2:%d::1/64", n, i), fmt.Sprintf("ip route add %s/128 via fd00:2:%d::2 host-%s", pod(i), i, n))
+	}
+	for _, command := range append(commands, "set interface ip address host-tr-out 2001:db8::1/64", "ip route add ::/0 via 2001:db8::fe host-tr-out") {
+		if err := ctl(command); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// startAgent starts the agent, and waits until it is ready.
+func (s *stage) startAgent() {
+	s.Helper()
+	s.agent = controlplane.Spawn(s, s.dir, s.troupe, "agent", "--node-name", "n1", "--kube-source", "files:"+filepath.Join(s.dir, "objects"),
+		"--vpp-api-socket", filepath.Join(s.dir, "api.sock"), "--vpp-stats-socket", filepath.Join(s.dir, "stats.sock"), "--etcd", "none", "--http-address", "",
+		"--healthz-bind-address", "", "--control-socket", filepath.Join(s.dir, "control.sock"), "--service-cidr", "10.96.0.0/12,fd00:96::/112", "--data-dir", filepath.Join(s.dir, "data"))
+	s.ready(true)
+}
+
+// ready waits until the agent is ready, or is not.
+func (s *stage) ready(want bool) {
+	s.Helper()
+	controlplane.Eventually(s, fmt.Sprint("ready: ", want), func() string {
+		if text, status := s.ask("/readyz?verbose"); (status == http.StatusOK) != want {
+			return text
+		}
+		return ""
+	})
+}
+
+// ask asks the agent.
+func (s *stage) ask(path string) (text string, status int) {
+	s.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", filepath.Join(s.dir, "control.sock"))
+	}}}
+	answer, err := client.Get("http://agent" + path)
+	if err != nil {
+		return err.Error(), 0
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err.Error(), 0
+	}
+	return string(body), answer.StatusCode
+}
+
+// apply writes objects.
+func (s *stage) apply(objects string) {
+	s.Helper()
+	file := filepath.Join(s.dir, "all.yaml")
+	if err := os.WriteFile(file, []byte(objects), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.Rename(file, filepath.Join(s.dir, "objects", "all.yaml")); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// reaches checks what a client gets, as soon as neighbours are known and servers are up.
+func (s *stage) reaches(from, how, to, want string) {
+	s.Helper()
+	controlplane.Eventually(s, fmt.Sprintf("%s %s %s => %s", from, how, to, want), func() string {
+		out, err := s.in(from, how, to).CombinedOutput()
+		if got := string(out); err != nil || got != want {
+			return fmt.Sprintf("%s, %v", got, err)
+		}
+		return ""
+	})
+}
+
+// held is a connection that stays open.
+type held struct {
+	*stage
+	in  io.Writer
+	out *bufio.Reader
+}
+
+// hold opens one.
+func (s *stage) hold(from, to string) *held {
+	s.Helper()
+	cmd := s.in(from, "hold", to)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return &held{s, in, bufio.NewReader(out)}
+}
+
+// answers checks the answer to a request on the connection.
+func (h *held) answers(want string) {
+	h.Helper()
+	if _, err := fmt.Fprintln(h.in, "again"); err != nil {
+		h.Fatal(err)
+	}
+	if got, err := h.out.ReadString('\n'); err != nil || strings.TrimSpace(got) != want {
+		h.Errorf("on an open connection %q, %v, want %q", got, err, want)
+	}
+}
