@@ -18,7 +18,7 @@ import (
 // newActorsCommand returns `troupe actors` with its commands; alone it lists the actors.
 func newActorsCommand(io streams) *cobra.Command {
 	cmd := newGetActors(io)
-	cmd.AddCommand(newGetTree(io), newActorsTop(io), newActorsShow(io), newActorsTrace(io))
+	cmd.AddCommand(newGetTree(io), newActorsTop(io), newActorsShow(io), newActorsTrace(io), newActorsCompare(io), newDeadLetters(io))
 	return cmd
 }
 
@@ -58,9 +58,7 @@ func actorsTable(c *columns, actors []api.Actor) {
 }
 
 // busy is the time that an actor has spent handling messages.
-func busy(a *api.Actor) time.Duration {
-	return time.Duration(a.BusySeconds * float64(time.Second)).Round(time.Microsecond)
-}
+func busy(a *api.Actor) time.Duration { return elapsed(a.BusySeconds) }
 
 // newActorsTop returns `troupe actors top`.
 func newActorsTop(io streams) *cobra.Command {
@@ -84,6 +82,7 @@ func newActorsTop(io streams) *cobra.Command {
 type actorDetail struct {
 	api.Actor
 	Mailbox  *api.Mailbox    `json:"mailbox"`
+	Traffic  *api.Traffic    `json:"traffic"`
 	Current  json.RawMessage `json:"current,omitempty"`
 	Failed   []api.Failure   `json:"failed"`
 	NotKnown string          `json:"notKnown,omitempty"` // why Current is missing
@@ -92,7 +91,7 @@ type actorDetail struct {
 // newActorsShow returns `troupe actors show`.
 func newActorsShow(io streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "show PATH", Short: "Show one actor: numbers, mailbox, state, failures", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
+		Use: "show PATH", Short: "Show one actor: numbers, mailbox, failures, traffic, state", Args: cobra.ExactArgs(1), ValidArgsFunction: completeActors,
 	}
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -115,16 +114,12 @@ func escapePath(path string) string {
 
 // askActor reads an actor. Only its state needs its answer, and may be missing.
 func askActor(ctx context.Context, c *client.Client, resource string) (*actorDetail, error) {
-	d := &actorDetail{Mailbox: &api.Mailbox{}}
-	if err := c.Get(ctx, resource, nil, &d.Actor); err != nil {
-		return nil, err
-	}
-	if err := c.Get(ctx, resource+"/mailbox", nil, d.Mailbox); err != nil {
-		return nil, err
-	}
+	d := &actorDetail{Mailbox: &api.Mailbox{}, Traffic: &api.Traffic{}}
 	var failures api.Page[api.Failure]
-	if err := c.Get(ctx, resource+"/failures", nil, &failures); err != nil {
-		return nil, err
+	for part, into := range map[string]any{"": &d.Actor, "/mailbox": d.Mailbox, "/failures": &failures, "/traffic": d.Traffic} {
+		if err := c.Get(ctx, resource+part, nil, into); err != nil {
+			return nil, err
+		}
 	}
 	d.Failed = failures.Items
 	if err := c.Get(ctx, resource+"/state", nil, &d.Current); err != nil {
@@ -139,17 +134,23 @@ func actorTable(c *columns, d *actorDetail) {
 	c.row("Kind:", d.Kind)
 	c.row("State:", d.State)
 	c.row("Incarnation:", fmt.Sprintf("%d, since %s, %d restarts, %d failures", d.Incarnation, clock(d.Since), d.Restarts, d.Failures))
-	c.row("Messages:", fmt.Sprintf("%d received, %d coalesced, the last %s", d.Received, d.Coalesced, d.LastMessage))
+	if d.Strategy != "" {
+		c.row("Supervises:", d.Strategy+", "+budget(&d.Actor))
+	}
+	c.row("Messages:", fmt.Sprintf("%d received, %d coalesced, %d discarded, the last %s", d.Received, d.Coalesced, d.Discarded, d.LastMessage))
 	c.row("Busy:", busy(&d.Actor))
+	if d.Handling != "" {
+		c.row("Handles:", fmt.Sprintf("%s for %s", d.Handling, elapsed(d.HandlingSeconds)))
+	}
 	if d.NotKnown != "" {
 		c.row("State unknown:", d.NotKnown)
 	}
 	if d.Mailbox.Pending > 0 {
-		c.section(fmt.Sprintf("Mailbox, %d messages", d.Mailbox.Pending))
-		c.row("TYPE", "KEY")
+		c.section(fmt.Sprintf("Mailbox, %d messages, the oldest for %s, at most %d so far", d.Mailbox.Pending, elapsed(d.OldestSeconds), d.MostPending))
+		c.row("TYPE", "KEY", "AGE", "FROM", optional("CONTENT"))
 	}
 	for _, m := range d.Mailbox.Messages {
-		c.row(m.Type, m.Key)
+		c.row(m.Type, m.Key, elapsed(m.AgeSeconds), m.Sender, string(m.Body))
 	}
 	if len(d.Failed) > 0 {
 		c.section("Failures, the newest first")
@@ -158,6 +159,7 @@ func actorTable(c *columns, d *actorDetail) {
 	for _, f := range d.Failed {
 		c.row(clock(f.Time), f.Incarnation, f.Message, f.Decision, f.Reason)
 	}
+	trafficTable(c, d.Traffic)
 	if len(d.Current) > 0 {
 		c.section("State")
 		if text, err := json.MarshalIndent(d.Current, "", "  "); err == nil {
@@ -166,6 +168,38 @@ func actorTable(c *columns, d *actorDetail) {
 			}
 		}
 	}
+}
+
+// trafficTable prints what the actors of a kind have handled and sent.
+func trafficTable(c *columns, t *api.Traffic) {
+	if len(t.Messages) > 0 {
+		c.section("Messages of all actors of the kind " + t.Kind)
+		c.row("TYPE", "HANDLED", "P50", "P99")
+	}
+	for _, m := range t.Messages {
+		c.row(m.Type, m.Count, elapsed(m.P50Seconds), elapsed(m.P99Seconds))
+	}
+	if len(t.From)+len(t.To) > 0 {
+		c.section("Other kinds")
+		c.row("KIND", "MESSAGES FROM", "MESSAGES TO")
+	}
+	for _, k := range t.From {
+		c.row(k.Kind, k.Count, "")
+	}
+	for _, k := range t.To {
+		c.row(k.Kind, "", k.Count)
+	}
+}
+
+// elapsed formats a duration of the API.
+func elapsed(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Microsecond) }
+
+// budget says how many failures of its children a supervisor still tolerates.
+func budget(a *api.Actor) string {
+	if a.BudgetLeft < 0 {
+		return "any number of failures"
+	}
+	return fmt.Sprintf("%d of %d failures left", a.BudgetLeft, a.Budget)
 }
 
 // newActorsTrace returns `troupe actors trace`: the journal of one actor.
@@ -202,11 +236,17 @@ func newGetTree(io streams) *cobra.Command {
 
 // treeLines prints a node and its descendants; head is the prefix of its own line, indent that of all further lines.
 func treeLines(c *columns, n *api.TreeNode, head, indent string) {
-	note := ""
+	var notes []string
 	if n.Restarts > 0 {
-		note = strconv.FormatUint(n.Restarts, 10) + " restarts"
+		notes = append(notes, fmt.Sprintf("%d restarts", n.Restarts))
 	}
-	c.row(head+n.Name, n.Kind, n.State, note)
+	if n.Pending > 0 {
+		notes = append(notes, fmt.Sprintf("%d pending", n.Pending))
+	}
+	if n.Strategy != "" {
+		notes = append(notes, budget(&n.Actor))
+	}
+	c.row(head+n.Name, n.Kind, n.State, strings.Join(notes, ", "))
 	for i, child := range n.Children {
 		if i+1 == len(n.Children) {
 			treeLines(c, child, indent+"`- ", indent+"   ")

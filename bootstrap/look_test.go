@@ -86,17 +86,53 @@ Actor:         agent/dataplane/nat44
 Kind:          nat44
 State:         running
 Incarnation:   2, since , 1 restarts, 1 failures
-Messages:      0 received, 0 coalesced, the last 
+Messages:      0 received, 0 coalesced, 0 discarded, the last 
 Busy:          0s
 
 Failures, the newest first
 TIME                       INCARNATION   MESSAGE   DECISION   REASON
 2026-11-21T08:00:00.000Z   1             -         restart    killed
 
+Messages of all actors of the kind nat44
+TYPE     HANDLED   P50   P99
+Render   3         1ms   2ms
+
+Other kinds
+KIND       MESSAGES FROM   MESSAGES TO
+registry   2               -
+
 State
 {
   "lives": 2
 }
+`,
+		"actors show agent/world/services": `
+Actor:         agent/world/services
+Kind:          services
+State:         running
+Incarnation:   1, since , 0 restarts, 0 failures
+Supervises:    one-for-one, any number of failures
+Messages:      0 received, 0 coalesced, 0 discarded, the last
+Busy:          0s
+
+Messages of all actors of the kind services
+TYPE     HANDLED   P50   P99
+Render   3         1ms   2ms
+
+Other kinds
+KIND       MESSAGES FROM   MESSAGES TO
+registry   2               -
+
+State
+{
+  "lives": 1
+}
+`,
+		"actors dead-letters": `
+TIME                       MESSAGE   TO                 FROM   WHY
+2026-11-21T08:00:00.000Z   Render    agent/world/gone   -      no such actor
+
+the latest of 70
 `,
 		"actors trace agent/healer --follow=false": `
 2026-11-21T08:00:02.000Z agent/healer drill
@@ -115,21 +151,21 @@ agent/dataplane/nat44   nat44   running   2      0         0          1         
 `,
 		"actors tree": `
 agent                     agent       running   -
-|- dataplane              dataplane   running   -
+|- dataplane              dataplane   running   9 of 10 failures left
 |  ` + "`" + `- nat44               nat44       running   1 restarts
 ` + "`" + `- world                  world       running   -
-   ` + "`" + `- services            services    running   -
+   ` + "`" + `- services            services    running   any number of failures
       |- shop~service-000   service     running   -
-      ` + "`" + `- shop~service-001   service     running   -
+      ` + "`" + `- shop~service-001   service     running   1 pending
 `,
 		"get tree": `
 agent                     agent       running   -
-|- dataplane              dataplane   running   -
+|- dataplane              dataplane   running   9 of 10 failures left
 |  ` + "`" + `- nat44               nat44       running   1 restarts
 ` + "`" + `- world                  world       running   -
-   ` + "`" + `- services            services    running   -
+   ` + "`" + `- services            services    running   any number of failures
       |- shop~service-000   service     running   -
-      ` + "`" + `- shop~service-001   service     running   -
+      ` + "`" + `- shop~service-001   service     running   1 pending
 `,
 		"events": `
 SEQ   TIME                       KIND     ACTOR                   OBJECT   ERROR   TEXT

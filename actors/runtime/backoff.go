@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -118,6 +119,33 @@ func (w *window) add(now time.Time, length time.Duration) int {
 		w.left = 0
 	}
 	return w.count()
+}
+
+// publish shows a supervisor's failures in its ActorState.
+func (w *window) publish(c *Context, strategy string, p Policy) {
+	c.adapter.inc.box.supervises.Store(&supervision{strategy: strategy, budget: p.Budget, window: p.Window, failures: slices.Clone(w.at[w.left:])})
+}
+
+// supervision is how a supervisor treats failures of its children, and when they failed. It is never modified.
+type supervision struct {
+	strategy string
+	budget   int
+	window   time.Duration
+	failures []time.Time
+}
+
+// left is how many more failures are tolerated now; -1 = any number.
+func (s *supervision) left(now time.Time) int {
+	if s.budget < 0 {
+		return -1
+	}
+	left := s.budget
+	for _, at := range s.failures {
+		if now.Sub(at) < s.window {
+			left--
+		}
+	}
+	return max(left, 0)
 }
 
 // count is how many failures lay in the window when the last one was added.

@@ -67,7 +67,10 @@ var (
 )
 
 // Start satisfies Behaviour.
-func (d *dynamic) Start(c *Context) { c.Ready() }
+func (d *dynamic) Start(c *Context) {
+	d.publish(c)
+	c.Ready()
+}
 
 // Stop satisfies Behaviour. Children are stopped by protoactor, timers with the incarnation.
 func (d *dynamic) Stop(*Context) {}
@@ -245,7 +248,9 @@ func (d *dynamic) childGone(c *Context, ch *dynamicChild, cause error) {
 func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision string) {
 	now := c.Now()
 	if d.policy.Budget >= 0 {
-		if n := d.failures.add(now, d.policy.Window); n > d.policy.Budget {
+		n := d.failures.add(now, d.policy.Window)
+		d.publish(c)
+		if n > d.policy.Budget {
 			c.escalate(newFailure(fmt.Errorf("%w: %d failures in %v, last %s: %w", ErrBudget, n, d.policy.Window, ch.key, f), "", nil))
 			return decisionEscalate
 		}
@@ -270,6 +275,9 @@ func (d *dynamic) failed(c *Context, ch *dynamicChild, f *Failure) (decision str
 	p.retry.wait(c, delay, &retryChild{ch})
 	return decision
 }
+
+// publish shows the failures of the children.
+func (d *dynamic) publish(c *Context) { d.failures.publish(c, "one-for-one", d.policy) }
 
 // dynamicState is what Inspect shows: the children are visible as actors, so only those with a problem are named.
 type dynamicState struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -24,6 +25,8 @@ type Mailbox struct {
 	kind *traffic // of all actors of its kind
 
 	labelled context.Context // of the goroutine that drains it; nil before the first
+
+	supervises atomic.Pointer[supervision] // nil = it is no supervisor
 
 	mu       sync.Mutex // guards the following
 	invoker  actor.MessageInvoker

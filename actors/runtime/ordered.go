@@ -53,6 +53,7 @@ var (
 
 // Start satisfies Behaviour.
 func (o *ordered) Start(c *Context) {
+	o.publish(c)
 	o.states = make([]childState, len(o.children))
 	for i := range o.states {
 		o.states[i].due = true
@@ -185,6 +186,7 @@ func (o *ordered) childGone(c *Context, i int, cause error) {
 func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	now := c.Now()
 	n := o.failures.add(now, o.policy.Window)
+	o.publish(c)
 	c.adapter.sys.observe(c.Path(), "fail:"+o.children[i].Name)
 	if o.policy.Budget >= 0 && n > o.policy.Budget {
 		c.adapter.sys.observe(c.Path(), "escalate")
@@ -207,6 +209,9 @@ func (o *ordered) failed(c *Context, i int, f *Failure) bool {
 	}
 	return true
 }
+
+// publish shows the failures of the children.
+func (o *ordered) publish(c *Context) { o.failures.publish(c, "rest-for-one", o.policy) }
 
 // index finds a child by its PID, -1 if it is none. The pointer is compared, because an earlier actor of the name has an equal PID.
 func (o *ordered) index(pid *actor.PID) int {

@@ -186,8 +186,16 @@ func TestOrderedBudgetIsAWindow(t *testing.T) {
 		if err := sys.Kill("sup/a"); err != nil {
 			t.Fatal(err)
 		}
+		settle(t, sim)
+		if s := state(t, sys, "sup"); s.Strategy != "rest-for-one" || s.Budget != 2 || s.BudgetLeft > 1 {
+			t.Fatalf("supervisor after a failure: %+v", s)
+		}
 	}
 	settle(t, sim)
+	run(t, sim, 4*time.Second) // the failure before the last one leaves the window
+	if s := state(t, sys, "sup"); s.BudgetLeft != 1 {
+		t.Errorf("budget left: %+v", s)
+	}
 	if s := state(t, sys, "sup"); s.Restarts != 0 || s.Panics != 0 {
 		t.Errorf("supervisor: %+v", s)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 )
 
 // State is what an actor is doing, as one word.
@@ -67,6 +68,11 @@ type ActorState struct {
 	Current    string        `json:"current,omitempty"`
 	CurrentFor time.Duration `json:"currentFor,omitempty"`
 	Last       string        `json:"last,omitempty"`
+	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed, one-for-one only that one; "" = it has no children.
+	Strategy string `json:"strategy,omitempty"`
+	// Budget is how many failures of its children a supervisor tolerates in its window, BudgetLeft how many of them are left; -1 = any number.
+	Budget     int `json:"budget,omitempty"`
+	BudgetLeft int `json:"budgetLeft,omitempty"`
 	// Suspended and Held are the flags behind State.
 	Suspended bool `json:"suspended"`
 	Held      bool `json:"held"`
@@ -89,6 +95,9 @@ func (b *Mailbox) State() ActorState {
 	}
 	if s.current != nil {
 		state.CurrentFor = time.Duration(now - s.since)
+	}
+	if v := b.supervises.Load(); v != nil {
+		state.Strategy, state.Budget, state.BudgetLeft = v.strategy, v.budget, v.left(b.sys.clock.Now())
 	}
 	for e := range b.user.all() { // not only the first: a key that was updated is older than its place
 		state.OldestAge = max(state.OldestAge, time.Duration(now-e.at))
@@ -135,18 +144,20 @@ type PendingMessage struct {
 	Age time.Duration `json:"age"`
 	// Sender is the path of the actor that requested it, "" if it was only sent.
 	Sender string `json:"sender,omitempty"`
+	// Body is the message if it is one of package messages, which are not modified once they are sent; nil for a note of the actor to itself.
+	Body proto.Message `json:"-"`
 }
 
-// Pending lists the user messages that wait, in the order in which they will be handled. It does not show their contents, which only
-// the receiver may read.
+// Pending lists the user messages that wait, in the order in which they will be handled.
 func (b *Mailbox) Pending() []PendingMessage {
 	now := b.sys.nanos()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := make([]PendingMessage, 0, b.user.len())
 	for e := range b.user.all() {
-		_, _, sender := actor.UnwrapEnvelope(e.msg)
-		out = append(out, PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId()})
+		_, msg, sender := actor.UnwrapEnvelope(e.msg)
+		body, _ := msg.(proto.Message)
+		out = append(out, PendingMessage{Type: typeName(e.msg), Key: e.key, Age: time.Duration(now - e.at), Sender: sender.GetId(), Body: body})
 	}
 	return out
 }

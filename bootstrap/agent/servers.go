@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/otlp"
@@ -33,10 +32,15 @@ func (h *httpServers) address() string {
 func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
 	var server *api.Server
+	source := page.Source(backendOf(a))
+	if a.cfg.API.RedactMessages {
+		source = struct {
+			api.Redacted
+			api.Prober
+		}{api.Redacted{Reader: backendOf(a)}, backendOf(a)}
+	}
 	pages, err := page.Handler(page.Config{
-		Source: backendOf(a), Node: a.cfg.NodeName, History: &a.history,
-		Traffic: func(kind string) runtime.Traffic { return a.system.Traffic(kind) }, // the system begins later
-		Diff:    func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
+		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
 	})
 	if err != nil {
 		return err
@@ -44,6 +48,7 @@ func (a *Agent) listen() error {
 	server = api.New(backendOf(a), api.Config{
 		HTTPAddress: a.cfg.API.HTTPAddress, ControlSocket: a.cfg.API.ControlSocket, Metrics: a.Metrics(), Probed: a.metrics.Probed,
 		Page: pages, AllowedHosts: append([]string{a.cfg.NodeName}, a.cfg.API.HTTPAllowedHosts...), Refused: a.refusals.note, Audit: a.audit,
+		Redact: a.cfg.API.RedactMessages,
 	}, a.log.With("part", "http"))
 	if err := server.Listen(); err != nil {
 		return err

@@ -69,6 +69,10 @@ type Reader interface {
 	State(ctx context.Context, path string) (json.RawMessage, error)
 	// Failures returns the last failures of an actor, the newest first. ErrNotFound.
 	Failures(ctx context.Context, path string) ([]Failure, error)
+	// Traffic returns what the actors of its kind have handled and sent. ErrNotFound.
+	Traffic(ctx context.Context, path string) (*Traffic, error)
+	// DeadLetters returns messages that were not delivered.
+	DeadLetters(ctx context.Context) (*DeadLetters, error)
 	// Events returns a page of the journal, the newest first.
 	Events(ctx context.Context, query EventQuery) (*EventPage, error)
 	// Resync returns the progress of the renderers, and repairs.

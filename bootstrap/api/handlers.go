@@ -92,25 +92,33 @@ func (s *Server) actors(r *http.Request) (any, error) {
 	return pageActors(all, q), nil
 }
 
-// actor answers one actor, or its mailbox, state or failures.
-func (s *Server) actor(r *http.Request) (any, error) {
-	path, what, err := splitActor(r.PathValue("path"))
-	if err != nil {
-		return nil, err
+// actor answers one actor, or its mailbox, state, failures or traffic.
+func (s *Server) actor(control bool) get {
+	reader := Reader(s.backend)
+	if s.cfg.Redact && !control {
+		reader = Redacted{reader}
 	}
-	ctx := r.Context()
-	switch what {
-	case "":
-		return s.backend.Actor(ctx, path)
-	case "mailbox":
-		return s.backend.Mailbox(ctx, path)
-	case "state":
-		return s.backend.State(ctx, path)
-	case "failures":
-		failures, err := s.backend.Failures(ctx, path)
-		return Page[Failure]{Items: orEmpty(failures), Total: len(failures)}, err
-	default:
-		return nil, fmt.Errorf("%w: %s changes state: use POST", errQuery, what)
+	return func(r *http.Request) (any, error) {
+		path, what, err := splitActor(r.PathValue("path"))
+		if err != nil {
+			return nil, err
+		}
+		ctx := r.Context()
+		switch what {
+		case "":
+			return reader.Actor(ctx, path)
+		case "mailbox":
+			return reader.Mailbox(ctx, path)
+		case "state":
+			return reader.State(ctx, path)
+		case "traffic":
+			return reader.Traffic(ctx, path)
+		case "failures":
+			failures, err := reader.Failures(ctx, path)
+			return Page[Failure]{Items: orEmpty(failures), Total: len(failures)}, err
+		default:
+			return nil, fmt.Errorf("%w: %s changes state: use POST", errQuery, what)
+		}
 	}
 }
 

@@ -50,6 +50,8 @@ func operations() []operation {
 		{method: "GET", path: "/api/v1/actors/{path}", what: "One actor", answer: api.Actor{}},
 		{method: "GET", path: "/api/v1/actors/{path}/mailbox", what: "Messages that wait for an actor", answer: api.Mailbox{}},
 		{method: "GET", path: "/api/v1/actors/{path}/state", what: "State of an actor", answer: json.RawMessage{}},
+		{method: "GET", path: "/api/v1/actors/{path}/traffic", what: "What the actors of its kind have handled and sent", answer: api.Traffic{}},
+		{method: "GET", path: "/api/v1/dead-letters", what: "Messages that were not delivered", answer: api.DeadLetters{}},
 		{method: "GET", path: "/api/v1/actors/{path}/failures", what: "Latest failures of an actor", answer: api.Page[api.Failure]{}},
 		{method: "POST", path: "/api/v1/actors/{path}:{verb}", what: "Restart, kill, suspend or resume an actor", answer: struct{}{}, code: 202},
 		{method: "GET", path: "/api/v1/tree", what: "Actors as trees", answer: api.Page[*api.TreeNode]{}},
@@ -99,7 +101,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		}
 	}
 	described := map[string]bool{}
-	behind := regexp.MustCompile(`^(/api/v1/actors/\{path\})(/mailbox|/state|/failures|:\{verb\})$`)
+	behind := regexp.MustCompile(`^(/api/v1/actors/\{path\})(/mailbox|/state|/failures|/traffic|:\{verb\})$`)
 	for _, o := range operations() {
 		described[o.method+" "+behind.ReplaceAllString(o.path, "$1")] = true
 	}
@@ -135,6 +137,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", nat44, ""},
 		{"GET", nat44 + "/mailbox", ""},
 		{"GET", nat44 + "/state", ""},
+		{"GET", nat44 + "/traffic", ""},
+		{"GET", "/api/v1/dead-letters", ""},
 		{"GET", nat44 + "/failures", ""},
 		{"GET", "/api/v1/tree", ""},
 		{"GET", "/api/v1/top?by=busy", ""},

@@ -155,14 +155,14 @@ func parseEvents(raw string) (EventQuery, error) {
 // errActorPath means that a path is not one of an actor.
 var errActorPath = fmt.Errorf("%w: actor path: expected something like agent/world/registry", errQuery)
 
-// splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state", "failures", ":verb" or nothing.
+// splitActor splits the path after /api/v1/actors/ into the actor and "mailbox", "state", "failures", "traffic", ":verb" or nothing.
 func splitActor(path string) (actor, what string, err error) {
 	actor = path
 	if i := strings.LastIndexByte(path, ':'); i >= 0 {
 		actor, what = path[:i], path[i:]
 	} else if i := strings.LastIndexByte(path, '/'); i >= 0 {
 		switch last := path[i+1:]; last {
-		case "mailbox", "state", "failures":
+		case "mailbox", "state", "failures", "traffic":
 			actor, what = path[:i], last
 		}
 	}

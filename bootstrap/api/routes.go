@@ -60,7 +60,7 @@ func (s *Server) resources(control bool) map[string]methods {
 		"/openapi.json":            {http.MethodGet: describe},
 		"/api/v1/trace":            {http.MethodGet: s.traces(control)},
 		"/api/v1/resync":           {http.MethodGet: answer(s.resync), http.MethodPost: changes.only(s.startResync)},
-		"/api/v1/actors/{path...}": {http.MethodGet: answer(s.actor), http.MethodPost: changes.only(s.command)},
+		"/api/v1/actors/{path...}": {http.MethodGet: answer(s.actor(control)), http.MethodPost: changes.only(s.command)},
 		"/api/v1/chaos": {
 			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 		},
@@ -86,6 +86,7 @@ func (s *Server) reads(control bool) map[string]get {
 		"services":                    s.services,
 		"services/{namespace}/{name}": s.service,
 		"actors":                      s.actors,
+		"dead-letters":                plain(s.backend.DeadLetters),
 		"events":                      s.events,
 		"interfaces":                  s.interfaces,
 		"nodes":                       s.nodes,

@@ -35,6 +35,8 @@ type Config struct {
 	Refused func(Refusal)
 	// Audit is called after each state-changing call on the control socket, from any goroutine; nil = it is not. It must not block.
 	Audit func(Audit)
+	// Redact leaves the bodies of messages and the states of actors out of what the read-only listener answers.
+	Redact bool
 	// Timeout limits a request. 0 = 10 s.
 	Timeout time.Duration
 	// Reads and Changes are resources below /api/v1/ beside those of the agent, by path: what they answer to GET, and on the control socket to POST.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/show"
@@ -263,6 +264,20 @@ type Actor struct {
 	Since time.Time `json:"since,omitzero"`
 	// LastFailure is one line; "" = none.
 	LastFailure string `json:"lastFailure,omitempty"`
+	// MostPending is the most messages that ever waited, OldestSeconds how long the one that waits longest has waited.
+	MostPending   uint64  `json:"mostPending,omitempty"`
+	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
+	// Handling is the type of the message that the actor is handling, HandlingSeconds since how long; "" = none.
+	Handling        string  `json:"handling,omitempty"`
+	HandlingSeconds float64 `json:"handlingSeconds,omitempty"`
+	// Discarded counts messages that were dropped because the actor stopped or too many waited.
+	Discarded uint64 `json:"discarded,omitempty"`
+	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed too, one-for-one only that one; "" = no supervisor.
+	Strategy string `json:"strategy,omitempty"`
+	// Budget is how many failures of its children within its window a supervisor tolerates before it fails itself, BudgetLeft how many more it
+	// tolerates now; -1 = any number.
+	Budget     int `json:"budget,omitempty"`
+	BudgetLeft int `json:"budgetLeft,omitempty"`
 }
 
 // Mailbox is the mailbox of an actor.
@@ -280,6 +295,55 @@ type Waiting struct {
 	Type string `json:"type"`
 	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not coalesced.
 	Key string `json:"key,omitempty"`
+	// AgeSeconds is how long it has waited; with a key, since the first of its values that the actor has not handled.
+	AgeSeconds float64 `json:"ageSeconds"`
+	// Sender is the actor that expects an answer; "" = none.
+	Sender string `json:"sender,omitempty"`
+	// Body is the content. It is left out of internal messages, of those above 4 KiB, behind the first 100, and on TCP with api.redactMessages.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Traffic is what the actors of one kind have handled and sent since the start of the agent.
+type Traffic struct {
+	Kind string `json:"kind"`
+	// Messages are the types of handled messages, the most frequent first.
+	Messages []MessageTraffic `json:"messages"`
+	// From and To are the kinds that have sent to actors of this one, and those to which they have, by the number of messages.
+	From []KindTraffic `json:"from"`
+	To   []KindTraffic `json:"to"`
+}
+
+// MessageTraffic is one type of message.
+type MessageTraffic struct {
+	Type  string `json:"type"`
+	Count uint64 `json:"count"`
+	// P50Seconds and P99Seconds are times below which 50 and 99 of 100 were handled, rounded up to a power of two of nanoseconds.
+	P50Seconds float64 `json:"p50Seconds"`
+	P99Seconds float64 `json:"p99Seconds"`
+}
+
+// KindTraffic is the number of messages from or to a kind of actors.
+type KindTraffic struct {
+	Kind  string `json:"kind"`
+	Count uint64 `json:"count"`
+}
+
+// DeadLetters are messages that were not delivered.
+type DeadLetters struct {
+	// Count is their number since the start of the agent, Items the latest 64, the newest first.
+	Count uint64       `json:"count"`
+	Items []DeadLetter `json:"items"`
+}
+
+// DeadLetter is one of them.
+type DeadLetter struct {
+	Time time.Time `json:"time"`
+	// To is the path of the actor it was sent to, Sender that of the actor that expects an answer; "" = none.
+	To     string `json:"to"`
+	Sender string `json:"sender,omitempty"`
+	Type   string `json:"type"`
+	// Reason is why: no such actor, actor has stopped, discarded on stop, or too many were waiting.
+	Reason string `json:"reason"`
 }
 
 // Failure is one failure of an actor.

@@ -272,6 +272,8 @@ type API struct {
 	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It gets a trace of each change of a service, from the
 	// change in Kubernetes until VPP holds it; names of services are in it. Empty: no traces.
 	OTLPEndpoint string `json:"otlpEndpoint" flag:"otlp-endpoint" check:"url"`
+	// Leave the bodies of messages and the states of actors out of what httpAddress answers; the control socket has them.
+	RedactMessages bool `json:"redactMessages" flag:"redact-messages"`
 	// Allow chaos faults, drills, and suspending actors through the control socket: see docs/chaos.md. Without it the actors have no fault hooks.
 	EnableChaos bool `json:"enableChaos" flag:"enable-chaos"`
 }

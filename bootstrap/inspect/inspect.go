@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
@@ -43,7 +46,9 @@ func actorOf(s *runtime.ActorState, now time.Time) api.Actor {
 	return api.Actor{
 		Path: s.Path, Kind: s.Kind, State: string(s.State), Incarnation: s.Incarnation, Pending: uint64(s.User + s.System), Received: s.Posted,
 		Coalesced: s.Coalesced, Restarts: s.Restarts, Failures: s.Panics, BusySeconds: s.Busy.Seconds(), LastMessage: s.Last,
-		Since: now.Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure,
+		Since: now.Add(-s.Uptime).Truncate(time.Millisecond), LastFailure: s.LastFailure, MostPending: uint64(s.HighWater),
+		OldestSeconds: s.OldestAge.Seconds(), Handling: s.Current, HandlingSeconds: s.CurrentFor.Seconds(), Discarded: s.Discarded,
+		Strategy: s.Strategy, Budget: s.Budget, BudgetLeft: s.BudgetLeft,
 	}
 }
 
@@ -56,7 +61,60 @@ func (t Tree) Mailbox(_ context.Context, path string) (*api.Mailbox, error) {
 	waiting := box.Pending()
 	out := &api.Mailbox{Path: path, Held: box.State().Held, Pending: len(waiting), Messages: make([]api.Waiting, min(len(waiting), api.MaxLimit))}
 	for i, m := range waiting[:len(out.Messages)] {
-		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key}
+		out.Messages[i] = api.Waiting{Type: m.Type, Key: m.Key, AgeSeconds: m.Age.Seconds(), Sender: m.Sender}
+		if i < mostBodies {
+			out.Messages[i].Body = body(m.Body)
+		}
+	}
+	return out, nil
+}
+
+// Limits of what is shown of the messages in a mailbox: how many bodies, and the longest of them.
+const (
+	mostBodies  = 100
+	longestBody = 4 << 10
+)
+
+// body encodes a message; nil = it is not shown.
+func body(m proto.Message) json.RawMessage {
+	if m == nil || proto.Size(m) > longestBody {
+		return nil
+	}
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return nil // the type is shown
+	}
+	return text
+}
+
+// Traffic satisfies api.Reader.
+func (t Tree) Traffic(ctx context.Context, path string) (*api.Traffic, error) {
+	actor, err := t.Actor(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	known := t().Traffic(actor.Kind)
+	out := &api.Traffic{Kind: actor.Kind, Messages: []api.MessageTraffic{}, From: kinds(known.From), To: kinds(known.To)}
+	for _, m := range known.Messages {
+		out.Messages = append(out.Messages, api.MessageTraffic{Type: m.Type, Count: m.Count, P50Seconds: m.P50.Seconds(), P99Seconds: m.P99.Seconds()})
+	}
+	return out, nil
+}
+
+func kinds(all []runtime.KindTraffic) []api.KindTraffic {
+	out := make([]api.KindTraffic, len(all))
+	for i, k := range all {
+		out[i] = api.KindTraffic{Kind: k.Kind, Count: k.Count}
+	}
+	return out
+}
+
+// DeadLetters satisfies api.Reader.
+func (t Tree) DeadLetters(context.Context) (*api.DeadLetters, error) {
+	count, latest := t().DeadLetters()
+	out := &api.DeadLetters{Count: count, Items: []api.DeadLetter{}}
+	for _, l := range slices.Backward(latest) {
+		out.Items = append(out.Items, api.DeadLetter{Time: l.At, To: l.To, Sender: l.Sender, Type: l.Type, Reason: l.Reason})
 	}
 	return out, nil
 }

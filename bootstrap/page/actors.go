@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -25,7 +24,7 @@ func worstFirst(a, b api.Actor) int {
 
 // actors is the list of actors, the worst first, with filters.
 func (h *handler) actors(r *http.Request) (any, error) {
-	query, err := parameters(r, "kind", "state", "under", "page")
+	query, err := parameters(r, "kind", "state", "under", "namespace", "page")
 	if err != nil {
 		return nil, err
 	}
@@ -33,12 +32,33 @@ func (h *handler) actors(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind, state, under := query.Get("kind"), query.Get("state"), query.Get("under")
+	kind, state, under, namespace := query.Get("kind"), query.Get("state"), query.Get("under"), query.Get("namespace")
 	all = slices.DeleteFunc(slices.Clone(all), func(a api.Actor) bool {
-		return kind != "" && a.Kind != kind || state != "" && a.State != state || under != "" && !strings.HasPrefix(a.Path, under+"/")
+		return kind != "" && a.Kind != kind || state != "" && a.State != state || under != "" && !strings.HasPrefix(a.Path, under+"/") ||
+			namespace != "" && namespaceOf(a.Path) != namespace
 	})
 	slices.SortFunc(all, worstFirst)
-	return paged(r, all, "kind", "state", "under")
+	list, err := paged(r, all, "kind", "state", "under", "namespace")
+	if err != nil {
+		return nil, err
+	}
+	letters, err := h.Source.DeadLetters(r.Context())
+	return allActors{list, letters}, err
+}
+
+// allActors is the data of the list.
+type allActors struct {
+	*list[api.Actor]
+	DeadLetters *api.DeadLetters
+}
+
+// namespaceOf is the namespace of the service of an actor; "" = it is of no service.
+func namespaceOf(path string) string {
+	namespace, _, found := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], "~")
+	if !found {
+		return ""
+	}
+	return namespace
 }
 
 // oneActor is the data of the view of an actor.
@@ -49,7 +69,7 @@ type oneActor struct {
 	Unstated string // why there is no state
 	Failures []api.Failure
 	Events   []api.Event
-	Traffic  runtime.Traffic
+	Traffic  *api.Traffic
 }
 
 // actor is one actor. Its state is the only thing that it has to answer itself: one that is blocked shows everything else.
@@ -59,7 +79,10 @@ func (h *handler) actor(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := oneActor{Actor: *found, Traffic: h.Traffic(found.Kind)}
+	data := oneActor{Actor: *found}
+	if data.Traffic, err = h.Source.Traffic(ctx, path); err != nil {
+		return nil, err
+	}
 	if data.State, err = h.Source.State(ctx, path); err != nil {
 		data.Unstated = err.Error()
 	}

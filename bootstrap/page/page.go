@@ -9,7 +9,6 @@ import (
 	"path"
 	"strconv"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 )
 
@@ -28,8 +27,6 @@ type Config struct {
 	Source Source
 	// Diff reads VPP and compares; clients share a reading.
 	Diff func(context.Context) (*api.Diff, error)
-	// Traffic is what the actors of a kind have handled and sent.
-	Traffic func(kind string) runtime.Traffic
 	// History is how many changes VPP has got, and how late.
 	History *History
 	// Node is the name of the node.

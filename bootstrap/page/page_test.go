@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/api/apitest"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
@@ -22,9 +21,7 @@ const hostile = `<script>alert("x")</script>`
 // handler is the page of an agent with so many services.
 func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
 	t.Helper()
-	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, History: &page.History{}, Traffic: func(string) runtime.Traffic {
-		return runtime.Traffic{Messages: []runtime.MessageTraffic{{Type: hostile}}, From: []runtime.KindTraffic{{Kind: hostile}}}
-	}, Node: hostile})
+	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, History: &page.History{}, Node: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,10 @@
 package page
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,8 +15,9 @@ import (
 const (
 	rowHeight = 24
 	indent    = 22
-	// mostDrawn is how many children of one actor are drawn, the worst ones; the others are counted.
-	mostDrawn = 25
+	// mostDrawn is how many children of one actor are drawn, the worst ones; the others are counted, by namespace for the mostGroups largest.
+	mostDrawn  = 25
+	mostGroups = 10
 )
 
 // drawing is the supervision tree as lines of a picture, from top to bottom.
@@ -21,36 +25,47 @@ type drawing struct {
 	Nodes  []drawn
 	Height int
 	Total  int
+	// Under is the actor with whose children it begins; "" = with the roots.
+	Under string
+
+	children map[string][]api.Actor
+	closed   []string // paths of actors whose children are not drawn
 }
 
 // drawn is one actor in its place, or the number of those that are left out.
 type drawn struct {
 	api.Actor
 	Name string
-	// More counts siblings that are not drawn; this is no actor then, and Path is that of the parent.
-	More int
+	// More counts siblings that are not drawn, of one namespace or of all others; this is no actor then, and Path is that of the parent.
+	More      int
+	Namespace string
+	// Below counts the children. With Closed they are not drawn; Toggle is the address of the drawing where that is the other way round.
+	Below  int
+	Closed bool
+	Toggle string
 	// X and Y are the place of its mark, Above that of its parent: a line leads from there.
 	X, Y, Above int
 	// Waiting is the length of the bar of its mailbox.
 	Waiting int
 }
 
-// tree draws the live supervision tree.
+// tree draws the live supervision tree, ?under= an actor, without what is below the actors of ?closed=.
 func (h *handler) tree(r *http.Request) (any, error) {
-	if _, err := parameters(r); err != nil {
+	query, err := parameters(r, "under", "closed")
+	if err != nil {
 		return nil, err
 	}
 	all, err := h.Source.Actors(r.Context())
 	if err != nil {
 		return nil, err
 	}
-	return draw(all), nil
+	return draw(all, query.Get("under"), strings.FieldsFunc(query.Get("closed"), func(r rune) bool { return r == ',' })), nil
 }
 
-// draw places actors, which are ordered by path, so that a parent comes before its children. Children of one parent keep their order, but for dynamic ones,
-// of which the worst come first.
-func draw(all []api.Actor) *drawing {
-	children := map[string][]api.Actor{}
+// draw places actors, which are ordered by path, so that a parent comes before its children. Children of one parent keep their order, but for those with many
+// siblings, of which the worst come first.
+func draw(all []api.Actor, under string, closed []string) *drawing {
+	d := &drawing{Total: len(all), Under: under, children: map[string][]api.Actor{}, closed: closed}
 	known := map[string]bool{}
 	for _, a := range all {
 		known[a.Path] = true
@@ -60,34 +75,76 @@ func draw(all []api.Actor) *drawing {
 		if !known[parent] {
 			parent = ""
 		}
-		children[parent] = append(children[parent], a)
+		d.children[parent] = append(d.children[parent], a)
 	}
-	d := &drawing{Total: len(all)}
-	d.place(children, "", -1, 0)
+	d.place(under, -1, 0)
 	d.Height = len(d.Nodes)*rowHeight + 8
 	return d
 }
 
 // place draws the children of one actor, and theirs.
-func (d *drawing) place(children map[string][]api.Actor, parent string, depth, above int) {
-	shown := children[parent]
-	more := max(0, len(shown)-mostDrawn)
-	if more > 0 {
-		shown = slices.Clone(shown)
-		slices.SortFunc(shown, worstFirst)
-		shown = shown[:mostDrawn]
+func (d *drawing) place(parent string, depth, above int) {
+	shown := d.children[parent]
+	var hidden []api.Actor
+	if len(shown) > mostDrawn {
+		shown = slices.SortedFunc(slices.Values(shown), worstFirst)
+		shown, hidden = shown[:mostDrawn], shown[mostDrawn:]
 	}
 	for _, a := range shown {
-		n := drawn{Actor: a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:], X: 12 + (depth+1)*indent, Above: above, Waiting: int(min(a.Pending, 100))}
-		n.Y = len(d.Nodes)*rowHeight + 16
-		d.Nodes = append(d.Nodes, n)
-		d.place(children, a.Path, depth+1, n.Y)
+		n := drawn{
+			Actor: a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:], Above: above, Waiting: int(min(a.Pending, 100)),
+			Below: len(d.children[a.Path]), Closed: slices.Contains(d.closed, a.Path), Toggle: d.toggle(a.Path),
+		}
+		at := d.add(n, depth)
+		if !n.Closed {
+			d.place(a.Path, depth+1, at)
+		}
 	}
-	if more > 0 {
-		n := drawn{Actor: api.Actor{Path: parent}, More: more, X: 12 + (depth+1)*indent, Above: above}
-		n.Y = len(d.Nodes)*rowHeight + 16
-		d.Nodes = append(d.Nodes, n)
+	for _, n := range groups(hidden) {
+		n.Path, n.Above = parent, above
+		d.add(n, depth)
 	}
+}
+
+// add draws a line and returns its place from above.
+func (d *drawing) add(n drawn, depth int) int {
+	n.X, n.Y = 12+(depth+1)*indent, len(d.Nodes)*rowHeight+16
+	d.Nodes = append(d.Nodes, n)
+	return n.Y
+}
+
+// groups counts actors by namespace, the largest first; what has none, or a small one, is one group at the end.
+func groups(actors []api.Actor) (out []drawn) {
+	count, rest := map[string]int{}, len(actors)
+	for _, a := range actors {
+		if namespace := namespaceOf(a.Path); namespace != "" {
+			count[namespace]++
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), strings.Compare(a, b)) })
+	for _, name := range names[:min(len(names), mostGroups)] {
+		out = append(out, drawn{More: count[name], Namespace: name})
+		rest -= count[name]
+	}
+	if rest > 0 {
+		out = append(out, drawn{More: rest})
+	}
+	return out
+}
+
+// toggle is the address of the same drawing with an actor closed, or open if it is closed.
+func (d *drawing) toggle(path string) string {
+	closed := slices.DeleteFunc(slices.Clone(d.closed), func(other string) bool { return other == path })
+	if len(closed) == len(d.closed) {
+		closed = append(closed, path)
+	}
+	query := url.Values{}
+	for name, value := range map[string]string{"under": d.Under, "closed": strings.Join(closed, ",")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return "/tree?" + query.Encode()
 }
 
 // Left is the place of the parent's mark, from which a line leads here; 0 = there is none.

@@ -58,10 +58,19 @@ func New(services int) *Troupe {
 	for _, path := range []string{"agent", "agent/dataplane", "agent/dataplane/nat44", "agent/world", "agent/world/services"} {
 		t.actors[path] = &api.Actor{Path: path, Kind: path[strings.LastIndexByte(path, '/')+1:], State: "running", Incarnation: 1}
 	}
+	t.actors["agent/dataplane"].Strategy, t.actors["agent/dataplane"].Budget, t.actors["agent/dataplane"].BudgetLeft = "rest-for-one", 10, 9
+	t.actors["agent/world/services"].Strategy, t.actors["agent/world/services"].Budget, t.actors["agent/world/services"].BudgetLeft = "one-for-one", -1, -1
 	for i := range services {
 		t.addService(i)
 	}
 	return t
+}
+
+// AddActor adds an actor that does nothing.
+func (t *Troupe) AddActor(path, kind string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.actors[path] = &api.Actor{Path: path, Kind: kind, State: "idle", Incarnation: 1}
 }
 
 func (t *Troupe) addService(i int) {
@@ -351,9 +360,26 @@ func (t *Troupe) Mailbox(ctx context.Context, path string) (*api.Mailbox, error)
 	}
 	box := &api.Mailbox{Path: path, Held: a.State == "suspended", Pending: int(a.Pending), Messages: []api.Waiting{}}
 	for range a.Pending {
-		box.Messages = append(box.Messages, api.Waiting{Type: "*messages.Render"})
+		box.Messages = append(box.Messages, api.Waiting{Type: "*messages.Render", AgeSeconds: 1, Body: json.RawMessage(`{"key":"shop/web"}`)})
 	}
 	return box, nil
+}
+
+// Traffic satisfies api.Reader.
+func (t *Troupe) Traffic(ctx context.Context, path string) (*api.Traffic, error) {
+	a, err := t.Actor(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &api.Traffic{
+		Kind: a.Kind, Messages: []api.MessageTraffic{{Type: "Render", Count: 3, P50Seconds: 0.001, P99Seconds: 0.002}},
+		From: []api.KindTraffic{{Kind: "registry", Count: 2}}, To: []api.KindTraffic{},
+	}, nil
+}
+
+// DeadLetters satisfies api.Reader.
+func (t *Troupe) DeadLetters(context.Context) (*api.DeadLetters, error) {
+	return &api.DeadLetters{Count: 70, Items: []api.DeadLetter{{Time: Began, To: "agent/world/gone", Type: "Render", Reason: "no such actor"}}}, nil
 }
 
 // State satisfies api.Reader.
