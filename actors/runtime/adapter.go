@@ -132,7 +132,7 @@ func (a *adapter) HandleFailure(
 func (a *adapter) inspect(msg *messages.Inspect) {
 	var state any
 	if i, ok := a.behaviour.(Inspector); ok {
-		state = i.Inspect()
+		state = contained(i)
 	} else {
 		a.ctx.replied = false
 		a.behaviour.Receive(&a.ctx, msg)
@@ -149,4 +149,14 @@ func (a *adapter) inspect(msg *messages.Inspect) {
 		text, _ = json.Marshal(map[string]string{"error": fmt.Sprintf("encode state of %s: %v", a.inc.box.Path(), err)}) // strings always encode
 	}
 	a.ctx.Reply(&messages.State{Json: string(text)})
+}
+
+// contained is the state of a Behaviour, or why there is none: one that has failed may be in any state.
+func contained(i Inspector) (state any) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			state = map[string]string{"error": fmt.Sprintf("inspect: %v", reason)}
+		}
+	}()
+	return i.Inspect()
 }

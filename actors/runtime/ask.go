@@ -40,6 +40,11 @@ func (a *answer) Stop(*actor.PID) {}
 // tests; an actor must not call it, because it blocks. In a Sim it must be called on the goroutine of the simulation. The error wraps ErrNoActor or
 // ErrBusy; the latter names what the actor is doing.
 func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
+	return s.ask(ctx, path, msg, func(box *Mailbox, e *actor.MessageEnvelope) { box.PostUserMessage(e) })
+}
+
+// ask is Ask with a way to post the request.
+func (s *System) ask(ctx context.Context, path string, msg any, post func(*Mailbox, *actor.MessageEnvelope)) (any, error) {
 	box := s.lookup(path)
 	if box == nil {
 		return nil, fmt.Errorf("ask %s: %w", path, ErrNoActor)
@@ -55,7 +60,7 @@ func (s *System) Ask(ctx context.Context, path string, msg any) (any, error) {
 	a := &answer{got: make(chan any, 1)}
 	pid, _ := s.proto.ProcessRegistry.Add(a, "ask"+s.proto.ProcessRegistry.NextId()) // the identifier is new
 	defer s.proto.ProcessRegistry.Remove(pid)
-	box.PostUserMessage(&actor.MessageEnvelope{Message: msg, Sender: pid})
+	post(box, &actor.MessageEnvelope{Message: msg, Sender: pid})
 	// The simulation has no goroutine that could handle the request meanwhile.
 	if r, ok := s.options.Scheduler.(runner); ok {
 		if done, err := r.RunUntil(func() bool { return len(a.got) > 0 }, timeout); !done {
@@ -81,9 +86,10 @@ func (b *Mailbox) busy(cause error) error {
 	return fmt.Errorf("ask %s: %w: %s, %d messages wait: %w", b.Path(), ErrBusy, doing, state.User, cause)
 }
 
-// Inspect asks an actor for its state as JSON. See Ask for deadline and errors.
+// Inspect asks an actor for its state as JSON. An actor whose messages wait, because it is suspended or held, answers too; one that is handling a
+// message does not. See Ask for deadline and errors.
 func (s *System) Inspect(ctx context.Context, path string) (string, error) {
-	reply, err := s.Ask(ctx, path, &messages.Inspect{})
+	reply, err := s.ask(ctx, path, &messages.Inspect{}, (*Mailbox).inspect)
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,12 @@ type describing struct {
 	state any
 }
 
-func (d *describing) Inspect() any { return d.state }
+func (d *describing) Inspect() any {
+	if _, bad := d.state.(boom); bad {
+		panic("boom")
+	}
+	return d.state
+}
 
 // TestInspect: the Behaviour answers itself, by its Inspector, or not at all.
 func TestInspect(t *testing.T) {
@@ -28,6 +33,7 @@ func TestInspect(t *testing.T) {
 		want      string
 	}{
 		{"inspector", &describing{state: map[string]int{"rows": 3}}, `{"rows":3}`},
+		{"inspector that panics", &describing{state: boom{}}, `{"error":"inspect: boom"}`},
 		{"bad inspector", &describing{state: make(chan int)}, `{"error":"encode state of a: json: unsupported type: chan int"}`},
 		{"itself", &probe{receive: func(c *Context, msg any) {
 			if _, ok := msg.(*messages.Inspect); ok {
@@ -45,6 +51,43 @@ func TestInspect(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInspectWaiting: an actor that gets no messages has a state: one that is held, waits for its restart or is in quarantine. What waits is not handled for it.
+func TestInspectWaiting(t *testing.T) {
+	sim, sys := simulated(t, 1, nil)
+	child := Spec{Kind: "child", New: func() Behaviour {
+		return &describing{probe{receive: func(_ *Context, msg any) {
+			if _, bad := msg.(*boom); bad {
+				panic("boom")
+			}
+		}}, "here"}
+	}}
+	root(t, sys, "sup", Dynamic("sup", func(string) Spec { return child }, Policy{
+		QuarantineAfter: 2, BackoffMin: time.Hour, QuarantineWindow: 3 * time.Hour, QuarantineFor: 3 * time.Hour, Jitter: -1,
+	}))
+	sys.Send(sys.PID("sup"), &messages.Ensure{Keys: []string{"a"}})
+	settle(t, sim)
+	shown := func(want State) {
+		t.Helper()
+		before := state(t, sys, "sup/a")
+		text, err := sys.Inspect(t.Context(), "sup/a")
+		if after := state(t, sys, "sup/a"); err != nil || text != `"here"` || before.State != want || after.State != want || after.User != before.User || after.Incarnation != before.Incarnation {
+			t.Errorf("%s, %v; %+v, then %+v", text, err, before, after)
+		}
+	}
+	shown(StateIdle)
+	mailbox(t, sys, "sup/a").Hold()
+	sys.Send(sys.PID("sup/a"), &boom{})
+	settle(t, sim)
+	shown(StateHeld)
+	mailbox(t, sys, "sup/a").Release()
+	settle(t, sim)
+	shown(StateBackoff)
+	run(t, sim, 2*time.Hour)
+	sys.Send(sys.PID("sup/a"), &boom{})
+	settle(t, sim)
+	shown(StateQuarantined)
 }
 
 // TestAsk: replies, late and double ones, actors that are busy, and a path without an actor.

@@ -77,6 +77,9 @@ var _ actor.Mailbox = (*Mailbox)(nil)
 // restartRequest begins the next incarnation. Only the mailbox sees this system message.
 type restartRequest struct{ incarnation uint64 }
 
+// inspectRequest is messages.Inspect for an actor that gets no user messages. Only the mailbox sees this system message.
+type inspectRequest struct{ envelope *actor.MessageEnvelope }
+
 // failRequest fails the actor. Only the mailbox sees this system message.
 type failRequest struct {
 	inc     *incarnation // the one to fail; nil = the present one
@@ -196,6 +199,18 @@ func (b *Mailbox) change(modify func(f *flags)) {
 	b.mu.Unlock()
 	if wake {
 		b.schedule()
+	}
+}
+
+// inspect posts messages.Inspect, as a system message if user messages wait.
+func (b *Mailbox) inspect(e *actor.MessageEnvelope) {
+	b.mu.Lock()
+	open := b.open()
+	b.mu.Unlock()
+	if open {
+		b.PostUserMessage(e)
+	} else {
+		b.PostSystemMessage(&inspectRequest{e})
 	}
 }
 

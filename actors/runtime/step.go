@@ -149,6 +149,8 @@ func (b *Mailbox) control(msg any) (t task, forward bool) {
 	case *actor.Restart: // not from this package, but it must keep the numbers right
 		b.numbers.planned++
 		return b.controlRestart(b.numbers.planned)
+	case *inspectRequest:
+		return task{msg: m.envelope}, b.inc != nil
 	case *failRequest:
 		over := b.inc == nil || b.inc.over.Load() || m.inc != nil && m.inc != b.inc
 		return task{fail: m.failure, system: true}, !over

@@ -255,6 +255,15 @@ func TestCommandSuspend(t *testing.T) {
 	if box := must(b.Mailbox(ctx, path))(t); !box.Held {
 		t.Errorf("suspended, but %+v", box)
 	}
+	if state := must(b.State(ctx, path))(t); !strings.Contains(string(state), `"key":"shop/web"`) {
+		t.Errorf("state of a suspended actor: %s", state)
+	}
+	a.system.Send(a.system.PID(path), &messages.ServiceSpec{Generation: 7})
+	a.system.Send(a.system.PID(path), &messages.ServiceSpec{Generation: 8, Refused: strings.Repeat("x", 5000)}) // replaces the other one
+	a.system.Send(a.system.PID(path), &messages.Replay{Renderer: "nat44"})
+	if box := must(b.Mailbox(ctx, path))(t); box.Pending != 2 || box.Messages[0].Body != nil || !strings.Contains(string(box.Messages[1].Body), "nat44") {
+		t.Errorf("what waits: %+v", box)
+	}
 	if err := b.Command(ctx, path, api.VerbSuspend); !errors.Is(err, api.ErrConflict) {
 		t.Errorf("suspended twice: %v", err)
 	}

@@ -136,8 +136,13 @@ func (t Tree) Failures(_ context.Context, path string) ([]api.Failure, error) {
 	return out, nil
 }
 
+// patience is how long an actor may take for its state: one that takes longer hangs in a message, and its numbers say in which.
+const patience = 300 * time.Millisecond
+
 // State satisfies api.Reader.
 func (t Tree) State(ctx context.Context, path string) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	text, err := t().Inspect(ctx, path)
 	if err != nil {
 		return nil, NotFound(err)
