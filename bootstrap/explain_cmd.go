@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,6 +24,8 @@ type explanation struct {
 	// Everywhere are reasons that hold for every frontend.
 	Everywhere []string            `json:"everywhere,omitempty"`
 	Frontends  []explainedFrontend `json:"frontends"`
+	// Unused are the endpoints that are not used everywhere, with the reason.
+	Unused []api.EndpointUse `json:"unused"`
 	// Differences are those between the desired rows and the rows in VPP.
 	Differences []string `json:"differences"`
 	// InVPP are the rows in VPP.
@@ -113,6 +116,7 @@ func askExplanation(ctx context.Context, c *client.Client, namespace, name strin
 func explain(s *api.ServiceDetail) *explanation {
 	e := &explanation{
 		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, Differences: differences(s), InVPP: s.InVPP,
+		Unused: slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
 	}
 	for _, reason := range []string{s.NotServed, s.Error} {
 		if reason != "" {
@@ -267,6 +271,7 @@ func explanationTable(c *columns, e *explanation) {
 		}
 	}
 	e.reasons(c)
+	e.unused(c)
 	for i, text := range e.Differences {
 		if i == 0 {
 			c.section("Differences")
@@ -305,5 +310,26 @@ func (e *explanation) reasons(c *columns) {
 	}
 	for _, reason := range order {
 		c.row(strings.Join(holds[reason], ", "), reason)
+	}
+}
+
+// unused prints each reason why endpoints are not used everywhere, once, with some of them.
+func (e *explanation) unused(c *columns) {
+	const most = 3
+	byReason := map[string][]string{}
+	for _, u := range e.Unused {
+		byReason[u.Why] = append(byReason[u.Why], strings.Join(notEmpty(u.Address, u.Pod), " "))
+	}
+	for i, why := range slices.Sorted(maps.Keys(byReason)) {
+		if i == 0 {
+			c.section("Endpoints that are not used everywhere")
+			c.row("ENDPOINTS", "WHY")
+		}
+		named := byReason[why]
+		text := strings.Join(named[:min(len(named), most)], ", ")
+		if len(named) > most {
+			text += fmt.Sprintf(" and %d more", len(named)-most)
+		}
+		c.row(text, why)
 	}
 }

@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,7 +55,7 @@ func TestExplain(t *testing.T) {
 			"b: VPP has no row", "c: VPP lacks backend 1, weight 7", "c: VPP has backend 1, weight 1, too", "g: VPP has no row",
 			"f: VPP has a row that is not wanted",
 		},
-		InVPP: s.InVPP,
+		InVPP: s.InVPP, Unused: []api.EndpointUse{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -107,6 +109,10 @@ Frontends
 FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP
 10.96.0.1:80/TCP   clusterIP   any    forward   10.1.1.3:8080   as wanted
 
+Endpoints that are not used everywhere
+ENDPOINTS         WHY
+10.1.1.4 shop/b   not ready
+
 In VPP
 RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
 nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -
@@ -138,5 +144,24 @@ nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7      
 		if r.code != tt.code || r.errs != tt.errs || !strings.Contains("\n"+r.out, tt.out) {
 			t.Errorf("troupe %s: exit code %d\n%s%s\nwant\n%s", args, r.code, r.out, r.errs, tt.out)
 		}
+	}
+}
+
+// TestExplainUnused: a reason is said once, however many endpoints it concerns.
+func TestExplainUnused(t *testing.T) {
+	s := &api.ServiceDetail{}
+	for i := range 5000 {
+		s.Uses = append(s.Uses, api.EndpointUse{Address: fmt.Sprintf("10.1.%d.%d", i/250, i%250), Why: "not ready"})
+	}
+	s.Uses = append(s.Uses, api.EndpointUse{Address: "10.2.0.1", Pod: "a/b", Why: "hinted"}, api.EndpointUse{Address: "10.2.0.2"})
+	var out bytes.Buffer
+	c := newColumns(&out, screen{})
+	explain(s).unused(c)
+	if err := c.flush(); err != nil {
+		t.Fatal(err)
+	}
+	want := "ENDPOINTS WHY\n10.2.0.1 a/b hinted\n10.1.0.0, 10.1.0.1, 10.1.0.2 and 4997 more not ready"
+	if got := squeeze(out.String()); !strings.HasSuffix(got, want) {
+		t.Error(got)
 	}
 }

@@ -1530,7 +1530,9 @@ type ServiceStatus struct {
 	// The service is gone from the cluster and from VPP.
 	Gone bool `protobuf:"varint,7,opt,name=gone,proto3" json:"gone,omitempty"`
 	// Unix nanoseconds since when a change waits that a renderer has not answered, neither it nor a later one; 0 = none does.
-	Unanswered    int64 `protobuf:"varint,8,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	Unanswered int64 `protobuf:"varint,8,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// What the view was made of.
+	Spec          *ServiceSpec `protobuf:"bytes,9,opt,name=spec,proto3" json:"spec,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1619,6 +1621,13 @@ func (x *ServiceStatus) GetUnanswered() int64 {
 		return x.Unanswered
 	}
 	return 0
+}
+
+func (x *ServiceStatus) GetSpec() *ServiceSpec {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
 }
 
 var File_control_proto protoreflect.FileDescriptor
@@ -1739,7 +1748,7 @@ const file_control_proto_rawDesc = "" +
 	"\x05error\x18\t \x01(\tR\x05error\x12&\n" +
 	"\x06method\x18\n" +
 	" \x01(\x0e2\x0e.troupe.MethodR\x06method\x12\x1a\n" +
-	"\bexecuted\x18\v \x03(\tR\bexecuted\"\x92\x02\n" +
+	"\bexecuted\x18\v \x03(\tR\bexecuted\"\xbb\x02\n" +
 	"\rServiceStatus\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
 	"\n" +
@@ -1752,7 +1761,8 @@ const file_control_proto_rawDesc = "" +
 	"\x04gone\x18\a \x01(\bR\x04gone\x12\x1e\n" +
 	"\n" +
 	"unanswered\x18\b \x01(\x03R\n" +
-	"unanswered*S\n" +
+	"unanswered\x12'\n" +
+	"\x04spec\x18\t \x01(\v2\x13.troupe.ServiceSpecR\x04spec*S\n" +
 	"\x05Reach\x12\x0e\n" +
 	"\n" +
 	"REACH_NONE\x10\x00\x12\x10\n" +
@@ -1820,11 +1830,12 @@ var file_control_proto_depIdxs = []int32{
 	26, // 5: troupe.ServiceStatus.view:type_name -> troupe.ServiceView
 	27, // 6: troupe.ServiceStatus.renders:type_name -> troupe.RenderAck
 	28, // 7: troupe.ServiceStatus.errors:type_name -> troupe.ObjectError
-	8,  // [8:8] is the sub-list for method output_type
-	8,  // [8:8] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	4,  // 8: troupe.ServiceStatus.spec:type_name -> troupe.ServiceSpec
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_control_proto_init() }

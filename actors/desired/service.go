@@ -256,6 +256,7 @@ func (s *serviceActor) publish(c *runtime.Context) {
 		Gone:       s.spec != nil && s.view == nil && !s.unsettled(),
 		Errors:     s.view.GetErrors(), // those of the input are among them
 		Unanswered: s.waiting.since,
+		Spec:       s.spec,
 	}
 	for _, name := range s.config.Renderers {
 		if ack := s.acks[name]; ack != nil {

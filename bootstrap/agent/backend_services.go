@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
@@ -13,6 +16,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
+	"github.com/troupe-vpp/troupe/kube/service"
 	"github.com/troupe-vpp/troupe/messages"
 )
 
@@ -62,7 +66,12 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	detail := &api.ServiceDetail{
 		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
 		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, held),
-		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()),
+		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s),
+	}
+	if object := s.GetSpec().GetInput().GetService(); object != nil {
+		if detail.Kubernetes, err = protojson.Marshal(object); err != nil {
+			return nil, fmt.Errorf("encode service %s: %w", key, err)
+		}
 	}
 	for _, r := range s.GetRenders() {
 		detail.Approximations = append(detail.Approximations, show.Approximations(r.GetApproximations())...)
@@ -72,6 +81,20 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		}
 	}
 	return detail, nil
+}
+
+// uses are the endpoints of a service, those that are not used everywhere first.
+func uses(s *messages.ServiceStatus) []api.EndpointUse {
+	out := []api.EndpointUse{}
+	for _, u := range service.Uses(s.GetSpec().GetInput(), s.GetSpec().GetNode(), s.GetView()) {
+		e := u.Endpoint
+		out = append(out, api.EndpointUse{
+			Slice: u.Slice.GetName(), Address: e.GetAddress(), Node: e.GetNode(), Pod: e.GetPod(), Ready: e.GetReady(), Serving: e.GetServing(),
+			Terminating: e.GetTerminating(), Frontends: u.Frontends, Forwards: u.Forwards, Why: u.Why,
+		})
+	}
+	slices.SortStableFunc(out, func(a, b api.EndpointUse) int { return cmp.Compare(min(1, len(b.Why)), min(1, len(a.Why))) })
+	return out[:min(len(out), api.MaxLimit)]
 }
 
 // rows returns the rows that the renderers want for a service and those that VPP holds.

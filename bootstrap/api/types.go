@@ -78,6 +78,10 @@ type ServiceDetail struct {
 	Service
 	// NotServed is the reason why the service has no frontends; "" = it may have some.
 	NotServed string `json:"notServed,omitempty"`
+	// Kubernetes is the Service as the agent has got it, reduced to what matters for serving; left out while there is none.
+	Kubernetes json.RawMessage `json:"kubernetes,omitempty"`
+	// Uses are the endpoints of its slices, those that are not used everywhere first; at most MaxLimit.
+	Uses []EndpointUse `json:"uses"`
 	// Wanted are the frontends that Kubernetes requires.
 	Wanted       []show.Frontend    `json:"wanted"`
 	HealthChecks []show.HealthCheck `json:"healthChecks"`
@@ -91,6 +95,24 @@ type ServiceDetail struct {
 	Conflicts []Conflict `json:"conflicts"`
 	// Problems are the invalid parts of the input.
 	Problems []show.Problem `json:"problems"`
+}
+
+// EndpointUse is what becomes of an endpoint of a slice on this node.
+type EndpointUse struct {
+	Slice   string `json:"slice"`
+	Address string `json:"address"`
+	Node    string `json:"node,omitempty"`
+	// Pod is "namespace/name" where the slice says so.
+	Pod string `json:"pod,omitempty"`
+	// Ready, Serving and Terminating are its conditions.
+	Ready       bool `json:"ready"`
+	Serving     bool `json:"serving"`
+	Terminating bool `json:"terminating"`
+	// Frontends counts the frontends that could forward to it, Forwards those that do.
+	Frontends int `json:"frontends"`
+	Forwards  int `json:"forwards"`
+	// Why is the reason why it is not used everywhere; "" = it is.
+	Why string `json:"why,omitempty"`
 }
 
 // Conflict is a frontend that another service owns.

@@ -43,6 +43,9 @@ type oneService struct {
 	// Change is what its last change did, hop by hop.
 	Change *waterfall
 	Events []api.Event
+	// Uses are the first endpoints, MoreUses counts the others.
+	Uses     []api.EndpointUse
+	MoreUses int
 }
 
 // service is one service.
@@ -53,6 +56,8 @@ func (h *handler) service(r *http.Request) (any, error) {
 		return nil, err
 	}
 	data := oneService{ServiceDetail: detail, Actor: "agent/world/services/" + strings.ReplaceAll(key, "/", "~")}
+	data.Uses = detail.Uses[:min(len(detail.Uses), perPage)]
+	data.MoreUses = len(detail.Uses) - len(data.Uses)
 	events, err := h.Source.Events(ctx, api.EventQuery{Object: key, Limit: 50})
 	if err != nil {
 		return nil, err

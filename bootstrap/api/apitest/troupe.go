@@ -87,7 +87,12 @@ func (t *Troupe) addService(i int) {
 			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
 		}},
 		Rendered: []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
-		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
+		Kubernetes: json.RawMessage(`{"name":"` + key + `"}`),
+		Uses: []api.EndpointUse{
+			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
+			{Slice: "s", Address: "10.1.1.3", Ready: true, Serving: true, Frontends: 1, Forwards: 1},
+		},
+		InVPP: []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
 	}
 	if i%10 == 9 {
 		detail.State, detail.Error = api.ServiceFailed, "VPP refused the row"
