@@ -192,7 +192,9 @@ func trafficTable(c *columns, t *api.Traffic) {
 }
 
 // elapsed formats a duration of the API.
-func elapsed(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Microsecond) }
+func elapsed(s float64) time.Duration {
+	return time.Duration(s * float64(time.Second)).Round(time.Microsecond)
+}
 
 // budget says how many failures of its children a supervisor still tolerates.
 func budget(a *api.Actor) string {

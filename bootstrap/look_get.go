@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"strings"
@@ -28,6 +29,17 @@ func newGetServices(io streams) *cobra.Command {
 		})
 	}
 	return cmd
+}
+
+// serviceSessionsTable prints the sessions of a service.
+func serviceSessionsTable(c *columns, s *api.ServiceSessions) {
+	c.row("PROTOCOL", "CLIENT", "FRONTEND", "BACKEND", "BACKEND SEES", "IDLE", optional("PACKETS"), optional("BYTES"), "EXPIRED")
+	for _, i := range s.Items {
+		c.row(i.Protocol, i.Client, i.Frontend, i.Backend, cmp.Or(i.ClientAs, i.Client), elapsed(i.IdleSeconds), i.Packets, i.Bytes, i.Expired)
+	}
+	if s.Incomplete != "" {
+		c.section(s.Incomplete)
+	}
 }
 
 // newGetInterfaces returns `troupe get interfaces`.
@@ -99,9 +111,19 @@ func nodesTable(c *columns, nodes *api.Nodes) {
 
 // newGetSessions returns `troupe get sessions`.
 func newGetSessions(io streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions", Short: "Show how full VPP's table of NAT sessions is", Args: cobra.NoArgs}
+	cmd := &cobra.Command{
+		Use: "sessions [NAMESPACE/NAME]", Short: "Show how full VPP's table of NAT sessions is, or the sessions of a service", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeServices,
+	}
 	l := newLook(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			namespace, name, err := serviceName(args[0])
+			if err != nil {
+				return err
+			}
+			return l.show(cmd, io, fetch("services/"+url.PathEscape(namespace)+"/"+url.PathEscape(name)+"/sessions", nil, serviceSessionsTable))
+		}
 		return l.show(cmd, io, fetch("sessions", nil, sessionsTable))
 	}
 	return cmd

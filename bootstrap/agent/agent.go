@@ -38,6 +38,7 @@ type Agent struct {
 	cfg       *config.Agent
 	log       *slog.Logger
 	system    *runtime.System
+	vpp       link.Caller
 	readiness *health.Readiness
 	metrics   *metrics.Metrics
 	fatal     chan error
@@ -155,6 +156,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 			Backoff: a.cfg.Healing.Backoff.Duration(), Patience: a.cfg.Healing.Patience.Duration(), Staleness: a.cfg.Kubernetes.Staleness(),
 		},
 	}
+	a.vpp = deps.Link
 	deps.Fatal = func(err error) { a.fail(fmt.Errorf("%w: %w", ErrFatal, err)) }
 	if dir := a.cfg.DataDir; dir != "" {
 		deps.Attachments = podFile(filepath.Join(dir, "pods.json"))

@@ -41,6 +41,9 @@ func (a *Agent) listen() error {
 	}
 	pages, err := page.Handler(page.Config{
 		Source: source, Node: a.cfg.NodeName, History: &a.history, Diff: func(ctx context.Context) (*api.Diff, error) { return server.Diff(ctx) },
+		Sessions: func(ctx context.Context, key string) (*api.ServiceSessions, error) {
+			return server.ServiceSessions(ctx, key)
+		},
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -86,4 +87,40 @@ func TestExpiredSessionsAreFreed(t *testing.T) {
 			Dst: netip.MustParseAddrPort("10.96.0.1:443"),
 		}).Action == simulator.Delivered
 	})
+}
+
+// TestServiceSessions: the sessions of a service are those that VPP has, of its backends only.
+func TestServiceSessions(t *testing.T) {
+	a := run(t, everything(t))
+	ready(t, a)
+	settled(t, a)
+	web := must(a.Backend().Service(t.Context(), "shop/web"))(t)
+	vip := netip.MustParseAddrPort(strings.TrimSuffix(web.InVPP[0].VIP, "/TCP"))
+	for port := range uint16(50) {
+		v := a.Simulator().Send(simulator.Packet{In: HostInterface, Src: netip.AddrPortFrom(netip.MustParseAddr("172.30.0.1"), 4000+port), Dst: vip, Proto: simulator.ProtoTCP})
+		if v.Action != simulator.Delivered {
+			t.Fatalf("%+v", v)
+		}
+	}
+	total := 0
+	for _, s := range must(a.Backend().Services(t.Context()))(t) {
+		got := must(a.Backend().ServiceSessions(t.Context(), s.Key))(t)
+		detail := must(a.Backend().Service(t.Context(), s.Key))(t)
+		total += len(got.Items)
+		for _, one := range got.Items {
+			known := false
+			for _, row := range detail.InVPP {
+				known = known || row.VIP == one.Frontend+"/"+one.Protocol
+			}
+			if !known || one.Client == "" || one.Backend == "" {
+				t.Errorf("%s: %+v", s.Key, one)
+			}
+		}
+	}
+	if total != 50 {
+		t.Errorf("%d sessions of all services", total)
+	}
+	if _, err := a.Backend().ServiceSessions(t.Context(), "shop/none"); !errors.Is(err, api.ErrNotFound) {
+		t.Error(err)
+	}
 }

@@ -83,19 +83,20 @@ func (s *Server) resources(control bool) map[string]methods {
 // reads are the read-only resources of one listener.
 func (s *Server) reads(control bool) map[string]get {
 	return map[string]get{
-		"services":                    s.services,
-		"services/{namespace}/{name}": s.service,
-		"actors":                      s.actors,
-		"dead-letters":                plain(s.backend.DeadLetters),
-		"events":                      s.events,
-		"interfaces":                  s.interfaces,
-		"nodes":                       s.nodes,
-		"packet":                      s.packet,
-		"sessions":                    plain(s.backend.Sessions),
-		"external":                    plain(s.backend.External),
-		"diff":                        s.diff(control),
-		"tree":                        s.tree,
-		"top":                         s.top,
+		"services":                             s.services,
+		"services/{namespace}/{name}":          s.service,
+		"services/{namespace}/{name}/sessions": s.serviceSessions(control),
+		"actors":                               s.actors,
+		"dead-letters":                         plain(s.backend.DeadLetters),
+		"events":                               s.events,
+		"interfaces":                           s.interfaces,
+		"nodes":                                s.nodes,
+		"packet":                               s.packet,
+		"sessions":                             plain(s.backend.Sessions),
+		"external":                             plain(s.backend.External),
+		"diff":                                 s.diff(control),
+		"tree":                                 s.tree,
+		"top":                                  s.top,
 	}
 }
 

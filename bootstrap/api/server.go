@@ -73,6 +73,7 @@ type Server struct {
 
 	tcp, control net.Listener  // set by Listen
 	differ       *differ       // reads VPP for both listeners
+	sessions     *oneReading   // of the sessions of services, for the read-only listener
 	hosts        ownHosts      // of the read-only listener
 	ending       chan struct{} // closed when Serve ends
 }
@@ -87,7 +88,7 @@ func New(backend Backend, cfg Config, log *slog.Logger) *Server {
 	}
 	return &Server{
 		backend: backend, cfg: cfg, log: log, differ: &differ{read: backend.Diff, timeout: cfg.Timeout, log: log}, hosts: newOwnHosts(cfg.AllowedHosts),
-		ending: make(chan struct{}),
+		sessions: newOneReading(), ending: make(chan struct{}),
 	}
 }
 

@@ -261,6 +261,32 @@ type ProtocolSessions struct {
 	Expired  uint64 `json:"expired"`
 }
 
+// ServiceSessions are live NAT sessions of a service.
+type ServiceSessions struct {
+	// Time is when VPP was asked.
+	Time time.Time `json:"time"`
+	// Items are at most 1000, the latest active first.
+	Items []Session `json:"items"`
+	// Incomplete is why there may be more; "" = these are all.
+	Incomplete string `json:"incomplete,omitempty"`
+}
+
+// Session is one NAT session.
+type Session struct {
+	// Protocol is TCP, UDP or the number of another one.
+	Protocol string `json:"protocol"`
+	// Client, Frontend and Backend are "ip:port". ClientAs is what the backend sees as the client where its address is replaced.
+	Client   string `json:"client"`
+	ClientAs string `json:"clientAs,omitempty"`
+	Frontend string `json:"frontend"`
+	Backend  string `json:"backend"`
+	// IdleSeconds is the time since the last packet. An Expired session only keeps its place in the table.
+	IdleSeconds float64 `json:"idleSeconds"`
+	Expired     bool    `json:"expired"`
+	Packets     uint64  `json:"packets"`
+	Bytes       uint64  `json:"bytes"`
+}
+
 // Actor is one actor with its numbers.
 type Actor struct {
 	Path string `json:"path"`

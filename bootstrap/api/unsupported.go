@@ -17,6 +17,11 @@ func (Unsupported) Service(context.Context, string) (*ServiceDetail, error) {
 	return nil, ErrUnsupported
 }
 
+// ServiceSessions satisfies Reader.
+func (Unsupported) ServiceSessions(context.Context, string) (*ServiceSessions, error) {
+	return nil, ErrUnsupported
+}
+
 // Packet satisfies Reader.
 func (Unsupported) Packet(context.Context, string, string) (*Packet, error) {
 	return nil, ErrUnsupported

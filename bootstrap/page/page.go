@@ -27,6 +27,8 @@ type Config struct {
 	Source Source
 	// Diff reads VPP and compares; clients share a reading.
 	Diff func(context.Context) (*api.Diff, error)
+	// Sessions reads the sessions of a service in VPP; clients share a reading.
+	Sessions func(ctx context.Context, service string) (*api.ServiceSessions, error)
 	// History is how many changes VPP has got, and how late.
 	History *History
 	// Node is the name of the node.

@@ -21,7 +21,7 @@ const hostile = `<script>alert("x")</script>`
 // handler is the page of an agent with so many services.
 func handler(t testing.TB, troupe *apitest.Troupe) http.Handler {
 	t.Helper()
-	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, History: &page.History{}, Node: hostile})
+	h, err := page.Handler(page.Config{Source: troupe, Diff: troupe.Diff, Sessions: troupe.ServiceSessions, History: &page.History{}, Node: hostile})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func get(h http.Handler, path string) (status int, header http.Header, body stri
 
 // documents are all that the navigation leads to, and one of each kind below.
 var documents = []string{
-	"/", "/tree", "/actors", "/actors/agent/dataplane/nat44", "/services", "/services/shop/service-001", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
+	"/", "/tree", "/actors", "/actors/agent/dataplane/nat44", "/services", "/services/shop/service-001", "/services/shop/service-001?sessions=yes", "/interfaces", "/nodes", "/events", "/resync", "/diff", "/chaos",
 	"/packet", "/packet?source=10.1.1.3&destination=10.96.0.1:80/TCP", "/nonsense",
 }
 

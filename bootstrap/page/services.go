@@ -46,16 +46,26 @@ type oneService struct {
 	// Uses are the first endpoints, MoreUses counts the others.
 	Uses     []api.EndpointUse
 	MoreUses int
+	// Sessions are read with ?sessions=yes; NoSessions is why they cannot be.
+	Sessions   *api.ServiceSessions
+	NoSessions error
 }
 
 // service is one service.
 func (h *handler) service(r *http.Request) (any, error) {
 	ctx, key := r.Context(), r.PathValue("namespace")+"/"+r.PathValue("name")
+	query, err := parameters(r, "sessions")
+	if err != nil {
+		return nil, err
+	}
 	detail, err := h.Source.Service(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	data := oneService{ServiceDetail: detail, Actor: "agent/world/services/" + strings.ReplaceAll(key, "/", "~")}
+	if query.Has("sessions") {
+		data.Sessions, data.NoSessions = h.Sessions(ctx, key)
+	}
 	data.Uses = detail.Uses[:min(len(detail.Uses), perPage)]
 	data.MoreUses = len(detail.Uses) - len(data.Uses)
 	events, err := h.Source.Events(ctx, api.EventQuery{Object: key, Limit: 50})

@@ -68,29 +68,35 @@ func TestUses(t *testing.T) {
 			[]string{"10.0.0.1 1/1: not ready; it is ready in another slice, which counts", "10.0.0.1 1/1"},
 		},
 		{
-			"addresses that are none", nil, []*messages.EndpointSlice{sliceOf("s", "10.0.0.256", "fd00::1", "10.0.0.1")},
+			"addresses that are none", nil,
+			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.256", "fd00::1", "10.0.0.1")},
 			[]string{"10.0.0.256 0/1: not an address of IPv4 that can be used", "fd00::1 0/1: not an address of IPv4 that can be used", "10.0.0.1 1/1"},
 		},
 		{
-			"the other family", nil, []*messages.EndpointSlice{sliceOf("s", "fd00:10::1")},
+			"the other family", nil,
+			[]*messages.EndpointSlice{sliceOf("s", "fd00:10::1")},
 			[]string{"fd00:10::1 0/0: the service has no cluster IP of IPv6"},
 		},
 		{"both families", dualStack, []*messages.EndpointSlice{sliceOf("s", "fd00:10::1"), sliceOf("t", "10.0.0.1")}, []string{"fd00:10::1 1/1", "10.0.0.1 1/1"}},
 		{
 			"another port", func(s *messages.Service) { s.Ports[0].Name = "https" },
-			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1")}, []string{"10.0.0.1 0/0: the slice has no port of the service, by name and protocol"},
+			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1")},
+			[]string{"10.0.0.1 0/0: the slice has no port of the service, by name and protocol"},
 		},
 		{
-			"a slice of a headless service", nil, []*messages.EndpointSlice{{Namespace: "default", Service: "web", Family: v4, Headless: true, Endpoints: []*messages.Endpoint{ep("10.0.0.1")}}},
+			"a slice of a headless service", nil,
+			[]*messages.EndpointSlice{{Namespace: "default", Service: "web", Family: v4, Headless: true, Endpoints: []*messages.Endpoint{ep("10.0.0.1")}}},
 			[]string{"10.0.0.1 0/0: the slice is labelled as that of a headless service"},
 		},
 		{
-			"host names", nil, []*messages.EndpointSlice{{Namespace: "default", Service: "web", Endpoints: []*messages.Endpoint{ep("example.com")}}},
+			"host names", nil,
+			[]*messages.EndpointSlice{{Namespace: "default", Service: "web", Endpoints: []*messages.Endpoint{ep("example.com")}}},
 			[]string{"example.com 0/0: the slice has host names"},
 		},
 		{
 			"a service without addresses", func(s *messages.Service) { s.ClusterIps, s.Headless = nil, true },
-			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1")}, []string{"10.0.0.1 0/0: the service is not served: headless"},
+			[]*messages.EndpointSlice{sliceOf("s", "10.0.0.1")},
+			[]string{"10.0.0.1 0/0: the service is not served: headless"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

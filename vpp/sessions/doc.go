@@ -7,6 +7,7 @@
 //	Survey   limit, protocols and expired sessions: one pass of VPP over its sessions
 //	Free     finds and deletes expired sessions, in one bounded slice
 //	Raise    sets a higher limit
+//	List     the sessions of some backends
 //
 // # Ownership
 //

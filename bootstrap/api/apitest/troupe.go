@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -34,6 +35,7 @@ type Troupe struct {
 	drift    []string
 	chaos    chaos
 	external map[string][]byte
+	asked    atomic.Int64 // for sessions
 }
 
 // Hooks make a Troupe slow or broken.
@@ -86,7 +88,7 @@ func (t *Troupe) addService(i int) {
 			Frontend: vip, Service: key, Scope: "cluster", Kind: "clusterIP", From: "any", Action: "forward",
 			Endpoints: []string{"10.1.1.3:8080"}, MasqueradeFrom: []string{}, AllowSources: []string{},
 		}},
-		Rendered: []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
+		Rendered:   []show.Row{{Renderer: "nat44", VIP: vip, Service: key, Flags: []string{}, Locals: []show.Local{{Address: "10.1.1.3:8080", Weight: 7}}}},
 		Kubernetes: json.RawMessage(`{"name":"` + key + `"}`),
 		Uses: []api.EndpointUse{
 			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
@@ -369,6 +371,21 @@ func (t *Troupe) Mailbox(ctx context.Context, path string) (*api.Mailbox, error)
 	}
 	return box, nil
 }
+
+// ServiceSessions satisfies api.Reader.
+func (t *Troupe) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
+	t.asked.Add(1)
+	if _, err := t.Service(ctx, key); err != nil {
+		return nil, err
+	}
+	return &api.ServiceSessions{Time: time.Now(), Incomplete: "VPP was asked about 8 of 9 backends", Items: []api.Session{
+		{Protocol: "TCP", Client: "10.1.1.9:40000", Frontend: "10.96.0.1:80", Backend: "10.1.1.3:8080", IdleSeconds: 2, Packets: 7, Bytes: 700},
+		{Protocol: "TCP", Client: "10.1.1.3:40000", ClientAs: "10.1.1.254:1024", Frontend: "10.96.0.1:80", Backend: "10.1.1.3:8080", IdleSeconds: 300, Expired: true},
+	}}, nil
+}
+
+// Asked counts how often VPP was asked for sessions.
+func (t *Troupe) Asked() int { return int(t.asked.Load()) }
 
 // Traffic satisfies api.Reader.
 func (t *Troupe) Traffic(ctx context.Context, path string) (*api.Traffic, error) {

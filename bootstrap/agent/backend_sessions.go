@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/link"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
+)
+
+// Limits of a reading of sessions: VPP stops its workers for a pass over all sessions of one of them for each backend.
+const (
+	mostDumps    = 8
+	mostSessions = 100_000
+)
+
+// ServiceSessions satisfies api.Reader: the sessions of NAT44. VPP lists those of CNAT only all at once.
+func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
+	if _, err := b.Service(ctx, key); err != nil {
+		return nil, err
+	}
+	out := &api.ServiceSessions{Time: time.Now(), Items: []api.Session{}}
+	if slices.Contains(b.renderers, config.RendererCNAT) {
+		out.Incomplete = "VPP does not list the sessions of CNAT by service"
+	}
+	if !slices.Contains(b.renderers, config.RendererNAT44) {
+		return out, nil
+	}
+	page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(config.RendererNAT44), &render.RowsQuery{Service: key})
+	if err != nil {
+		return nil, err
+	}
+	vips, backends := endsOf(page.Held)
+	if table := b.metrics.LastSessions(); table != nil && table.Usage.Total > mostSessions {
+		return nil, fmt.Errorf("%w: VPP has %d sessions, and would stop its workers for too long to look through them", api.ErrUnavailable, table.Usage.Total)
+	}
+	if len(backends) > mostDumps {
+		out.Incomplete = fmt.Sprintf("VPP was asked about %d of %d backends", mostDumps, len(backends))
+		backends = backends[:mostDumps]
+	}
+	wanted := func(f *sessions.Flow) bool { return vips[f.Frontend.String()+"/"+protocolWord(f.Protocol)] }
+	flows, more, err := sessions.List(ctx, b.vpp, backends, wanted, api.MaxLimit)
+	switch {
+	case errors.Is(err, link.ErrDown):
+		return nil, fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+	case err != nil:
+		return nil, err
+	case more:
+		out.Incomplete = fmt.Sprintf("there are more than %d", api.MaxLimit)
+	}
+	slices.SortStableFunc(flows, func(x, y sessions.Flow) int { return cmp.Compare(x.Idle, y.Idle) })
+	for _, f := range flows {
+		s := api.Session{
+			Protocol: protocolWord(f.Protocol), Client: f.Client.String(), Frontend: f.Frontend.String(), Backend: f.Backend.String(),
+			IdleSeconds: f.Idle.Seconds(), Expired: f.Expired, Packets: f.Packets, Bytes: f.Bytes,
+		}
+		if f.As.IsValid() {
+			s.ClientAs = f.As.String()
+		}
+		out.Items = append(out.Items, s)
+	}
+	return out, nil
+}
+
+// endsOf are the frontends, "ip:port/PROTO", and the addresses of the backends of rows.
+func endsOf(rows []*messages.RowState) (vips map[string]bool, backends []netip.Addr) {
+	vips = map[string]bool{}
+	for _, r := range rows {
+		vips[r.GetVip()] = true
+		for _, l := range r.GetLocals() {
+			if a, err := netip.ParseAddrPort(l.GetAddress()); err == nil {
+				backends = append(backends, a.Addr())
+			}
+		}
+	}
+	slices.SortFunc(backends, netip.Addr.Compare)
+	return vips, slices.Compact(backends)
+}
+
+// protocolWord is the name of a protocol.
+func protocolWord(number uint8) string {
+	if name, known := messages.Protocol_name[int32(number)]; known && number != 0 {
+		return name
+	}
+	return strconv.Itoa(int(number))
+}

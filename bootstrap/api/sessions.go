@@ -1,0 +1,61 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// oneReading limits how often clients on TCP have VPP look for sessions: its workers stop meanwhile. The answer of the last reading is given again.
+type oneReading struct {
+	turn    chan struct{} // a token; its holder owns the following
+	key     string
+	present *ServiceSessions
+}
+
+func newOneReading() *oneReading { return &oneReading{turn: make(chan struct{}, 1)} }
+
+// get returns the last reading if it is of the same service and not older than diffShared, and otherwise a new one. Of another service there is none so soon.
+func (o *oneReading) get(ctx context.Context, key string, read func(context.Context, string) (*ServiceSessions, error)) (*ServiceSessions, error) {
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: read sessions of %s: %w", ErrUnavailable, key, ctx.Err())
+	}
+	if o.present != nil {
+		switch age := time.Since(o.present.Time); {
+		case age >= diffShared:
+		case o.key == key:
+			return o.present, nil
+		default:
+			return nil, fmt.Errorf("%w: sessions of %s were read %s ago, and VPP is asked every %s: try again, or ask the control socket",
+				ErrUnavailable, o.key, age.Round(time.Second/10), diffShared)
+		}
+	}
+	present, err := read(ctx, key)
+	if err == nil {
+		o.key, o.present = key, present
+	}
+	return present, err
+}
+
+// serviceSessions answers the sessions of a service.
+func (s *Server) serviceSessions(control bool) get {
+	return func(r *http.Request) (any, error) {
+		if _, err := parameters(r.URL.RawQuery); err != nil {
+			return nil, err
+		}
+		key := r.PathValue("namespace") + "/" + r.PathValue("name")
+		if control {
+			return s.backend.ServiceSessions(r.Context(), key)
+		}
+		return s.ServiceSessions(r.Context(), key)
+	}
+}
+
+// ServiceSessions answers as the read-only listener does: clients share a reading of VPP.
+func (s *Server) ServiceSessions(ctx context.Context, key string) (*ServiceSessions, error) {
+	return s.sessions.get(ctx, key, s.backend.ServiceSessions)
+}
