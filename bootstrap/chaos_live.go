@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/client"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
+	"github.com/troupe-vpp/troupe/bootstrap/drill"
 )
 
 const faultLong = `
@@ -46,7 +48,7 @@ func newLiveChaosCommands(io streams) []*cobra.Command {
 	for _, d := range live.Definitions() {
 		commands = append(commands, newFaultCommand(io, d))
 	}
-	return append(commands, newRunCommand(io), newChaosStopCommand(io), newChaosStatusCommand(io))
+	return append(commands, newRunCommand(io), newChaosStopCommand(io), newChaosStatusCommand(io), newChaosRecordCommand(io))
 }
 
 // newFaultCommand is the command of one kind of fault, with a flag for each of its parameters.
@@ -201,6 +203,38 @@ func newChaosStatusCommand(io streams) *cobra.Command {
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return l.show(cmd, io, fetch("chaos", nil, statusTable))
+	}
+	return cmd
+}
+
+// newChaosRecordCommand returns `troupe chaos record`.
+func newChaosRecordCommand(io streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "record", Short: "Print the recorded faults as a plan that injects them again", Args: cobra.NoArgs,
+		Example: "  troupe chaos record > plan.yaml\n  troupe chaos run --plan plan.yaml",
+	}
+	l := newReach(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := l.client(cmd.Context())
+		if err != nil {
+			return err
+		}
+		var status live.Status
+		if err := c.Get(cmd.Context(), "chaos", nil, &status); err != nil {
+			return err
+		}
+		if len(status.Records) == 0 {
+			return errors.New("the agent has no record of a fault")
+		}
+		plan := struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+			live.Plan
+		}{config.APIVersion, drill.Kind, status.Replay()}
+		if !cmd.Flags().Changed("output") {
+			*l.out = "yaml"
+		}
+		return l.out.print(io.out, plan, func(*columns) {})
 	}
 	return cmd
 }
