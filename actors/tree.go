@@ -240,11 +240,11 @@ func rootPolicy() runtime.Policy {
 	}
 }
 
-// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows stay in VPP, the other services are not affected. The
-// budget is no limit in practice: ten thousand services may all fail once.
+// servicePolicy puts a service into quarantine that crashes three times in five seconds; its rows stay in VPP, the other services are not affected: ten
+// thousand services may all fail once.
 func servicePolicy() runtime.Policy {
 	return runtime.Policy{
-		Budget: 1 << 20, Window: 10 * time.Second, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,
+		Budget: -1, BackoffMin: time.Millisecond, BackoffMax: 30 * time.Second, Jitter: 0.2,
 		HealthyAfter: time.Minute, QuarantineAfter: 3, QuarantineWindow: 5 * time.Second, QuarantineFor: 30 * time.Second,
 	}
 }

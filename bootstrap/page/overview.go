@@ -13,8 +13,8 @@ import (
 
 // summary is the data of the overview.
 type summary struct {
-	// VPP is what the link says of VPP, as JSON.
-	VPP      json.RawMessage
+	// VPP is what the link says of VPP; nil = it does not answer, or its state is not shown.
+	VPP      *linked
 	Curves   []curve
 	Sessions *api.Sessions
 	Parts    []api.Part
@@ -25,6 +25,13 @@ type summary struct {
 	Worst  []api.Actor
 	Actors int
 	Events []api.Event
+}
+
+// linked is the state of the link to VPP.
+type linked struct {
+	Up                    bool
+	Version, Boot, Reason string
+	Session               uint64
 }
 
 // count is how many services are in a state.
@@ -54,8 +61,8 @@ func (h *handler) overview(r *http.Request) (any, error) {
 		data.Services = append(data.Services, c)
 	}
 	data.Curves = h.History.curves(time.Now())
-	if data.VPP, err = h.Source.State(ctx, address.Link); err != nil {
-		data.VPP = nil // an actor that does not answer is shown as what it is
+	if state, err := h.Source.State(ctx, address.Link); err == nil && json.Unmarshal(state, &data.VPP) != nil {
+		data.VPP = nil
 	}
 	if data.Sessions, err = h.Source.Sessions(ctx); err != nil {
 		data.Sessions = nil // CNAT alone has none

@@ -116,7 +116,7 @@ func functions() template.FuncMap {
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
-		return "now"
+		return "less than 1 s"
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", int(d.Seconds()))
 	case d < time.Hour:

@@ -259,8 +259,20 @@ func TestScreenshots(t *testing.T) {
 	if !*screenshots {
 		t.Skip("the pictures are made with -screenshots")
 	}
-	s := play(t, 10)
-	for _, one := range []struct{ name, path, scheme string }{{"overview", "/", "light"}, {"tree", "/tree", "dark"}, {"service", "/services/shop/s00001", "light"}} {
+	s := play(t, 40)
+	for i := range 3 { // something to see
+		s.kill("agent/world/services/shop~s00002")
+		s.kill("agent/world/nodes")
+		var changed strings.Builder
+		service(&changed, "more", "10.96.255.2", "")
+		s.write("more.yaml", strings.Replace(changed.String(), "10.1.2.3", fmt.Sprintf("10.1.2.%d], conditions: {ready: false}, nodeName: n3}, {addresses: [10.1.2.10%d", i, i), 1))
+		s.eventually("the change", func() bool {
+			s.open("/services/shop/more")
+			return strings.Contains(s.text(), fmt.Sprintf("10.1.2.10%d:8080", i)) && strings.Contains(s.text(), "VPP holds what is wanted")
+		})
+	}
+	time.Sleep(time.Minute) // the plots show whole minutes
+	for _, one := range []struct{ name, path, scheme string }{{"overview", "/", "light"}, {"tree", "/tree", "dark"}, {"service", "/services/shop/more", "light"}} {
 		var picture []byte
 		s.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: one.scheme}}))
 		s.open(one.path)
