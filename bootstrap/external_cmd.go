@@ -1,8 +1,10 @@
 package bootstrap
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/troupe-vpp/troupe/bootstrap/api"
+	"github.com/troupe-vpp/troupe/bootstrap/client"
 )
 
 // newExternalCommand returns `troupe external` with its commands.
@@ -26,19 +29,32 @@ func newExternalList(io streams) *cobra.Command {
 	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource := strings.Join(append([]string{"external"}, args...), "/")
-		return l.show(cmd, io, fetch(resource, nil, func(c *columns, all *api.External) {
-			c.row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
-			for _, e := range all.Entries {
-				c.row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
-			}
-			for _, layer := range all.Layers {
-				if layer.Error != "" {
-					c.row("-", "-", layer.Source, "not taken", "", layer.Error)
-				}
-			}
-		}))
+		return l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
+			all := &api.External{}
+			err := client.Pages(func(query url.Values) (string, error) {
+				var page api.External
+				err := c.Get(ctx, resource, query, &page)
+				page.Entries = append(all.Entries, page.Entries...)
+				*all = page
+				return page.Next, err
+			})
+			return &answer{all, func(c *columns) { externalTable(c, all) }}, err
+		})
 	}
 	return cmd
+}
+
+// externalTable prints entries, and the layers that were refused.
+func externalTable(c *columns, all *api.External) {
+	c.row("NAME", "KIND", "SOURCE", "STATE", "OWNER", "WHY")
+	for _, e := range all.Entries {
+		c.row(e.Name, e.Kind, e.Source, e.State, e.Owner, e.Why)
+	}
+	for _, layer := range all.Layers {
+		if layer.Error != "" {
+			c.row("-", "-", layer.Source, "not taken", "", layer.Error)
+		}
+	}
 }
 
 // newExternalApply returns `troupe external apply`. It returns after VPP has the configuration, so that a script can rely on exit code 0.

@@ -18,14 +18,18 @@ func newGetDiff(io streams) *cobra.Command {
 		Long: `Read VPP and compare it with the desired state; the exit code is 1 if they differ.
 
 Through --control-socket the agent reads VPP now. Over TCP it reads VPP at most once in 5 seconds for all clients, because reading stops the workers
-of VPP for a moment; the output says the age of an older reading.`,
+of VPP for a moment; the output says the age of an older reading. With --watch the exit code is that of the last one.`,
 	}
-	l := newReach(cmd)
+	l := newLook(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var diff api.Diff
 		if err := l.show(cmd, io, func(ctx context.Context, c *client.Client) (*answer, error) {
-			err := c.Get(ctx, "diff", nil, &diff)
-			return &answer{diff, func(c *columns) { diffTable(c, diff) }}, err
+			var now api.Diff
+			if err := c.Get(ctx, "diff", nil, &now); err != nil {
+				return nil, err
+			}
+			diff = now
+			return &answer{now, func(c *columns) { diffTable(c, now) }}, nil
 		}); err != nil {
 			return err
 		}

@@ -19,6 +19,9 @@ type External struct {
 	Layers []ExternalLayer `json:"layers"`
 	// Entries of all layers, ordered by name; of the same name the owner is first.
 	Entries []ExternalEntry `json:"entries"`
+	// Next is the cursor of the next page of entries; "" = this is the last one. Total counts the entries of all pages. A Backend leaves both out.
+	Next  string `json:"next,omitempty"`
+	Total int    `json:"total"`
 }
 
 // ExternalLayer is the configuration of one source.
@@ -64,9 +67,33 @@ type ExternalResult struct {
 // ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat" for dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// externalLayer answers one layer with its entries. An unknown source is an empty layer.
+// external answers all layers with a page of their entries.
+func (s *Server) external(r *http.Request) (any, error) {
+	q, err := parseWhole(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.backend.External(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return all.page(q), nil
+}
+
+// page cuts the entries, which have an order of their own.
+func (e *External) page(q *listQuery) *External {
+	place := make(map[*ExternalEntry]string, len(e.Entries))
+	for i := range e.Entries {
+		place[&e.Entries[i]] = fmt.Sprintf("%09d", i)
+	}
+	p := page(e.Entries, q, func(entry *ExternalEntry) cursor { return cursor{Key: place[entry]} })
+	return &External{Complete: e.Complete, Layers: e.Layers, Entries: p.Items, Next: p.Next, Total: p.Total}
+}
+
+// externalLayer answers one layer with a page of its entries. An unknown source is an empty layer.
 func (s *Server) externalLayer(r *http.Request) (any, error) {
-	if _, err := parameters(r.URL.RawQuery); err != nil {
+	q, err := parseWhole(r.URL.RawQuery)
+	if err != nil {
 		return nil, err
 	}
 	all, err := s.backend.External(r.Context())
@@ -85,7 +112,7 @@ func (s *Server) externalLayer(r *http.Request) (any, error) {
 			out.Entries = append(out.Entries, e)
 		}
 	}
-	return out, nil
+	return out.page(q), nil
 }
 
 // applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.

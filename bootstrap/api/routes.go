@@ -93,7 +93,7 @@ func (s *Server) reads(control bool) map[string]get {
 		"nodes":                                s.nodes,
 		"packet":                               s.packet,
 		"sessions":                             plain(s.backend.Sessions),
-		"external":                             plain(s.backend.External),
+		"external":                             s.external,
 		"diff":                                 s.diff(control),
 		"tree":                                 s.tree,
 		"top":                                  s.top,

@@ -95,7 +95,7 @@ func (s *Server) traces(control bool) http.HandlerFunc {
 // trace streams the journal as server-sent events: past events, then new ones, until the client disconnects, the server stops, or the limit is
 // reached.
 func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
-	first, err := s.news(r.Context(), &q.EventQuery, traceHistory)
+	first, older, err := s.news(r.Context(), &q.EventQuery, traceHistory)
 	if err != nil {
 		respond(w, nil, err)
 		return
@@ -106,23 +106,30 @@ func (s *Server) trace(w http.ResponseWriter, r *http.Request, q traceQuery) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusOK)
+	if older && r.URL.Query().Has("after") {
+		first = append([]Event{leftOut(traceHistory)}, first...)
+	}
 	if t.tell(first) && q.follow {
 		t.follow(r.Context())
 	}
 }
 
-// news returns the events of a query after the last one sent, the oldest first; of too many, the latest.
-func (s *Server) news(ctx context.Context, q *EventQuery, most int) ([]Event, error) {
+// leftOut is what a trace says instead of events that were too many. It is no event of the journal, and has no number.
+func leftOut(most int) Event {
+	return Event{Time: time.Now(), Kind: "trace", Text: fmt.Sprintf("earlier events are left out: a trace shows at most %d at once; troupe events has them", most)}
+}
+
+// news returns the events of a query after the last one sent, the oldest first; of too many, the latest, and older is true.
+func (s *Server) news(ctx context.Context, q *EventQuery, most int) (events []Event, older bool, err error) {
 	ask := *q
-	var events []Event
 	for len(events) < most {
 		ask.Limit = min(most-len(events), MaxLimit)
 		page, err := s.backend.Events(ctx, ask)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		events = append(events, page.Items...)
-		if page.Next == 0 {
+		if older = page.Next != 0; !older {
 			break
 		}
 		ask.Before = page.Next
@@ -131,7 +138,7 @@ func (s *Server) news(ctx context.Context, q *EventQuery, most int) ([]Event, er
 	if len(events) > 0 {
 		q.After = events[len(events)-1].Seq
 	}
-	return events, nil
+	return events, older, nil
 }
 
 // tracer is one trace.
@@ -150,7 +157,11 @@ func (t *tracer) tell(events []Event) (more bool) {
 		if err != nil {
 			return false
 		}
-		if t.write("id: %d\nevent: journal\ndata: %s\n\n", events[i].Seq, text) != nil {
+		id := ""
+		if events[i].Seq != 0 {
+			id = fmt.Sprintf("id: %d\n", events[i].Seq)
+		}
+		if t.write("%sevent: journal\ndata: %s\n\n", id, text) != nil {
 			return false
 		}
 		if t.told++; t.told == t.query.Limit {
@@ -182,7 +193,10 @@ func (t *tracer) follow(ctx context.Context) {
 			return
 		case <-look.C:
 		}
-		events, err := t.news(ctx, &t.query.EventQuery, MaxLimit)
+		events, older, err := t.news(ctx, &t.query.EventQuery, MaxLimit)
+		if older {
+			events = append([]Event{leftOut(MaxLimit)}, events...)
+		}
 		switch {
 		case err != nil || len(events) == 0:
 			if time.Since(spoke) < heartbeat {

@@ -137,3 +137,57 @@ func TestEventsOfOneCause(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestTraceSaysWhatItLeavesOut: more events at once than a trace shows are not dropped in silence; without ?after= the past is only a beginning.
+func TestTraceSaysWhatItLeavesOut(t *testing.T) {
+	a := apitest.Start(t, apitest.New(1), nil)
+	burst := func(n int) {
+		for range n {
+			a.Record(api.Event{Kind: "render"})
+		}
+	}
+	burst(300)
+	for query, want := range map[string]int{"follow=false": 0, "follow=false&after=50": 1, "follow=false&after=100": 0} {
+		next, end := follow(t, tcp(a), query)
+		events, notes := 0, 0
+		for e, ok := next(); ok; e, ok = next() {
+			if e.Kind == "trace" && e.Seq == 0 && strings.Contains(e.Text, "left out") && events == 0 {
+				notes++
+			} else {
+				events++
+			}
+		}
+		if end(); notes != want || events != 200 {
+			t.Errorf("%s: %d events, %d notes", query, events, notes)
+		}
+	}
+}
+
+// TestExternalPages: the entries of external configuration come in pages, in their order, which is not that of their names alone.
+func TestExternalPages(t *testing.T) {
+	a := apitest.Start(t, apitest.New(1), nil)
+	for _, source := range []string{"a", "b", "c"} {
+		if code, body, _ := call(t, control(a), http.MethodPut, "/api/v1/external/"+source, "{}"); code != http.StatusOK {
+			t.Fatal(code, body)
+		}
+	}
+	var sources []string
+	for cursor := ""; ; {
+		page := ask[api.External](t, a, "/api/v1/external?limit=2&cursor="+cursor)
+		for _, e := range page.Entries {
+			sources = append(sources, e.Source)
+		}
+		if len(page.Entries) > 2 || page.Total != 3 || len(page.Layers) != 3 {
+			t.Errorf("%+v", page)
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	if strings.Join(sources, "") != "abc" {
+		t.Error(sources)
+	}
+	if page := ask[api.External](t, a, "/api/v1/external/b?limit=1"); len(page.Entries) != 1 || page.Total != 1 || page.Next != "" {
+		t.Errorf("%+v", page)
+	}
+}
