@@ -54,7 +54,7 @@ var _ report.Observer = observer{}
 func (observer) Synced(string, time.Duration, bool) {}
 
 // Programmed satisfies report.Observer.
-func (observer) Programmed(time.Duration) {}
+func (observer) Programmed(report.Programming) {}
 
 // Operations satisfies report.Observer.
 func (o observer) Operations(_ string, _, failed, unknown int) {

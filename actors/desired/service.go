@@ -184,7 +184,7 @@ func (s *serviceActor) acknowledged(c *runtime.Context, ack *messages.RenderAck)
 		s.retryLater(c)
 		return
 	}
-	s.triggers.report(s.config.Observer, c.Now())
+	s.triggers.report(s.config.Observer, c.Now(), s.spec.GetGeneration())
 	s.trace(c, "VPP holds what is wanted")
 	s.traced = false
 	if s.view == nil {

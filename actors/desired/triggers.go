@@ -11,7 +11,13 @@ import (
 // before the service was first seen counts for nothing: the agent may have been away.
 type triggers struct {
 	seen    int64 // latest one, Unix nanoseconds
-	pending []int64
+	pending []trigger
+}
+
+// trigger is one of them.
+type trigger struct {
+	at   int64 // Unix nanoseconds
+	ipv6 bool
 }
 
 // take notes the stamps of an input that are new.
@@ -20,7 +26,7 @@ func (t *triggers) take(in *messages.ServiceInput, first bool) {
 	for _, slice := range in.GetSlices() {
 		at := slice.GetTriggered()
 		if at > t.seen && !first {
-			t.pending = append(t.pending, at)
+			t.pending = append(t.pending, trigger{at, slice.GetFamily() == messages.IPFamily_IPV6})
 		}
 		latest = max(latest, at)
 	}
@@ -30,10 +36,10 @@ func (t *triggers) take(in *messages.ServiceInput, first bool) {
 // drop forgets changes that mean nothing to this node.
 func (t *triggers) drop() { t.pending = nil }
 
-// report reports how long the pending changes took.
-func (t *triggers) report(o report.Observer, now time.Time) {
-	for _, at := range t.pending {
-		o.Programmed(now.Sub(time.Unix(0, at)))
+// report reports how long the pending changes took, which have reached VPP with this cause.
+func (t *triggers) report(o report.Observer, now time.Time, cause uint64) {
+	for _, p := range t.pending {
+		o.Programmed(report.Programming{Latency: now.Sub(time.Unix(0, p.at)), IPv6: p.ipv6, Cause: cause})
 	}
 	t.pending = nil
 }

@@ -21,31 +21,33 @@ func stampedInput(seconds ...int64) *messages.ServiceInput {
 // latencies collects what an observer gets.
 type latencies struct {
 	report.None
-	got []time.Duration
+	got []report.Programming
 }
 
-func (l *latencies) Programmed(d time.Duration) { l.got = append(l.got, d) }
+func (l *latencies) Programmed(p report.Programming) { l.got = append(l.got, p) }
 
 func TestTriggersCountEachChangeOnce(t *testing.T) {
 	var tr triggers
 	var o latencies
 	now := time.Unix(100, 0)
 	tr.take(stampedInput(90, 80), true)
-	tr.report(&o, now)
+	tr.report(&o, now, 7)
 	if len(o.got) != 0 {
 		t.Errorf("what was there before counts: %v", o.got)
 	}
 	tr.take(stampedInput(95, 80), false)
-	tr.take(stampedInput(95, 98), false)
-	tr.report(&o, now)
-	tr.report(&o, now)
-	if want := []time.Duration{5 * time.Second, 2 * time.Second}; !slices.Equal(o.got, want) {
+	six := stampedInput(95, 98)
+	six.Slices[1].Family = messages.IPFamily_IPV6
+	tr.take(six, false)
+	tr.report(&o, now, 7)
+	tr.report(&o, now, 7)
+	if want := []report.Programming{{Latency: 5 * time.Second, Cause: 7}, {Latency: 2 * time.Second, IPv6: true, Cause: 7}}; !slices.Equal(o.got, want) {
 		t.Errorf("latencies %v, want %v", o.got, want)
 	}
 	tr.take(stampedInput(99), false)
 	tr.drop()
-	tr.report(nil, now)
-	if tr.report(&o, now); len(o.got) != 2 {
+	tr.report(nil, now, 7)
+	if tr.report(&o, now, 7); len(o.got) != 2 {
 		t.Errorf("a change that means nothing here counts: %v", o.got)
 	}
 }

@@ -7,8 +7,8 @@ type Observer interface {
 	// Synced is called when a renderer has brought changes of some services into VPP: how long it took from the first to the last
 	// message to VPP, and whether it was a full pass (after a read of VPP) or an incremental one.
 	Synced(renderer string, took time.Duration, full bool)
-	// Programmed is called once per endpoint change that reached VPP, with the time since Kubernetes stamped it.
-	Programmed(latency time.Duration)
+	// Programmed is called once per change of an EndpointSlice that reached VPP.
+	Programmed(p Programming)
 	// Operations is called with the outcome of operations on VPP.
 	Operations(renderer string, succeeded, failed, unknown int)
 	// Healed is called with what was done about a part that was not well: the step of the escalation ("key", "object", "downstream",
@@ -20,6 +20,16 @@ type Observer interface {
 	InputErrors(n int)
 }
 
+// Programming is a change of an EndpointSlice that reached VPP.
+type Programming struct {
+	// Latency is the time since Kubernetes stamped the change. The clocks of two machines may make it negative.
+	Latency time.Duration
+	// IPv6 is the family of the slice.
+	IPv6 bool
+	// Cause is the ID under which the journal has the change.
+	Cause uint64
+}
+
 // None is the Observer that counts nothing.
 type None struct{}
 
@@ -27,7 +37,7 @@ type None struct{}
 func (None) Synced(string, time.Duration, bool) {}
 
 // Programmed satisfies Observer.
-func (None) Programmed(time.Duration) {}
+func (None) Programmed(Programming) {}
 
 // Operations satisfies Observer.
 func (None) Operations(string, int, int, int) {}

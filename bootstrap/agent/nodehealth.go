@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/bootstrap/metrics"
 	"github.com/troupe-vpp/troupe/bootstrap/page"
@@ -51,9 +52,9 @@ type observer struct {
 }
 
 // Programmed satisfies report.Observer.
-func (o observer) Programmed(latency time.Duration) {
-	o.Metrics.Programmed(latency)
-	o.history.Programmed(time.Now(), latency)
+func (o observer) Programmed(p report.Programming) {
+	o.Metrics.Programmed(p)
+	o.history.Programmed(time.Now(), p.Latency)
 }
 
 // Synced satisfies report.Observer.

@@ -31,6 +31,9 @@ func (h *httpServers) address() string {
 // listen opens the listeners. It runs before the actors, so that the metrics know the families before the first observation.
 func (a *Agent) listen() error {
 	a.metrics.Serves(a.cfg.Families())
+	if a.cfg.API.MetricsExemplars {
+		a.metrics.Exemplars()
+	}
 	var server *api.Server
 	source := page.Source(backendOf(a))
 	if a.cfg.API.RedactMessages {

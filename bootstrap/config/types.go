@@ -267,6 +267,8 @@ type API struct {
 	// Address at which the network gets /metrics and nothing else, for example 0.0.0.0:10249; the metrics have numbers of kinds of actors and of
 	// services, no names. While the address is in use, the agent logs it and retries. Empty: none, httpAddress has them too.
 	MetricsBindAddress string `json:"metricsBindAddress" flag:"metrics-bind-address" check:"hostport"`
+	// Add exemplars to the latency of changes for clients that read OpenMetrics: the cause of a change, which troupe events --cause finds.
+	MetricsExemplars bool `json:"metricsExemplars" flag:"metrics-exemplars"`
 	// Path of the unix socket (mode 0600) that also serves state-changing calls. Empty: none.
 	ControlSocket string `json:"controlSocket" flag:"control-socket"`
 	// Address of an OpenTelemetry collector (OTLP over HTTP), for example http://127.0.0.1:4318. It gets a trace of each change of a service, from the

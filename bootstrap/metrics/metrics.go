@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/troupe-vpp/troupe/actors/report"
 )
 
 // Metrics is the set of all metrics. It satisfies report.Observer.
@@ -25,6 +27,7 @@ type Metrics struct {
 	refused     *prometheus.CounterVec
 	watched     *watched
 	families    map[string][]string
+	exemplars   bool
 	clock       func() time.Time
 }
 
@@ -67,8 +70,12 @@ func New() *Metrics {
 
 // Handler answers a scrape.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: m.exemplars})
 }
+
+// Exemplars adds to the latency of changes the cause of the latest one in each bucket, for clients that read OpenMetrics. It must be called before the first
+// observation.
+func (m *Metrics) Exemplars() { m.exemplars = true }
 
 // Watch sets the functions that every scrape calls; it replaces earlier ones.
 func (m *Metrics) Watch(sources Sources) { m.watched.sources.Store(&sources) }
@@ -109,10 +116,18 @@ func (m *Metrics) Queued(renderer string) {
 	}
 }
 
-// Programmed observes the time from the trigger of an endpoint change in Kubernetes until VPP had it. The clocks of two machines may make it
-// negative.
-func (m *Metrics) Programmed(latency time.Duration) {
-	m.proxy.programming.WithLabelValues(IPv4).Observe(max(latency, 0).Seconds())
+// Programmed observes the time from the trigger of an endpoint change in Kubernetes until VPP had it.
+func (m *Metrics) Programmed(p report.Programming) {
+	family := IPv4
+	if p.IPv6 {
+		family = IPv6
+	}
+	took, histogram := max(p.Latency, 0).Seconds(), m.proxy.programming.WithLabelValues(family)
+	if with, ok := histogram.(prometheus.ExemplarObserver); ok && m.exemplars {
+		with.ObserveWithExemplar(took, prometheus.Labels{"cause": strconv.FormatUint(p.Cause, 10)})
+		return
+	}
+	histogram.Observe(took)
 }
 
 // Operations counts operations on VPP by outcome.

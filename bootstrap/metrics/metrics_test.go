@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/troupe-vpp/troupe/actors/report"
 )
 
 // scrape returns what Prometheus would read.
@@ -41,8 +43,8 @@ func observed() *Metrics {
 	m.Synced("nat44", 3*time.Millisecond, true)
 	m.Synced("nat44", 2*time.Second, false)
 	m.Synced("cnat", time.Millisecond, false)
-	m.Programmed(800 * time.Millisecond)
-	m.Programmed(-time.Second) // clocks of two machines
+	m.Programmed(report.Programming{Latency: 800 * time.Millisecond})
+	m.Programmed(report.Programming{Latency: -time.Second}) // clocks of two machines
 	m.Operations("nat44", 10, 2, 1)
 	m.Operations("nat44", 5, 0, -1)
 	m.Healed("nat44", "key", 3)
@@ -168,6 +170,24 @@ func BenchmarkObserve(b *testing.B) {
 	for b.Loop() {
 		m.Synced("nat44", time.Millisecond, false)
 		m.Operations("nat44", 10, 0, 0)
-		m.Programmed(time.Millisecond)
+		m.Programmed(report.Programming{Latency: time.Millisecond})
+	}
+}
+
+// TestExemplars: they are on the page of a client that reads OpenMetrics, where they are asked for.
+func TestExemplars(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		m := New()
+		if on {
+			m.Exemplars()
+		}
+		m.Programmed(report.Programming{Latency: time.Millisecond, IPv6: true, Cause: 46})
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, r)
+		if got := strings.Contains(w.Body.String(), `{ip_family="IPv6",le="0.25"} 1 # {cause="46"} 0.001`); got != on || !strings.Contains(w.Body.String(), `programming_duration_seconds_count{ip_family="IPv6"} 1`) {
+			t.Errorf("exemplars %v: %s", on, w.Body)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/link"
@@ -173,7 +174,7 @@ func (o *Observed) Synced(renderer string, _ time.Duration, full bool) {
 }
 
 // Programmed satisfies report.Observer.
-func (*Observed) Programmed(time.Duration) {}
+func (*Observed) Programmed(report.Programming) {}
 
 // Operations satisfies report.Observer.
 func (o *Observed) Operations(renderer string, succeeded, failed, unknown int) {

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Actor is one actor with its numbers.
+type Actor struct {
+	Path string `json:"path"`
+	Kind string `json:"kind"`
+	// State is the first of these that applies: stopping, quarantined (a service that failed too often), backoff (it failed and is restarted
+	// after a delay), suspended (it failed and its supervisor has not decided yet), held (its mailbox is closed, by the verb suspend or while
+	// an earlier sibling restarts), starting (not ready yet), running (it handles a message), idle.
+	State string `json:"state"`
+	// Incarnation counts its starts, from 1.
+	Incarnation uint64 `json:"incarnation"`
+	// Pending is the number of messages in the mailbox, Received that of all posted ones, Coalesced that of those that replaced a pending one.
+	Pending   uint64 `json:"pending"`
+	Received  uint64 `json:"received"`
+	Coalesced uint64 `json:"coalesced"`
+	// Restarts and Failures count since the start of the agent.
+	Restarts uint64 `json:"restarts"`
+	Failures uint64 `json:"failures"`
+	// BusySeconds is the time spent handling messages.
+	BusySeconds float64 `json:"busySeconds"`
+	// LastMessage is the type of the latest message.
+	LastMessage string `json:"lastMessage,omitempty"`
+	// Since is the start of the incarnation.
+	Since time.Time `json:"since,omitzero"`
+	// LastFailure is one line; "" = none.
+	LastFailure string `json:"lastFailure,omitempty"`
+	// MostPending is the most messages that ever waited, OldestSeconds how long the one that waits longest has waited.
+	MostPending   uint64  `json:"mostPending,omitempty"`
+	OldestSeconds float64 `json:"oldestSeconds,omitempty"`
+	// Handling is the type of the message that the actor is handling, HandlingSeconds since how long; "" = none.
+	Handling        string  `json:"handling,omitempty"`
+	HandlingSeconds float64 `json:"handlingSeconds,omitempty"`
+	// Discarded counts messages that were dropped because the actor stopped or too many waited.
+	Discarded uint64 `json:"discarded,omitempty"`
+	// Strategy of a supervisor: rest-for-one restarts the children behind the one that failed too, one-for-one only that one; "" = no supervisor.
+	Strategy string `json:"strategy,omitempty"`
+	// Budget is how many failures of its children within its window a supervisor tolerates before it fails itself, BudgetLeft how many more it
+	// tolerates now; -1 = any number.
+	Budget     int `json:"budget,omitempty"`
+	BudgetLeft int `json:"budgetLeft,omitempty"`
+}
+
+// Mailbox is the mailbox of an actor.
+type Mailbox struct {
+	Path string `json:"path"`
+	// Held is true while the mailbox is closed by suspend.
+	Held bool `json:"held"`
+	// Messages are the pending ones, the next one first, at most MaxLimit; Pending counts all.
+	Pending  int       `json:"pending"`
+	Messages []Waiting `json:"messages"`
+}
+
+// Waiting is one message in a mailbox.
+type Waiting struct {
+	Type string `json:"type"`
+	// Key of coalescing: a new message replaces a pending one of the same key; "" = it is not coalesced.
+	Key string `json:"key,omitempty"`
+	// AgeSeconds is how long it has waited; with a key, since the first of its values that the actor has not handled.
+	AgeSeconds float64 `json:"ageSeconds"`
+	// Sender is the actor that expects an answer; "" = none.
+	Sender string `json:"sender,omitempty"`
+	// Body is the content. It is left out of internal messages, of those above 4 KiB, behind the first 100, and on TCP with api.redactMessages.
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Traffic is what the actors of one kind have handled and sent since the start of the agent.
+type Traffic struct {
+	Kind string `json:"kind"`
+	// Messages are the types of handled messages, the most frequent first.
+	Messages []MessageTraffic `json:"messages"`
+	// From and To are the kinds that have sent to actors of this one, and those to which they have, by the number of messages.
+	From []KindTraffic `json:"from"`
+	To   []KindTraffic `json:"to"`
+}
+
+// MessageTraffic is one type of message.
+type MessageTraffic struct {
+	Type  string `json:"type"`
+	Count uint64 `json:"count"`
+	// P50Seconds and P99Seconds are times below which 50 and 99 of 100 were handled, rounded up to a power of two of nanoseconds.
+	P50Seconds float64 `json:"p50Seconds"`
+	P99Seconds float64 `json:"p99Seconds"`
+}
+
+// KindTraffic is the number of messages from or to a kind of actors.
+type KindTraffic struct {
+	Kind  string `json:"kind"`
+	Count uint64 `json:"count"`
+}
+
+// DeadLetters are messages that were not delivered.
+type DeadLetters struct {
+	// Count is their number since the start of the agent, Items the latest 64, the newest first.
+	Count uint64       `json:"count"`
+	Items []DeadLetter `json:"items"`
+}
+
+// DeadLetter is one of them.
+type DeadLetter struct {
+	Time time.Time `json:"time"`
+	// To is the path of the actor it was sent to, Sender that of the actor that expects an answer; "" = none.
+	To     string `json:"to"`
+	Sender string `json:"sender,omitempty"`
+	Type   string `json:"type"`
+	// Reason is why: no such actor, actor has stopped, discarded on stop, or too many were waiting.
+	Reason string `json:"reason"`
+}
+
+// Failure is one failure of an actor.
+type Failure struct {
+	Time        time.Time `json:"time"`
+	Incarnation uint64    `json:"incarnation"`
+	// Reason is the panic or error.
+	Reason string `json:"reason"`
+	// Message is the type of the message that the actor was handling.
+	Message string `json:"message,omitempty"`
+	// Decision of the supervisor: restart, quarantine, escalate.
+	Decision string `json:"decision,omitempty"`
+	Stack    string `json:"stack,omitempty"`
+}
+
+// TreeNode is an actor with its descendants.
+type TreeNode struct {
+	Actor
+	// Name is the last part of the path.
+	Name string `json:"name"`
+	// Below counts all descendants, with those that Children leaves out.
+	Below    int         `json:"below"`
+	Children []*TreeNode `json:"children,omitempty"`
+}
