@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +42,25 @@ func realPods(c *cluster) {
 	c.rows("shop/web", both, row(vip, first, second))
 	c.removePod("a")
 	c.rows("shop/web", both, row(vip, second))
+	for command, want := range map[string]string{
+		"troupe get services -o wide":      `(?m)^shop/web +in-sync +1 +1 +1 `,
+		"troupe explain shop/web":          `(?m)^` + regexp.QuoteMeta(vip) + `:80/TCP +clusterIP +any +forward +\S+:8080 +as wanted$`,
+		"troupe actors tree":               ` shop~web +service +(idle|running) `,
+		"troupe diff":                      `nat44 +VPP is in the desired state`,
+		"troupe get services --address no": "", // fails
+	} {
+		out, err := c.inside(0, strings.Fields(command)...)
+		if (err != nil) != (want == "") || !regexp.MustCompile(want).MatchString(out) {
+			c.Errorf("%s: %v\n%s", command, err, out)
+		}
+	}
+}
+
+// inside runs a command in the container of the agent of a node, as kubectl exec does: with its environment, its files and its rights.
+func (c *cluster) inside(on int, command ...string) (string, error) {
+	c.Helper()
+	id := strings.TrimPrefix(c.rolledOut()[on].Status.ContainerStatuses[0].ContainerID, "containerd://")
+	return c.nodes[on].TryCtr(append([]string{"tasks", "exec", "--exec-id", fmt.Sprint("look-", time.Now().UnixNano()), id}, command...)...)
 }
 
 // service creates a service of TCP port 80 for the pods app=NAME in namespace shop, and returns its cluster IP.

@@ -173,7 +173,14 @@ func (n *Node) wait() {
 // Ctr runs ctr for the containers of Kubernetes.
 func (n *Node) Ctr(arguments ...string) string {
 	n.t.Helper()
-	return n.Do(append([]string{filepath.Join(n.containerdDir, "ctr"), "-a", socket, "-n", "k8s.io"}, arguments...)...)
+	return n.Do(n.ctr(arguments)...)
+}
+
+// TryCtr is Ctr for a command that may fail.
+func (n *Node) TryCtr(arguments ...string) (string, error) { return n.Try(n.ctr(arguments)...) }
+
+func (n *Node) ctr(arguments []string) []string {
+	return append([]string{filepath.Join(n.containerdDir, "ctr"), "-a", socket, "-n", "k8s.io"}, arguments...)
 }
 
 // Write writes a file on the node.
