@@ -2,10 +2,12 @@ package demo
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/connector"
 	"github.com/troupe-vpp/troupe/deploy/demo"
@@ -34,5 +36,20 @@ func (o *Options) outside(dir string) (*connector.Connector, int, error) {
 		Sources: []string{"yaml=" + filepath.Join(dir, "catalog")}, Namespace: "outside", Output: connector.OutputDirect, Directory: o.Cluster,
 		ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.200.0/24")}, DeleteLimit: 30,
 	}, true, o.Log.With("part", "connector"))
-	return c, len(services), err
+	if err != nil {
+		return nil, 0, err
+	}
+	// The agent begins when all is written: in the middle of a drill it would count as an effect of the fault.
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		written, err := filepath.Glob(filepath.Join(o.Cluster, "endpointslice-*.yaml"))
+		if err == nil && len(written) < len(services) && time.Since(began) > settleTimeout {
+			err = fmt.Errorf("the connector has written %d of %d services", len(written), len(services))
+		}
+		if err != nil {
+			return nil, 0, errors.Join(err, c.Close())
+		}
+		if len(written) >= len(services) {
+			return c, len(services), nil
+		}
+	}
 }
