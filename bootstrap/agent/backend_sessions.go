@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/address"
-	"github.com/troupe-vpp/troupe/actors/render"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/messages"
@@ -27,21 +25,26 @@ const (
 
 // ServiceSessions satisfies api.Reader: the sessions of NAT44. VPP lists those of CNAT only all at once.
 func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceSessions, error) {
-	if _, err := b.Service(ctx, key); err != nil {
-		return nil, err
-	}
-	out := &api.ServiceSessions{Time: time.Now(), Items: []api.Session{}}
-	if slices.Contains(b.renderers, config.RendererCNAT) {
-		out.Incomplete = "VPP does not list the sessions of CNAT by service"
-	}
-	if !slices.Contains(b.renderers, config.RendererNAT44) {
-		return out, nil
-	}
-	page, err := ask[*render.RowsPage](ctx, b.Agent, address.Renderer(config.RendererNAT44), &render.RowsQuery{Service: key})
+	service, err := b.Service(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	vips, backends := endsOf(page.Held)
+	out := &api.ServiceSessions{Time: time.Now(), Items: []api.Session{}}
+	vips, backends := map[string]bool{}, []netip.Addr{}
+	for _, row := range service.InVPP {
+		if row.Renderer != config.RendererNAT44 {
+			out.Incomplete = "VPP lists the sessions of CNAT only all at once"
+			continue
+		}
+		vips[row.VIP] = true
+		for _, l := range row.Locals {
+			if a, err := netip.ParseAddrPort(l.Address); err == nil {
+				backends = append(backends, a.Addr())
+			}
+		}
+	}
+	slices.SortFunc(backends, netip.Addr.Compare)
+	backends = slices.Compact(backends)
 	if table := b.metrics.LastSessions(); table != nil && table.Usage.Total > mostSessions {
 		return nil, fmt.Errorf("%w: VPP has %d sessions, and would stop its workers for too long to look through them", api.ErrUnavailable, table.Usage.Total)
 	}
@@ -71,21 +74,6 @@ func (b backend) ServiceSessions(ctx context.Context, key string) (*api.ServiceS
 		out.Items = append(out.Items, s)
 	}
 	return out, nil
-}
-
-// endsOf are the frontends, "ip:port/PROTO", and the addresses of the backends of rows.
-func endsOf(rows []*messages.RowState) (vips map[string]bool, backends []netip.Addr) {
-	vips = map[string]bool{}
-	for _, r := range rows {
-		vips[r.GetVip()] = true
-		for _, l := range r.GetLocals() {
-			if a, err := netip.ParseAddrPort(l.GetAddress()); err == nil {
-				backends = append(backends, a.Addr())
-			}
-		}
-	}
-	slices.SortFunc(backends, netip.Addr.Compare)
-	return vips, slices.Compact(backends)
 }
 
 // protocolWord is the name of a protocol.

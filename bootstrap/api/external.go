@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -67,7 +68,7 @@ type ExternalResult struct {
 // ownSource are the names for layers of the control socket; "file" is reserved for the file, "snat" for dynamic SNAT.
 var ownSource = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// external answers all layers with a page of their entries.
+// external answers the layer of a source, or all without one, with a page of their entries. An unknown source is an empty layer.
 func (s *Server) external(r *http.Request) (any, error) {
 	q, err := parseWhole(r.URL.RawQuery)
 	if err != nil {
@@ -77,42 +78,16 @@ func (s *Server) external(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return all.page(q), nil
-}
-
-// page cuts the entries, which have an order of their own.
-func (e *External) page(q *listQuery) *External {
-	place := make(map[*ExternalEntry]string, len(e.Entries))
-	for i := range e.Entries {
-		place[&e.Entries[i]] = fmt.Sprintf("%09d", i)
-	}
-	p := page(e.Entries, q, func(entry *ExternalEntry) cursor { return cursor{Key: place[entry]} })
-	return &External{Complete: e.Complete, Layers: e.Layers, Entries: p.Items, Next: p.Next, Total: p.Total}
-}
-
-// externalLayer answers one layer with a page of its entries. An unknown source is an empty layer.
-func (s *Server) externalLayer(r *http.Request) (any, error) {
-	q, err := parseWhole(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	all, err := s.backend.External(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	source := r.PathValue("source")
-	out := &External{Complete: all.Complete, Layers: []ExternalLayer{}, Entries: []ExternalEntry{}}
-	for _, l := range all.Layers {
-		if l.Source == source {
-			out.Layers = append(out.Layers, l)
-		}
+	other := func(of string) bool { return source != "" && of != source }
+	entries := slices.DeleteFunc(slices.Clone(all.Entries), func(e ExternalEntry) bool { return other(e.Source) })
+	place := map[*ExternalEntry]string{} // they have an order of their own
+	for i := range entries {
+		place[&entries[i]] = fmt.Sprintf("%09d", i)
 	}
-	for _, e := range all.Entries {
-		if e.Source == source {
-			out.Entries = append(out.Entries, e)
-		}
-	}
-	return out.page(q), nil
+	p := page(entries, q, func(e *ExternalEntry) cursor { return cursor{Key: place[e]} })
+	layers := slices.DeleteFunc(append([]ExternalLayer{}, all.Layers...), func(l ExternalLayer) bool { return other(l.Source) })
+	return &External{Complete: all.Complete, Layers: layers, Entries: p.Items, Next: p.Next, Total: p.Total}, nil
 }
 
 // applyExternal answers when VPP has the configuration of the document in the body, YAML or JSON.

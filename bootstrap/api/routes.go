@@ -65,7 +65,7 @@ func (s *Server) resources(control bool) map[string]methods {
 			http.MethodGet: answer(plain(s.backend.Chaos)), http.MethodPost: changes.only(s.inject), http.MethodDelete: changes.only(s.stopChaos),
 		},
 		"/api/v1/external/{source...}": {
-			http.MethodGet: answer(s.externalLayer), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
+			http.MethodGet: answer(s.external), http.MethodPut: changes.only(s.applyExternal), http.MethodDelete: changes.only(s.deleteExternal),
 		},
 		"/api/v1/pods/{namespace}/{name}/interface": {
 			http.MethodPut: changes.only(s.attachPod), http.MethodDelete: changes.only(s.detachPod),
