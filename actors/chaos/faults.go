@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
@@ -142,7 +143,9 @@ func (w *world) stick(r *rand.Rand) {
 // lateEpoch lets a renderer begin anew while messages take their time: not all services have spoken when it has read VPP.
 func (w *world) lateEpoch(r *rand.Rand) {
 	w.spell(r, &w.injector.late, 2, 6)
-	_ = w.sys.Kill(address.Renderer("nat44")) // it may be down already
+	for _, renderer := range []string{"nat44", cnat.Renderer} {
+		_ = w.sys.Kill(address.Renderer(renderer)) // it may be down already, or there is none
+	}
 }
 
 func (w *world) poison(r *rand.Rand) {

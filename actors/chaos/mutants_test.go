@@ -196,6 +196,11 @@ var mutants = []mutant{
 		"			a.have.Lose(i.GetSwIfIndex())\n",
 		"",
 	},
+	{
+		"a translation that VPP refused counts as done", "actors/render/cnat/work.go",
+		"		if r.Err == nil {\n",
+		"		if r.Err == nil || op.OnRow() {\n",
+	},
 }
 
 // hunts are tried one after the other, the shortest first.
@@ -209,6 +214,7 @@ var hunts = []string{
 var shows = map[string]string{
 	"a service that is wanted again is let go":                            "made anew",
 	"what VPP refused waits for its back-off although VPP takes it again": "VPP refuses",
+	"a translation that VPP refused counts as done":                       "VPP refuses",
 }
 
 // TestMutants plants each bug, builds the simulation with it and wants a seed to fail. It builds the package anew for every bug, which takes
