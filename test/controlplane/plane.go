@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
@@ -22,6 +23,13 @@ const admin = "admin-of-the-test"
 // Credentials are those of Admin, as Kubeconfig takes them.
 const Credentials = "token: " + admin
 
+// egressConfig sends the connections to nodes to a proxy; has its socket.
+const egressConfig = `apiVersion: apiserver.k8s.io/v1beta1
+kind: EgressSelectorConfiguration
+egressSelections:
+- {name: cluster, connection: {proxyProtocol: HTTPConnect, transport: {uds: {udsName: %s}}}}
+`
+
 // Plane is a control plane.
 type Plane struct {
 	// Admin is a client with all rights and without a limit of requests.
@@ -30,9 +38,9 @@ type Plane struct {
 	t       testing.TB
 	bin     string // directory of the binaries
 	dir     string
-	etcd    string // address of its clients
-	address string // of the API server
-	without string // admission plugins that are disabled
+	etcd    string   // address of its clients
+	address string   // of the API server
+	flags   []string // of the API server, beside those of every test
 	api     *Process
 
 	controllers *Process
@@ -41,19 +49,31 @@ type Plane struct {
 // Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no service account in it.
 func Start(t testing.TB, bin string) *Plane {
 	t.Helper()
-	return start(t, bin, "ServiceAccount,TaintNodesByCondition")
+	return start(t, bin, func(*Plane) []string {
+		return []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"}
+	})
 }
 
-// StartForNodes is Start for kubelets: pods get tokens of service accounts.
+// StartForNodes is Start for kubelets: pods get tokens of service accounts, and the API server connects to nodes through the proxy at EgressSocket.
 func StartForNodes(t testing.TB, bin string) *Plane {
 	t.Helper()
-	return start(t, bin, "TaintNodesByCondition")
+	return start(t, bin, func(p *Plane) []string {
+		egress := p.file("egress.yaml")
+		if err := os.WriteFile(egress, fmt.Appendf(nil, egressConfig, p.EgressSocket()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{
+			"--disable-admission-plugins=TaintNodesByCondition", "--egress-selector-config-file=" + egress,
+			"--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
+		}
+	})
 }
 
 // start starts etcd, the API server and the controllers.
-func start(t testing.TB, bin, without string) *Plane {
+func start(t testing.TB, bin string, flags func(*Plane) []string) *Plane {
 	t.Helper()
-	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t), without: without}
+	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t)}
+	p.flags = flags(p)
 	if err := writeKeys(p.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +117,9 @@ func (p *Plane) StartAPI(more ...string) {
 		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file=" + p.file("api.key"),
 		"--service-account-signing-key-file=" + p.file("api.key"), "--service-cluster-ip-range=" + ServiceCIDR,
 		"--authorization-mode=Node,RBAC", "--token-auth-file=" + p.file("tokens.csv"), "--profiling=false",
-		"--disable-admission-plugins=" + p.without, "--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("audit.log"),
+		"--audit-policy-file=" + p.file("audit.yaml"), "--audit-log-path=" + p.file("audit.log"),
 	}
-	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), append(flags, more...)...)
+	p.api = Spawn(p.t, p.dir, filepath.Join(p.bin, "kube-apiserver"), slices.Concat(flags, p.flags, more)...)
 	Eventually(p.t, "API server ready", func() string {
 		if p.api.Ended() {
 			p.t.Fatalf("kube-apiserver has ended:\n%s", p.api.Tail())
@@ -111,6 +131,12 @@ func (p *Plane) StartAPI(more ...string) {
 		return ""
 	})
 }
+
+// EgressSocket is the Unix socket at which the API server expects an HTTP proxy (CONNECT) to the networks of nodes, with StartForNodes.
+func (p *Plane) EgressSocket() string { return p.file("egress.sock") }
+
+// Certificate is the file of the certificate of the API server, which is its own authority, for kubelets that it connects to.
+func (p *Plane) Certificate() string { return p.file("api.crt") }
 
 // Address is that of the API server, on loopback.
 func (p *Plane) Address() string { return p.address }

@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
 
 	"github.com/troupe-vpp/troupe/test/controlplane"
 	"github.com/troupe-vpp/troupe/test/node"
@@ -56,11 +58,18 @@ func realPods(c *cluster) {
 	}
 }
 
-// inside runs a command in the container of the agent of a node, as kubectl exec does: with its environment, its files and its rights.
+// inside runs a command in the pod of the agent of a node through the API server and the kubelet, as kubectl exec does.
 func (c *cluster) inside(on int, command ...string) (string, error) {
 	c.Helper()
-	id := strings.TrimPrefix(c.rolledOut()[on].Status.ContainerStatuses[0].ContainerID, "containerd://")
-	return c.nodes[on].TryCtr(append([]string{"tasks", "exec", "--exec-id", fmt.Sprint("look-", time.Now().UnixNano()), id}, command...)...)
+	request := c.Admin.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(c.rolledOut()[on].Name).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, scheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(c.AdminConfig(), http.MethodGet, request.URL().String())
+	if err != nil {
+		c.Fatalf("prepare exec: %v", err)
+	}
+	var stdout, stderr strings.Builder
+	err = executor.StreamWithContext(context.Background(), remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr})
+	return stdout.String() + stderr.String(), err
 }
 
 // service creates a service of TCP port 80 for the pods app=NAME in namespace shop, and returns its cluster IP.

@@ -29,18 +29,21 @@ func (n *Node) forward(address string) {
 			if err != nil {
 				return
 			}
-			go relay(in, address)
+			go func() {
+				out, err := net.Dial("tcp", address)
+				if err != nil {
+					_ = in.Close()
+					return
+				}
+				relay(in, out)
+			}()
 		}
 	}()
 }
 
-// relay connects a connection to the address; what refuses there is closed here.
-func relay(in net.Conn, address string) {
+// relay joins two connections until one ends.
+func relay(in, out net.Conn) {
 	defer in.Close()
-	out, err := net.Dial("tcp", address)
-	if err != nil {
-		return
-	}
 	go func() {
 		_, _ = io.Copy(out, in)
 		_ = out.Close()

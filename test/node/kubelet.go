@@ -7,7 +7,7 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// kubeletConfig has: cgroup, endpoint of containerd. The OOM score of the kubelet would need CAP_SYS_RESOURCE.
+// kubeletConfig has: cgroup, endpoint of containerd, authority of clients. The OOM score of the kubelet would need CAP_SYS_RESOURCE.
 const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 failCgroupV1: false
@@ -19,7 +19,7 @@ containerRuntimeEndpoint: unix://%s
 readOnlyPort: 0
 healthzBindAddress: 127.0.0.1
 healthzPort: 10248
-authentication: {anonymous: {enabled: false}, webhook: {enabled: false}}
+authentication: {anonymous: {enabled: false}, webhook: {enabled: false}, x509: {clientCAFile: %s}}
 authorization: {mode: AlwaysAllow}
 failSwapOn: false
 oomScoreAdj: 0
@@ -39,7 +39,7 @@ func (n *Node) StartKubelet() {
 	n.t.Helper()
 	kubeconfig := n.plane.Kubeconfig(n.Name, controlplane.Credentials+fmt.Sprintf(`, as: "system:node:%s", as-groups: ["system:nodes"]`, n.Name))
 	n.Do("mkdir", "-p", "/var/lib/kubelet")
-	n.Write("/var/lib/kubelet/config.yaml", fmt.Sprintf(kubeletConfig, n.group, socket))
+	n.Write("/var/lib/kubelet/config.yaml", fmt.Sprintf(kubeletConfig, n.group, socket, n.plane.Certificate()))
 	n.kubelet = n.Spawn(filepath.Join(n.kubeletDir, "kubelet"), "--config=/var/lib/kubelet/config.yaml", "--kubeconfig="+kubeconfig,
 		"--hostname-override="+n.Name, "--node-ip="+n.Address.String(), "--root-dir=/var/lib/kubelet", "--cert-dir=/var/lib/kubelet/pki", "-v=1")
 	controlplane.Eventually(n.t, "kubelet of "+n.Name+" healthy", func() string {

@@ -71,6 +71,7 @@ func Start(t testing.TB, plane *controlplane.Plane, images ...string) []*Node {
 		nodes = append(nodes, n)
 	}
 	link(t, nodes[0], nodes[1])
+	serveEgress(t, plane.EgressSocket(), nodes)
 	for _, n := range nodes {
 		n.forward(plane.Address())
 		n.StartContainerd()
@@ -175,9 +176,6 @@ func (n *Node) Ctr(arguments ...string) string {
 	n.t.Helper()
 	return n.Do(n.ctr(arguments)...)
 }
-
-// TryCtr is Ctr for a command that may fail.
-func (n *Node) TryCtr(arguments ...string) (string, error) { return n.Try(n.ctr(arguments)...) }
 
 func (n *Node) ctr(arguments []string) []string {
 	return append([]string{filepath.Join(n.containerdDir, "ctr"), "-a", socket, "-n", "k8s.io"}, arguments...)
