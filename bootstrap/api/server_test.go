@@ -253,7 +253,7 @@ func TestSlowBackend(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	a := apitest.Start(t, backend, func(c *api.Config) { c.Timeout = 50 * time.Millisecond })
+	a := apitest.Start(t, backend, func(c *api.Config) { c.Timeout = 500 * time.Millisecond })
 	code, body, _ := call(t, tcp(a), http.MethodGet, "/api/v1/diff", "")
 	if code != http.StatusGatewayTimeout || !strings.Contains(body, "read VPP: context deadline exceeded") {
 		t.Errorf("%d %s", code, body)
