@@ -49,31 +49,32 @@ type Plane struct {
 // Start starts a control plane with the binaries in bin and waits until it is ready. Pods need no service account in it.
 func Start(t testing.TB, bin string) *Plane {
 	t.Helper()
-	return start(t, bin, func(*Plane) []string {
-		return []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"}
-	})
+	p := prepare(t, bin)
+	p.flags = []string{"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"}
+	p.start()
+	return p
 }
 
 // StartForNodes is Start for kubelets: pods get tokens of service accounts, and the API server connects to nodes through the proxy at EgressSocket.
 func StartForNodes(t testing.TB, bin string) *Plane {
 	t.Helper()
-	return start(t, bin, func(p *Plane) []string {
-		egress := p.file("egress.yaml")
-		if err := os.WriteFile(egress, fmt.Appendf(nil, egressConfig, p.EgressSocket()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return []string{
-			"--disable-admission-plugins=TaintNodesByCondition", "--egress-selector-config-file=" + egress,
-			"--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
-		}
-	})
+	p := prepare(t, bin)
+	egress := p.file("egress.yaml")
+	if err := os.WriteFile(egress, fmt.Appendf(nil, egressConfig, p.EgressSocket()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.flags = []string{
+		"--disable-admission-plugins=TaintNodesByCondition", "--egress-selector-config-file=" + egress,
+		"--kubelet-client-certificate=" + p.Certificate(), "--kubelet-client-key=" + p.file("api.key"),
+	}
+	p.start()
+	return p
 }
 
-// start starts etcd, the API server and the controllers.
-func start(t testing.TB, bin string, flags func(*Plane) []string) *Plane {
+// prepare writes the files of a control plane.
+func prepare(t testing.TB, bin string) *Plane {
 	t.Helper()
 	p := &Plane{t: t, bin: bin, dir: t.TempDir(), etcd: freeAddress(t), address: freeAddress(t)}
-	p.flags = flags(p)
 	if err := writeKeys(p.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -88,14 +89,19 @@ func start(t testing.TB, bin string, flags func(*Plane) []string) *Plane {
 		t.Fatalf("make client of the test: %v", err)
 	}
 	p.Admin = client
-	peer := "http://" + freeAddress(t)
+	return p
+}
+
+// start starts etcd, the API server and the controllers.
+func (p *Plane) start() {
+	p.t.Helper()
+	peer := "http://" + freeAddress(p.t)
 	clients := "http://" + p.etcd
-	Spawn(t, p.dir, filepath.Join(bin, "etcd"), "--data-dir", p.file("etcd"), "--name", "default", "--unsafe-no-fsync", "--log-level", "warn",
+	Spawn(p.t, p.dir, filepath.Join(p.bin, "etcd"), "--data-dir", p.file("etcd"), "--name", "default", "--unsafe-no-fsync", "--log-level", "warn",
 		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
 		"--initial-cluster", "default="+peer)
 	p.StartAPI()
 	p.StartControllers()
-	return p
 }
 
 // AdminConfig returns the configuration of a client with all rights and without a limit of requests.
