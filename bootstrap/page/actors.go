@@ -16,7 +16,7 @@ func trouble(state string) int {
 }
 
 // worstFirst orders actors by their states, failures and pending messages.
-func worstFirst(a, b api.Actor) int {
+func worstFirst(a, b *api.Actor) int {
 	return cmp.Or(
 		cmp.Compare(trouble(a.State), trouble(b.State)), cmp.Compare(b.Failures, a.Failures), cmp.Compare(b.Pending, a.Pending), strings.Compare(a.Path, b.Path),
 	)
@@ -37,7 +37,7 @@ func (h *handler) actors(r *http.Request) (any, error) {
 		return kind != "" && a.Kind != kind || state != "" && a.State != state || under != "" && !strings.HasPrefix(a.Path, under+"/") ||
 			namespace != "" && namespaceOf(a.Path) != namespace
 	})
-	slices.SortFunc(all, worstFirst)
+	slices.SortFunc(all, func(a, b api.Actor) int { return worstFirst(&a, &b) })
 	list, err := paged(r, all, "kind", "state", "under", "namespace")
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func (h *handler) overview(r *http.Request) (any, error) {
 	}
 	data.Actors = len(actors)
 	data.Worst = slices.DeleteFunc(slices.Clone(actors), func(a api.Actor) bool { return a.Failures == 0 && trouble(a.State) >= trouble("running") })
-	slices.SortFunc(data.Worst, worstFirst)
+	slices.SortFunc(data.Worst, func(a, b api.Actor) int { return worstFirst(&a, &b) })
 	data.Worst = data.Worst[:min(len(data.Worst), 10)]
 	events, err := h.Source.Events(ctx, api.EventQuery{Limit: 12})
 	if err != nil {

@@ -28,7 +28,7 @@ type drawing struct {
 	// Under is the actor with whose children it begins; "" = with the roots.
 	Under string
 
-	children map[string][]api.Actor
+	children map[string][]*api.Actor
 	closed   []string // paths of actors whose children are not drawn
 }
 
@@ -65,12 +65,13 @@ func (h *handler) tree(r *http.Request) (any, error) {
 // draw places actors, which are ordered by path, so that a parent comes before its children. Children of one parent keep their order, but for those with many
 // siblings, of which the worst come first.
 func draw(all []api.Actor, under string, closed []string) *drawing {
-	d := &drawing{Total: len(all), Under: under, children: map[string][]api.Actor{}, closed: closed}
-	known := map[string]bool{}
-	for _, a := range all {
-		known[a.Path] = true
+	d := &drawing{Total: len(all), Under: under, children: map[string][]*api.Actor{}, closed: closed}
+	known := make(map[string]bool, len(all))
+	for i := range all {
+		known[all[i].Path] = true
 	}
-	for _, a := range all {
+	for i := range all {
+		a := &all[i]
 		parent := a.Path[:max(0, strings.LastIndexByte(a.Path, '/'))]
 		if !known[parent] {
 			parent = ""
@@ -85,14 +86,14 @@ func draw(all []api.Actor, under string, closed []string) *drawing {
 // place draws the children of one actor, and theirs.
 func (d *drawing) place(parent string, depth, above int) {
 	shown := d.children[parent]
-	var hidden []api.Actor
+	var hidden []*api.Actor
 	if len(shown) > mostDrawn {
 		shown = slices.SortedFunc(slices.Values(shown), worstFirst)
 		shown, hidden = shown[:mostDrawn], shown[mostDrawn:]
 	}
 	for _, a := range shown {
 		n := drawn{
-			Actor: a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:], Above: above, Waiting: int(min(a.Pending, 100)),
+			Actor: *a, Name: a.Path[strings.LastIndexByte(a.Path, '/')+1:], Above: above, Waiting: int(min(a.Pending, 100)),
 			Below: len(d.children[a.Path]), Closed: slices.Contains(d.closed, a.Path), Toggle: d.toggle(a.Path),
 		}
 		at := d.add(n, depth)
@@ -114,7 +115,7 @@ func (d *drawing) add(n drawn, depth int) int {
 }
 
 // groups counts actors by namespace, the largest first; what has none, or a small one, is one group at the end.
-func groups(actors []api.Actor) (out []drawn) {
+func groups(actors []*api.Actor) (out []drawn) {
 	count, rest := map[string]int{}, len(actors)
 	for _, a := range actors {
 		if namespace := namespaceOf(a.Path); namespace != "" {
