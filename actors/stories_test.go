@@ -59,7 +59,7 @@ func TestServicesReachVPP(t *testing.T) {
 		t.Fatalf("rows in VPP: %q, want 2", rows)
 	}
 	status := w.Statuses()["default/web"]
-	if got := len(status.GetRenders()[0].GetRows()[0].GetLocals()); got != 3 {
+	if got := w.Backends(status.GetRenders()[0].GetRows()[0].GetVip()); got != 3 {
 		t.Errorf("default/web has %d backends in VPP, want 3", got)
 	}
 }
@@ -156,7 +156,7 @@ func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
 	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
 	w.Await("third backend", func() bool {
 		rows := w.Statuses()["default/svc7"].GetRenders()
-		return len(rows) == len(w.Deps.Renderers()) && len(rows[0].GetRows()) == 1 && len(rows[0].GetRows()[0].GetLocals()) == 3 && rows[0].GetRows()[0].GetInSync()
+		return len(rows) == len(w.Deps.Renderers()) && len(rows[0].GetRows()) == 1 && rows[0].GetRows()[0].GetInSync() && w.Backends("10.97.0.8:80/TCP") == 3
 	})
 	w.Quiet()
 	after := w.VPP.Counters()

@@ -328,7 +328,8 @@ func (x *RenderAck) GetUnrendered() []*ObjectError {
 	return nil
 }
 
-// One row in VPP.
+// One row in VPP. In a RenderAck it has no flags, locals and affinity: each backend of each row would
+// be kept once more. A renderer answers a query for them.
 type RowState struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Renderer string                 `protobuf:"bytes,1,opt,name=renderer,proto3" json:"renderer,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/actors/status"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Patience is how long a test waits for something that should happen at once. No test asserts on time on the real dispatcher.
@@ -231,6 +232,21 @@ func (w *World) Kill(path string) {
 
 // Rows lists the rows of ours in VPP, ordered.
 func (w *World) Rows() []string { return probe.Rows(w.VPP) }
+
+// Backends counts the backends that the NAT44 row "ip:port/PROTO" has in VPP.
+func (w *World) Backends(vip string) int {
+	state, err := nat44.Read(context.Background(), w.Reader())
+	if err != nil {
+		w.Error(err)
+		return 0
+	}
+	for key, row := range state.Rows {
+		if key.String() == vip {
+			return len(row.Locals)
+		}
+	}
+	return 0
+}
 
 // Writes is how many requests changed VPP so far.
 func (w *World) Writes() uint64 {

@@ -108,8 +108,8 @@ var mutants = []mutant{
 	},
 	{
 		"what VPP refused counts as done", "actors/render/nat44/work.go",
-		"	if err == nil {\n		a.have.Record(op)",
-		"	if err == nil || op.OnRow() {\n		a.have.Record(op)",
+		"			if r.Err == nil {\n				done =",
+		"			if r.Err == nil || op.OnRow() {\n				done =",
 	},
 	{
 		"access lists are not planned", "actors/render/nat44/adapter.go",

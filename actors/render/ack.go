@@ -11,6 +11,15 @@ import (
 // ErrContested is what a row shows whose address has another owner; RenderAck.conflicts names it.
 var ErrContested = errors.New("the address has another owner")
 
+// RowState is what an acknowledgement says of a row; err is its last error, nil = none.
+func RowState(renderer string, key fmt.Stringer, inSync bool, err error) *messages.RowState {
+	state := &messages.RowState{Renderer: renderer, Vip: key.String(), InSync: inSync}
+	if err != nil {
+		state.Error = err.Error()
+	}
+	return state
+}
+
 // Unrendered adds parts of a service that there are no means for to its acknowledgement; what says what becomes of them: "not rendered".
 func Unrendered(ack *messages.RenderAck, what string, parts []*messages.ObjectError) {
 	if len(parts) == 0 {

@@ -62,8 +62,9 @@ type Adapter[K Key] interface {
 	Reader(known bool) func(ctx context.Context, vpp link.Caller) (any, error)
 	// Adopt takes what was read and compares it with what is wanted and, where known, with what was believed.
 	Adopt(reading any, known, passed bool) Comparison[K]
-	// InSync reports whether VPP holds what is wanted under the key, or what may not be changed yet.
-	InSync(k K) bool
+	// Cost is about how many messages make VPP hold what is wanted under the key; 0 = VPP holds it,
+	// or the object may not be changed yet.
+	Cost(k K) int
 	// Leftovers are objects of ours in VPP that no service wants; they go when the barrier has been passed.
 	Leftovers() []K
 	// Gate says whether an object that is not in sync may be changed now.
@@ -74,6 +75,7 @@ type Adapter[K Key] interface {
 	// RolesRefused is why VPP refused roles of interfaces; "" = it did not.
 	RolesRefused() string
 	// Work returns what is to be sent to VPP for these objects, preceded by settings that are not in VPP; nil = nothing.
+	// For one object it sends at most TurnMessages, the rest in a later batch, where that is safe.
 	Work(keys []K) Work[K]
 	// Record enters the results of Work. It may clear the error of a result that is none of an object, and returns the services whose acknowledgement
 	// may have changed.

@@ -169,7 +169,7 @@ func (d *Driver[K]) adopt(c *runtime.Context, key string, generation, hash uint6
 	d.queue.leave(key, before)
 	if d.known && d.work == nil {
 		for _, k := range d.adapter.Objects(key) {
-			if d.queue.Dirty(k) && d.adapter.InSync(k) {
+			if d.queue.Dirty(k) && d.queue.inSync(k) {
 				d.queue.clean(k)
 			}
 		}

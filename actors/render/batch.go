@@ -17,9 +17,12 @@ type applied[K Key] struct {
 // startBatch sends the operations for the objects in the queue, and settings that are not in VPP. Objects that need none are passed over.
 func (d *Driver[K]) startBatch(c *runtime.Context) {
 	var keys, quiet []K
-	for len(keys) < batchSize && !d.queue.next.empty() {
-		for _, k := range d.queue.take(batchSize - len(keys)) {
-			if d.adapter.InSync(k) {
+	messages := batchMessages
+	for len(keys) < batchSize && messages > 0 && !d.queue.next.empty() {
+		taken, needed := d.queue.take(batchSize-len(keys), messages)
+		messages -= needed
+		for _, k := range taken {
+			if d.queue.inSync(k) {
 				d.queue.clean(k)
 				quiet = append(quiet, k)
 				continue

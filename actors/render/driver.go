@@ -12,8 +12,14 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// batchSize is how many objects are brought to VPP in one batch: several of its request windows, short enough to stay responsive.
-const batchSize = 1024
+// Limits of one batch: several request windows of VPP, short enough that a change of another
+// service waits for two batches only.
+const (
+	// batchSize is the number of objects.
+	batchSize = 1024
+	// batchMessages is about how many messages they need; a turn may exceed it.
+	batchMessages = 2048
+)
 
 // Config is what a Driver is given. It is read-only and shared by all renderers.
 type Config struct {

@@ -1,9 +1,13 @@
 package render
 
-import "github.com/troupe-vpp/troupe/messages"
+import (
+	"slices"
 
-// DryRun returns what a renderer would acknowledge to each service if VPP were connected and empty, in the order of the views. Rows of another owner have
-// an error. The adapter must be new.
+	"github.com/troupe-vpp/troupe/messages"
+)
+
+// DryRun returns what a renderer would acknowledge to each service if VPP were connected and empty,
+// in the order of the views, with the rows as it would install them. The adapter must be new.
 func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.ServiceView) []*messages.RenderAck {
 	adapter.Bind(idle[K]{})
 	adapter.Surroundings(Surroundings{Begin: begin})
@@ -21,6 +25,12 @@ func DryRun[K Key](adapter Adapter[K], begin *messages.Begin, views []*messages.
 			}
 		}
 		adapter.Acknowledge(acks[i], key, false)
+		refused := map[string]bool{}
+		for _, row := range acks[i].GetRows() {
+			refused[row.GetVip()] = row.GetError() != ""
+		}
+		wanted, _ := adapter.Rows(key, false)
+		acks[i].Rows = slices.DeleteFunc(wanted, func(r *messages.RowState) bool { return refused[r.GetVip()] })
 	}
 	return acks
 }

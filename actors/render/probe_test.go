@@ -28,7 +28,7 @@ func refusedQueue(t *testing.T, n int, classes map[string]error) (*queue[name], 
 			refused[k] = err
 		}
 	}
-	q.conclude(q.take(n*len(classes)), refused, now, backoff)
+	q.conclude(took(q, n*len(classes)), refused, now, backoff)
 	if len(q.failed) != n*len(classes) || q.Pending() != 0 {
 		t.Fatalf("%d refused, %d pending", len(q.failed), q.Pending())
 	}
@@ -44,7 +44,7 @@ func TestProbesTakeTurns(t *testing.T) {
 	q, now := refusedQueue(t, 3, classes)
 	for _, want := range []string{"00", "01", "02", "00"} {
 		q.probe()
-		got := q.take(100)
+		got := took(q, 100)
 		if all := []name{name("a" + want), name("b" + want), name("c" + want), name("other" + want)}; !slices.Equal(got, all) {
 			t.Errorf("tried %v, want %v", got, all)
 		}
@@ -63,7 +63,7 @@ func TestProbeInVain(t *testing.T) {
 	for range 2 { // so that VPP would be read for it at the third time
 		now = q.failed[k].until
 		q.retry(now)
-		q.conclude(q.take(1), map[name]error{k: retval("m", -1)}, now, backoff)
+		q.conclude(took(q, 1), map[name]error{k: retval("m", -1)}, now, backoff)
 	}
 	if !q.stubborn([]name{k}) {
 		t.Fatal("three refusals do not have VPP read")
@@ -71,7 +71,7 @@ func TestProbeInVain(t *testing.T) {
 	before := *q.failed[k]
 	q.probe()
 	q.retry(now.Add(time.Hour))
-	if tried := q.take(100); len(tried) != 1 {
+	if tried := took(q, 100); len(tried) != 1 {
 		t.Errorf("%v are tried at a time", tried)
 	}
 	err := retval("m", -1)
@@ -83,7 +83,7 @@ func TestProbeInVain(t *testing.T) {
 		t.Errorf("before %+v, now %+v", before, *f)
 	}
 	q.probe()
-	q.conclude(q.take(1), map[name]error{k: retval("m", -2)}, now, backoff)
+	q.conclude(took(q, 1), map[name]error{k: retval("m", -2)}, now, backoff)
 	if f := q.failed[k]; f.tries != before.tries+1 || f.class.retval != -2 {
 		t.Errorf("before %+v, now %+v", before, *f)
 	}
@@ -94,17 +94,17 @@ func TestReleaseGrows(t *testing.T) {
 	classes := map[string]error{"a": retval("m", -1), "b": retval("m", -2)}
 	q, now := refusedQueue(t, 20, classes)
 	q.probe()
-	q.conclude(q.take(100), map[name]error{"b00": classes["b"]}, now, backoff)
+	q.conclude(took(q, 100), map[name]error{"b00": classes["b"]}, now, backoff)
 	for _, want := range []int{2, 4, 8} {
-		batch := q.take(100)
+		batch := took(q, 100)
 		if len(batch) != want || !strings.HasPrefix(string(batch[0]), "a") {
 			t.Fatalf("%d follow, want %d: %v", len(batch), want, batch)
 		}
 		q.conclude(batch, nil, now, backoff)
 	}
-	batch := q.take(100) // the last five
+	batch := took(q, 100) // the last five
 	q.conclude(batch, map[name]error{batch[0]: classes["a"]}, now, backoff)
-	if again := q.take(100); len(again) != 0 {
+	if again := took(q, 100); len(again) != 0 {
 		t.Errorf("%v follow although one of %v was refused", again, batch)
 	}
 	if len(q.failed) != 1+20 {
@@ -118,7 +118,7 @@ func TestProbeSurvivesARead(t *testing.T) {
 	q, _ := refusedQueue(t, 3, map[string]error{"a": retval("m", -1)})
 	q.probe()
 	settled := q.relist([]name{"a01", "new", "a00"})
-	if got := q.take(100); !slices.Equal(got, []name{"a00", "new"}) || !slices.Equal(settled, []name{"a02"}) || !q.failed["a00"].probe {
+	if got := took(q, 100); !slices.Equal(got, []name{"a00", "new"}) || !slices.Equal(settled, []name{"a02"}) || !q.failed["a00"].probe {
 		t.Errorf("tried %v, settled %v", got, settled)
 	}
 }
@@ -128,14 +128,14 @@ func TestOnlyWhatIsSentWasTriedAgain(t *testing.T) {
 	q, now := refusedQueue(t, 2, map[string]error{"a": retval("m", -1)})
 	now = now.Add(time.Minute)
 	q.retry(now)
-	sent := q.take(10)
+	sent := took(q, 10)
 	if n := q.retries(sent); n != 2 {
 		t.Errorf("%d of two were refused before", n)
 	}
 	q.retry(now) // while VPP works on them
 	q.probe()
 	q.conclude(sent, nil, now, backoff)
-	if again := q.take(10); len(again) != 0 {
+	if again := took(q, 10); len(again) != 0 {
 		t.Errorf("%v are tried again although VPP has taken them", again)
 	}
 	if n := q.retries(sent); n != 0 {
@@ -149,8 +149,8 @@ func TestReleaseHasAnOrder(t *testing.T) {
 	for range 20 {
 		q, now := refusedQueue(t, 3, classes)
 		q.probe()
-		q.conclude(q.take(100), nil, now, backoff)
-		if got, want := q.take(100), []name{"d01", "d02", "b01", "b02", "a01", "a02", "c01", "c02"}; !slices.Equal(got, want) {
+		q.conclude(took(q, 100), nil, now, backoff)
+		if got, want := took(q, 100), []name{"d01", "d02", "b01", "b02", "a01", "a02", "c01", "c02"}; !slices.Equal(got, want) {
 			t.Fatalf("%v follow, want %v", got, want)
 		}
 	}

@@ -72,6 +72,9 @@ func (q *queue[K]) Refusal(k K) (times int, err error) {
 	return 0, nil
 }
 
+// inSync reports whether VPP holds what is wanted, or what may not be changed yet.
+func (q *queue[K]) inSync(k K) bool { return q.adapter.Cost(k) == 0 }
+
 // Pending satisfies Progress.
 func (q *queue[K]) Pending() int { return len(q.dirty) - len(q.failed) }
 
@@ -98,16 +101,20 @@ func (q *queue[K]) list(k K) { q.enter(k, "", q.now) }
 
 // enter puts an object into the queue. One that is there keeps its turn.
 func (q *queue[K]) enter(k K, by string, since int64) {
-	if q.dirty[k].state == listed {
-		return
+	if q.dirty[k].state != listed {
+		q.dirty[k] = mark{listed, since}
+		q.next.push(q.turnOf(k, by), k)
 	}
-	q.dirty[k] = mark{listed, since}
+}
+
+// turnOf is the service in whose turns an object is taken.
+func (q *queue[K]) turnOf(k K, by string) string {
 	for _, services := range [...][]string{q.leavers[k], q.adapter.Services(k)} {
 		if len(services) > 0 {
 			by = services[0]
 		}
 	}
-	q.next.push(by, k)
+	return by
 }
 
 // relist replaces the whole queue, because VPP has been read. A refused object that differs waits until its time comes, unless it has; the others, which
@@ -134,10 +141,12 @@ func (q *queue[K]) relist(differing []K) (settled []K) {
 	return settled
 }
 
-// take takes objects out of the queue. The caller calls clean, hold, list or fail for each.
-func (q *queue[K]) take(most int) (keys []K) {
-	for len(keys) < most && !q.next.empty() {
-		turn, drained := q.next.turn(most - len(keys))
+// take takes objects out of the queue that need about so many messages; the last turn may exceed
+// that. The caller calls clean, hold, list or fail for each.
+func (q *queue[K]) take(most, messages int) (keys []K, needed int) {
+	for len(keys) < most && needed < messages && !q.next.empty() {
+		turn, n, drained := q.next.turn(most-len(keys), q.adapter.Cost)
+		needed += n
 		for _, k := range turn {
 			if m := q.dirty[k]; m.state == listed {
 				q.dirty[k] = mark{taken, m.since}
@@ -148,7 +157,7 @@ func (q *queue[K]) take(most int) (keys []K) {
 			q.drained = append(q.drained, drained)
 		}
 	}
-	return keys
+	return keys, needed
 }
 
 // hold keeps an object that has been taken out of the queue.
@@ -161,7 +170,7 @@ func (q *queue[K]) unblock(phase Phase) bool {
 	}
 	listed := false
 	for _, k := range slices.SortedFunc(maps.Keys(q.blocked), q.adapter.Compare) {
-		if q.adapter.Gate(k, phase) == Blocked && !q.adapter.InSync(k) {
+		if q.adapter.Gate(k, phase) == Blocked && !q.inSync(k) {
 			continue
 		}
 		delete(q.blocked, k)
@@ -247,19 +256,26 @@ func (q *queue[K]) retry(now time.Time) {
 // class need not wait any longer. It reports whether anything is in sync now that was not.
 func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backoff runtime.Backoff) (advanced bool) {
 	accepted := map[refusal]int{}
+	var again []K
 	for _, k := range batch {
 		before := q.failed[k]
 		switch err := refused[k]; {
 		case err != nil:
 			q.fail(k, err, now, backoff)
-		case q.adapter.InSync(k):
+		case q.inSync(k):
 			if before != nil {
 				accepted[before.class]++
 			}
 			q.clean(k)
 			advanced = true
 		default:
-			q.enter(k, "", q.dirty[k].since)
+			again = append(again, k)
+		}
+	}
+	for _, k := range slices.Backward(again) { // what has begun ends before the next begins
+		if q.dirty[k].state != listed {
+			q.dirty[k] = mark{listed, q.dirty[k].since}
+			q.next.again(q.turnOf(k, ""), k)
 		}
 	}
 	for _, err := range refused {

@@ -23,12 +23,19 @@ type names struct {
 	Adapter[name]
 	differs, blocked, unwanted map[name]bool     // zero: in sync, open, wanted
 	wanted                     map[name][]string // by services
+	cost                       map[name]int      // where it is more than 1
 }
 
 func (*names) Compare(a, b name) int      { return strings.Compare(string(a), string(b)) }
 func (n *names) Services(k name) []string { return n.wanted[k] }
 
-func (n *names) InSync(k name) bool { return !n.differs[k] }
+func (n *names) Cost(k name) int {
+	if n.differs[k] {
+		return max(1, n.cost[k])
+	}
+	return 0
+}
+
 func (n *names) Wanted(k name) bool { return !n.unwanted[k] }
 
 func (n *names) Gate(k name, _ Phase) Gate {
@@ -42,6 +49,12 @@ func newNames() *names {
 	return &names{differs: map[name]bool{}, blocked: map[name]bool{}, unwanted: map[name]bool{}}
 }
 
+// took takes so many objects out of a queue.
+func took(q *queue[name], most int) []name {
+	keys, _ := q.take(most, 1000)
+	return keys
+}
+
 var backoff = runtime.Backoff{Min: time.Second, Max: 30 * time.Second, Jitter: 0.2}
 
 func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
@@ -49,12 +62,12 @@ func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 	for _, k := range []name{"c", "a", "c", "b"} {
 		q.touch(k, "")
 	}
-	if got := q.take(2); !slices.Equal(got, []name{"c", "a"}) || q.Pending() != 3 {
+	if got := took(q, 2); !slices.Equal(got, []name{"c", "a"}) || q.Pending() != 3 {
 		t.Errorf("took %v, %d pending", got, q.Pending())
 	}
 	q.clean("b")
 	q.list("c")
-	if got := q.take(5); !slices.Equal(got, []name{"c"}) || !q.next.empty() || !q.Dirty("a") || q.Dirty("b") {
+	if got := took(q, 5); !slices.Equal(got, []name{"c"}) || !q.next.empty() || !q.Dirty("a") || q.Dirty("b") {
 		t.Errorf("took %v, dirty %v", got, q.dirty)
 	}
 }
@@ -63,7 +76,7 @@ func TestQueueKeepsTheOrderAndNothingTwice(t *testing.T) {
 func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 	q, now := newQueue[name](newNames()), time.Unix(1000, 0)
 	q.touch("a", "")
-	q.take(10)
+	took(q, 10)
 	for i, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		q.fail("a", errors.New("refused"), now, backoff)
 		if got := q.failed["a"].until.Sub(now); got < want*time.Second*4/5 || got > want*time.Second*6/5 {
@@ -73,18 +86,18 @@ func TestQueueWaitsLongerAfterEachRefusal(t *testing.T) {
 			t.Errorf("refusal %d: %v, %d times", i+1, err, times)
 		}
 		q.retry(now)
-		if got := q.take(10); len(got) != 0 {
+		if got := took(q, 10); len(got) != 0 {
 			t.Errorf("refusal %d: tried again at once", i+1)
 		}
 		now = q.failed["a"].until
 		q.retry(now)
-		if got := q.take(10); len(got) != 1 {
+		if got := took(q, 10); len(got) != 1 {
 			t.Errorf("refusal %d: not tried again afterwards", i+1)
 		}
 	}
 	q.fail("a", errors.New("refused"), now, backoff)
 	q.touch("a", "")
-	if _, err := q.Refusal("a"); err != nil || len(q.take(10)) != 1 {
+	if _, err := q.Refusal("a"); err != nil || len(took(q, 10)) != 1 {
 		t.Error("an object that is wanted differently keeps its failure")
 	}
 }
@@ -98,7 +111,7 @@ func TestDelaysAreSpread(t *testing.T) {
 		for range 2 {
 			q := newQueue[name](newNames())
 			q.touch(k, "")
-			q.take(1)
+			took(q, 1)
 			q.fail(k, errors.New("no"), now, backoff)
 			delays = append(delays, q.failed[k].until.Sub(now))
 		}
@@ -141,12 +154,12 @@ func TestQueueConcludes(t *testing.T) {
 		q.touch(k, "")
 	}
 	a.differs["refused"], a.differs["moved"] = true, true // "moved" is wanted differently by now
-	batch := q.take(10)
+	batch := took(q, 10)
 	q.conclude(batch, map[name]error{"refused": errors.New("no")}, time.Unix(1000, 0), backoff)
 	if q.Dirty("done") || !q.Dirty("refused") || q.failed["refused"] == nil || q.Pending() != 1 {
 		t.Errorf("dirty %v, failed %v", q.dirty, q.failed)
 	}
-	if got := q.take(10); !slices.Equal(got, []name{"moved"}) {
+	if got := took(q, 10); !slices.Equal(got, []name{"moved"}) {
 		t.Errorf("next %v", got)
 	}
 	if k, err := q.firstFailure(); k != "refused" || err == nil {
@@ -170,14 +183,14 @@ func TestQueueUnblocks(t *testing.T) {
 		a.differs[k], a.blocked[k] = true, true
 		q.blocked[k] = true
 	}
-	q.take(10)
+	took(q, 10)
 	q.clean("clean")
 	a.differs["clean"] = false
 	q.fail("b", errors.New("no"), time.Unix(1000, 0), backoff)
 	delete(a.blocked, "d")
 	delete(a.blocked, "a")
 	delete(a.blocked, "b")
-	if !q.unblock(Passed) || !slices.Equal(q.take(10), []name{"a", "d"}) {
+	if !q.unblock(Passed) || !slices.Equal(took(q, 10), []name{"a", "d"}) {
 		t.Error("not what is open")
 	}
 	if len(q.blocked) != 1 || !q.blocked["c"] {

@@ -63,7 +63,7 @@ func (d *Driver[K]) read(c *runtime.Context, m *readDone) {
 	differing := found.Differing
 	for _, left := range d.queue.leaving {
 		for k := range left {
-			if !d.adapter.InSync(k) {
+			if !d.queue.inSync(k) {
 				differing = append(differing, k)
 			}
 		}

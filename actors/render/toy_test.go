@@ -107,7 +107,7 @@ func (a *toy) Adopt(reading any, known, passed bool) (found render.Comparison[ne
 	before := a.have
 	found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = reading.(map[netip.Addr]mac) })
 	for _, k := range slices.Concat(slices.Collect(a.claims.Keys()), slices.Collect(maps.Keys(a.have))) {
-		if !a.InSync(k) && (passed || a.Wanted(k)) {
+		if a.Cost(k) > 0 && (passed || a.Wanted(k)) {
 			found.Differing = append(found.Differing, k)
 		}
 	}
@@ -130,18 +130,18 @@ func (a *toy) Adopt(reading any, known, passed bool) (found render.Comparison[ne
 	return found
 }
 
-func (a *toy) InSync(k netip.Addr) bool {
+func (a *toy) Cost(k netip.Addr) int {
 	held, is := a.have[k]
 	want, wanted := a.claims.Desired(k)
-	if is && !ours(held) || k == marker {
-		return true
+	if is && !ours(held) || k == marker || is == wanted && held == want {
+		return 0
 	}
-	return is == wanted && held == want
+	return 1
 }
 
 func (a *toy) Leftovers() (keys []netip.Addr) {
 	for k := range a.have {
-		if !a.Wanted(k) && !a.InSync(k) {
+		if !a.Wanted(k) && a.Cost(k) > 0 {
 			keys = append(keys, k)
 		}
 	}

@@ -2,8 +2,14 @@ package render
 
 import "strings"
 
-// turnSize is how many objects of one service are taken in its turn.
-const turnSize = 16
+// Limits of one turn of a service.
+const (
+	// turnSize is how many objects are taken.
+	turnSize = 16
+	// TurnMessages is how many messages to VPP they need, as far as Adapter.Cost knows. The last
+	// object of a turn may need more than are left; of one object at most so many are sent.
+	TurnMessages = 256
+)
 
 // turns is a queue that hands out objects in turns: one namespace after the other, within a namespace one service after the other, and within a service
 // in the order in which they came. So a change waits for a turn of each other namespace, however much one of them has to do. The zero value is empty.
@@ -46,16 +52,28 @@ func (t *turns[K]) push(service string, k K) {
 	l.keys = append(l.keys, k)
 }
 
-// turn takes the objects of the next turn, at most so many. drained is the service that has none left; "" = the one whose turn it was has more, or is
-// none.
-func (t *turns[K]) turn(most int) (keys []K, drained string) {
+// again puts an object in front of its service: a part of its messages has been sent.
+func (t *turns[K]) again(service string, k K) {
+	t.push(service, k)
+	keys := t.flows[service].keys
+	copy(keys[1:], keys)
+	keys[0] = k
+}
+
+// turn takes the objects of the next turn, at most so many, and says how many messages they need.
+// drained is the service that has no object left; "" = the service whose turn it was has more.
+func (t *turns[K]) turn(most int, cost func(K) int) (keys []K, messages int, drained string) {
 	if len(t.order) == 0 {
-		return nil, ""
+		return nil, 0, ""
 	}
 	s := t.order[0]
 	l := s.order[0]
 	t.order, s.order = t.order[1:], s.order[1:]
-	n := min(len(l.keys), most, turnSize)
+	n := 0
+	for n < min(len(l.keys), most, turnSize) && messages < TurnMessages {
+		messages += min(cost(l.keys[n]), TurnMessages)
+		n++
+	}
 	keys, l.keys = l.keys[:n:n], l.keys[n:]
 	if len(l.keys) > 0 {
 		s.order = append(s.order, l)
@@ -68,7 +86,7 @@ func (t *turns[K]) turn(most int) (keys []K, drained string) {
 	} else {
 		delete(t.spaces, s.name)
 	}
-	return keys, drained
+	return keys, messages, drained
 }
 
 // empty reports whether nothing waits.

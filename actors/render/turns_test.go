@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -22,7 +23,7 @@ func TestTurns(t *testing.T) {
 	push("", 1)
 	var got []string
 	for !q.empty() {
-		keys, drained := q.turn(1000)
+		keys, _, drained := q.turn(1000, func(string) int { return 1 })
 		got = append(got, fmt.Sprintf("%s x%d %s", keys[0], len(keys), drained))
 	}
 	want := []string{
@@ -45,7 +46,7 @@ func TestTurnsLoseNothing(t *testing.T) {
 				left[service] = append(left[service], i)
 				continue
 			}
-			keys, drained := q.turn(rapid.IntRange(1, 20).Draw(t, "most"))
+			keys, _, drained := q.turn(rapid.IntRange(1, 20).Draw(t, "most"), func(int) int { return 1 })
 			for service, of := range left {
 				if len(keys) > 0 && slices.Contains(of, keys[0]) {
 					if left[service] = of[len(keys):]; !slices.Equal(of[:len(keys)], keys) || (len(left[service]) == 0) != (drained == service) {
@@ -64,4 +65,34 @@ func TestTurnsLoseNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTurnsAreBoundedByMessages: what needs many messages has as many of them in a turn as what needs
+// few, and what has begun goes on before the next one.
+func TestTurnsAreBoundedByMessages(t *testing.T) {
+	a := newNames()
+	q := newQueue[name](a)
+	a.wanted, a.cost = map[name][]string{}, map[name]int{}
+	add := func(service string, k name, cost int) {
+		a.wanted[k], a.cost[k], a.differs[k] = []string{service}, cost, true
+		q.touch(k, service)
+	}
+	for i := range 20 {
+		add("evil/a", name(fmt.Sprintf("big%02d", i)), 2*TurnMessages)
+	}
+	add("shop/web", "web", 2)
+	var got []string
+	for range 4 {
+		keys, messages := q.take(10, 2*TurnMessages)
+		got = append(got, fmt.Sprint(keys, messages))
+		for _, k := range keys {
+			a.cost[k] -= TurnMessages
+			a.differs[k] = a.cost[k] > 0
+		}
+		q.conclude(keys, nil, time.Unix(0, 0), backoff)
+	}
+	want := []string{"[big00 web big01] 514", "[big00 big01] 512", "[big02 big03] 512", "[big02 big03] 512"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
 }

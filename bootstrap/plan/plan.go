@@ -96,10 +96,9 @@ func (b *builder) service(view *messages.ServiceView) *messages.ServiceView {
 	return view
 }
 
-// rendered reports what one renderer makes of a service. A row of another owner is none of this service.
+// rendered reports what one renderer makes of a service.
 func (b *builder) rendered(ack *messages.RenderAck) {
-	rows := slices.DeleteFunc(slices.Clone(ack.GetRows()), func(r *messages.RowState) bool { return r.GetError() != "" })
-	b.report.Rows = append(b.report.Rows, show.Rows(ack.GetKey(), rows)...)
+	b.report.Rows = append(b.report.Rows, show.Rows(ack.GetKey(), ack.GetRows())...)
 	b.report.Approximations = append(b.report.Approximations, show.Approximations(ack.GetApproximations())...)
 	for _, c := range ack.GetConflicts() {
 		b.report.Approximations = append(b.report.Approximations, show.Approximation{

@@ -63,6 +63,21 @@ func DiffRow(have *Held, want *Row) []Op {
 	}
 }
 
+// backendsPerMessage is how many backends in one message take VPP about as long as a small message.
+const backendsPerMessage = 16
+
+// Cost returns about how many small messages keep VPP as busy as the operations of one row do: VPP
+// works out all backends of a row again with each change.
+func Cost(ops []Op) (messages int) {
+	for _, op := range ops {
+		messages++
+		if op.Row != nil {
+			messages += len(op.Row.Backends) / backendsPerMessage
+		}
+	}
+	return messages
+}
+
 // DiffSettings returns the operations on settings and interfaces: those before the rows, and those after.
 func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {

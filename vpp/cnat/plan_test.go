@@ -74,7 +74,7 @@ func allowing(sources ...string) func(*messages.Frontend) {
 func planText(p *ServicePlan) string {
 	var b strings.Builder
 	for _, row := range p.Rows {
-		state := row.State(true, nil)
+		state := row.State(true)
 		fmt.Fprintf(&b, "%s", strings.Join(append([]string{row.String()}, state.GetFlags()...), " "))
 		for _, l := range state.GetLocals() {
 			b.WriteString(" " + l.GetAddress())

@@ -43,8 +43,8 @@ func (r *Row) sameShape(other *Row) bool {
 	return r.Key == other.Key && r.RealIP == other.RealIP && r.Sticky == other.Sticky && r.Maglev == other.Maglev
 }
 
-// State returns the row as the API and the command line show it. err is the last error of the row, nil = none.
-func (r Row) State(inSync bool, err error) *messages.RowState {
+// State returns the row as the API and the command line show it.
+func (r Row) State(inSync bool) *messages.RowState {
 	state := &messages.RowState{Renderer: Renderer, Vip: r.String(), InSync: inSync, Locals: make([]*messages.RowLocal, len(r.Backends))}
 	if r.RealIP {
 		state.Flags = append(state.Flags, "real-ip")
@@ -57,9 +57,6 @@ func (r Row) State(inSync bool, err error) *messages.RowState {
 	}
 	for i, b := range r.Backends {
 		state.Locals[i] = &messages.RowLocal{Address: b.String(), Weight: 1}
-	}
-	if err != nil {
-		state.Error = err.Error()
 	}
 	return state
 }

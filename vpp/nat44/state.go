@@ -171,9 +171,25 @@ func (s *State) Lose(swIf uint32) {
 	delete(s.Output, swIf)
 }
 
-// Record enters an operation that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
+// Record enters operations that VPP has carried out, so that the next Diff need not read VPP again. Operations with an error, or whose
 // outcome is unknown, must not be recorded: read instead.
-func (s *State) Record(op Op) {
+func (s *State) Record(ops ...Op) {
+	for len(ops) > 0 {
+		n := 1
+		if verb := ops[0].Verb; verb == AddLocal || verb == DelLocal {
+			for n < len(ops) && ops[n].Key == ops[0].Key && (ops[n].Verb == AddLocal || ops[n].Verb == DelLocal) {
+				n++
+			}
+			s.recordLocals(ops[:n])
+		} else {
+			s.record(ops[0])
+		}
+		ops = ops[n:]
+	}
+}
+
+// record enters an operation that is not about a local.
+func (s *State) record(op Op) {
 	switch op.Verb {
 	case Enable:
 		fresh := NewState()
@@ -232,24 +248,37 @@ func (s *State) Record(op Op) {
 		default:
 			s.Fresh[op.Key] = false
 		}
-	case AddLocal, DelLocal:
-		s.recordLocal(op)
 	}
 }
 
 // vppSessions is the limit that VPP uses when it is enabled with 0.
 const vppSessions = 63 * 1024
 
-// recordLocal enters the change of one backend into a copy of the row's backends, because other rows may share the slice.
-func (s *State) recordLocal(op Op) {
-	row, found := s.Rows[op.Key]
+// recordLocals enters changes of the backends of one row into one copy of them, because other rows may share the slice.
+func (s *State) recordLocals(ops []Op) {
+	row, found := s.Rows[ops[0].Key]
 	if !found {
 		return
 	}
-	row.Locals = slices.DeleteFunc(slices.Clone(row.Locals), func(l Local) bool { return compareEndpoint(l, op.Local) == 0 })
-	if op.Verb == AddLocal {
-		at, _ := slices.BinarySearchFunc(row.Locals, op.Local, compareEndpoint)
-		row.Locals = slices.Insert(row.Locals, at, op.Local)
+	row = row.clone()
+	for _, op := range ops {
+		at, held := slices.BinarySearchFunc(row.Locals, op.Local, compareEndpoint)
+		switch {
+		case op.Verb == DelLocal && held:
+			row.Locals = slices.Delete(row.Locals, at, at+1)
+		case op.Verb == AddLocal && held:
+			row.Locals[at] = op.Local
+		case op.Verb == AddLocal:
+			row.Locals = slices.Insert(row.Locals, at, op.Local)
+		}
 	}
-	s.Rows[op.Key] = row
+	s.Rows[row.Key] = row
+}
+
+// Share replaces the backends of a row by an equal list, so that both need memory once.
+func (s *State) Share(with Row) {
+	if row, found := s.Rows[with.Key]; found && slices.Equal(row.Locals, with.Locals) {
+		row.Locals = with.Locals
+		s.Rows[with.Key] = row
+	}
 }

@@ -7,17 +7,14 @@ import (
 // Renderer is the name of this renderer in messages and plans.
 const Renderer = "nat44"
 
-// State returns the row as the API and the command line show it, without pads. err is the last error of the row, nil = none.
-func (r Row) State(inSync bool, err error) *messages.RowState {
+// State returns the row as the API and the command line show it, without pads.
+func (r Row) State(inSync bool) *messages.RowState {
 	state := &messages.RowState{
 		Renderer: Renderer, Vip: r.String(), Flags: r.Flags.Words(), AffinitySeconds: r.Affinity, InSync: inSync,
 		Locals: make([]*messages.RowLocal, len(r.Locals)),
 	}
 	for i, local := range r.Locals {
 		state.Locals[i] = &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight)}
-	}
-	if err != nil {
-		state.Error = err.Error()
 	}
 	return state
 }

@@ -271,10 +271,8 @@ func drifted(before, now *cnat.State) (changed []frontend.Key) {
 	return changed
 }
 
-// InSync satisfies render.Adapter.
-func (a *adapter) InSync(k frontend.Key) bool {
-	return len(cnat.DiffRow(a.held(k), a.wanted(k))) == 0
-}
+// Cost satisfies render.Adapter.
+func (a *adapter) Cost(k frontend.Key) int { return cnat.Cost(cnat.DiffRow(a.held(k), a.wanted(k))) }
 
 // Leftovers satisfies render.Adapter.
 func (a *adapter) Leftovers() (keys []frontend.Key) {

@@ -123,10 +123,10 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 // rowState says what became of one row: in sync, pending, refused, or of another owner.
 func (a *adapter) rowState(service string, r *cnat.Row, known bool) *messages.RowState {
 	if a.Owner(r.Key) != service {
-		return r.State(false, render.ErrContested)
+		return render.RowState(Name, r.Key, false, render.ErrContested)
 	}
 	_, err := a.progress.Refusal(r.Key)
-	return r.State(known && !a.progress.Dirty(r.Key) && err == nil, err)
+	return render.RowState(Name, r.Key, known && !a.progress.Dirty(r.Key) && err == nil, err)
 }
 
 // Diff satisfies render.Adapter.
@@ -163,9 +163,9 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 	}
 	for i := range plan.Rows {
 		r := &plan.Rows[i]
-		wanted = append(wanted, r.State(false, nil))
+		wanted = append(wanted, r.State(false))
 		if is := a.held(r.Key); known && is != nil && a.Owner(r.Key) == service {
-			held = append(held, is.State(true, nil))
+			held = append(held, is.State(true))
 		}
 	}
 	return wanted, held

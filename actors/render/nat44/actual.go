@@ -91,9 +91,10 @@ func (a *adapter) differing(passed bool) (keys []object) {
 	for k, held := range a.have.Rows {
 		o := rowOf(k)
 		if wanted, found := a.claims.Desired(o); found && wanted.Equal(held) { // nearly all
+			a.have.Share(wanted)
 			continue
 		}
-		if want := a.wanted(o); want == nil && passed && !a.spares(o) || want != nil && !a.rowInSync(o) {
+		if want := a.wanted(o); want == nil && passed && !a.spares(o) || want != nil && a.rowCost(o) > 0 {
 			keys = append(keys, o)
 		}
 	}
@@ -148,22 +149,27 @@ func (a *adapter) strayed(before *nat44.State) (n int) {
 	return n
 }
 
-// InSync satisfies render.Adapter.
-func (a *adapter) InSync(k object) bool {
-	switch k.part {
-	case lists:
-		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Additions(false)) == 0
-	case surplus:
-		return a.ranges.Known() && !a.ranges.Stale() && len(a.ranges.Removals(a.rowDirty, false)) == 0
+// Cost satisfies render.Adapter.
+func (a *adapter) Cost(k object) int {
+	switch {
+	case k.part != lists && k.part != surplus:
+		return a.rowCost(k)
+	case !a.ranges.Known() || a.ranges.Stale():
+		return 1
+	case k.part == lists:
+		return len(a.ranges.Additions(false))
 	default:
-		return a.rowInSync(k)
+		return len(a.ranges.Removals(a.rowDirty, false))
 	}
 }
 
-// rowInSync reports whether VPP holds a row as it is wanted, or one that may not be removed yet.
-func (a *adapter) rowInSync(k object) bool {
+// rowCost is 0 where VPP holds a row as it is wanted, or one that may not be removed yet.
+func (a *adapter) rowCost(k object) int {
 	want := a.wanted(k)
-	return len(nat44.DiffRow(a.held(k), want)) == 0 || want == nil && a.spares(k)
+	if want == nil && a.spares(k) {
+		return 0
+	}
+	return nat44.Cost(nat44.DiffRow(a.held(k), want))
 }
 
 // Leftovers satisfies render.Adapter.
@@ -296,9 +302,9 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 		if known {
 			is = a.held(rowOf(r.Key))
 		}
-		wanted = append(wanted, r.Beside(is).State(false, nil))
+		wanted = append(wanted, r.Beside(is).State(false))
 		if owner := a.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
-			held = append(held, is.State(true, nil))
+			held = append(held, is.State(true))
 		}
 	}
 	return wanted, held

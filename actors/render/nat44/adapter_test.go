@@ -241,7 +241,7 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("%v", ack)
 		}
 	}
-	if rows := acks[0].GetRows(); len(rows) != 2 || rows[0].GetError() == "" || rows[1].GetError() != "" {
+	if rows := acks[0].GetRows(); len(rows) != 1 || rows[0].GetVip() != "10.0.0.3:80/TCP" || len(rows[0].GetLocals()) != 1 {
 		t.Errorf("rows of the loser %v", rows)
 	}
 }

@@ -70,7 +70,7 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 			continue
 		}
 		want := a.wanted(k)
-		if steps := nat44.DiffRow(a.held(k), want); want == nil {
+		if steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages); want == nil {
 			removals = append(removals, steps...)
 		} else {
 			ops = append(ops, steps...)
@@ -148,6 +148,7 @@ func (w listWork) Apply(ctx context.Context, vpp link.Caller) []render.Result[ob
 func (a *adapter) Record(results []render.Result[object]) (services []string) {
 	listed := false
 	var refused *acl.Op
+	var done []nat44.Op // by VPP, not recorded yet
 	for i := range results {
 		r := &results[i]
 		a.outside.stale = a.outside.stale || r.Setting || a.concernsOutside(r.Object)
@@ -162,9 +163,16 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 				refused = &op
 			}
 		case nat44.Op:
-			a.recordRow(op, r.Err)
+			if r.Err == nil {
+				done = append(done, op)
+				continue
+			}
+			a.record(done)
+			done = done[:0]
+			a.suspect(op, r.Err)
 		}
 	}
+	a.record(done)
 	if listed {
 		a.ranges.Refused(refused)
 		services = a.ranges.Compare()
@@ -175,12 +183,22 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 	return services
 }
 
-// recordRow enters an operation on settings, roles or rows.
-func (a *adapter) recordRow(op nat44.Op, err error) {
-	if err == nil {
-		a.have.Record(op)
-		return
+// record enters operations on settings, roles or rows that VPP has carried out. A row that is as it
+// is wanted now shares its backends with what is wanted.
+func (a *adapter) record(done []nat44.Op) {
+	a.have.Record(done...)
+	for i, op := range done {
+		if last := i+1 == len(done) || done[i+1].Key != op.Key; !last || !op.OnRow() {
+			continue
+		}
+		if want := a.wanted(rowOf(op.Key)); want != nil {
+			a.have.Share(*want)
+		}
 	}
+}
+
+// suspect enters an operation that VPP has not carried out, or not certainly.
+func (a *adapter) suspect(op nat44.Op, err error) {
 	a.have.Suspect(op)
 	if op.Verb == nat44.AddRoles || op.Verb == nat44.DelRoles {
 		if k, _ := class.Of(err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
@@ -215,11 +233,11 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 func (a *adapter) rowState(service string, r *nat44.Row, known bool) *messages.RowState {
 	k := rowOf(r.Key)
 	if a.Owner(k) != service {
-		return r.State(false, render.ErrContested)
+		return render.RowState(Name, r.Key, false, render.ErrContested)
 	}
 	if a.ranges.Closed(r.Key) {
-		return r.State(false, errClosed)
+		return render.RowState(Name, r.Key, false, errClosed)
 	}
 	_, err := a.progress.Refusal(k)
-	return r.State(known && !a.progress.Dirty(k) && err == nil, err)
+	return render.RowState(Name, r.Key, known && !a.progress.Dirty(k) && err == nil, err)
 }

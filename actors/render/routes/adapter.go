@@ -213,9 +213,12 @@ func changedRoutes(before, now *routes.State) []netip.Prefix {
 	return slices.SortedFunc(maps.Keys(found), routes.ComparePrefixes)
 }
 
-// InSync satisfies render.Adapter.
-func (a *adapter) InSync(p netip.Prefix) bool {
-	return a.unsupported || len(routes.Diff(a.have.Only(p), a.wanted(p), true)) == 0
+// Cost satisfies render.Adapter.
+func (a *adapter) Cost(p netip.Prefix) int {
+	if a.unsupported {
+		return 0
+	}
+	return len(routes.Diff(a.have.Only(p), a.wanted(p), true))
 }
 
 // wanted is what VPP should hold of these prefixes.

@@ -1,0 +1,27 @@
+package nat44
+
+// backendsPerMessage is how many backends in one message take VPP about as long as a message about
+// one backend.
+const backendsPerMessage = 32
+
+// Cost returns about how many messages about one backend keep VPP as busy as the operations of one
+// row do: a row that is added or deleted is one message, whose time grows with its backends.
+func Cost(ops []Op) (messages int) {
+	for _, op := range ops {
+		messages++
+		if op.Row != nil {
+			messages += len(op.Row.Locals) / backendsPerMessage
+		}
+	}
+	return messages
+}
+
+// Part returns the first operations of DiffRow, at most so many, where the rest can follow later:
+// the row is sound after each local that is added or deleted. The two operations that replace a row
+// stay together.
+func Part(ops []Op, most int) []Op {
+	if len(ops) <= most || ops[0].Verb == DelRow {
+		return ops
+	}
+	return ops[:most]
+}
