@@ -89,6 +89,8 @@ type Deps struct {
 	CNAT *cnat.Config
 	// Routes are the settings of the renderer that refuses what has no row; the networks are Serving.ServiceCIDRs, or else those of the cluster.
 	Routes routes.Config
+	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
+	HeapReserve int
 	// Sessions are the settings of the housekeeping of NAT sessions. Its Min need not be set: the limit of NAT44 counts as well.
 	Sessions sessions.Config
 	// SessionStats says how full the table of NAT sessions is; nil = VPP is asked, which costs it more.

@@ -170,6 +170,7 @@ func newTree(d *Deps) *tree {
 	roleGivers := names(all, func(k render.Kind) bool { return k.GivesRoles })
 	t.renderer = &render.Config{
 		VPP: d.Link, Observer: observer, Tick: timing.Retry, Backoff: timing.Backoff, DriftCheckOverdue: timing.DriftCheck,
+		HeapReserve: d.HeapReserve,
 	}
 	t.link = &link.Config{
 		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect),
@@ -185,8 +186,10 @@ func newTree(d *Deps) *tree {
 	housekeeping := d.Sessions
 	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
 	t.sessions = &sessions.Config{Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link}
+	serving := d.Serving
+	serving.Costs = Costs(d.CNAT)
 	t.desired = &desired.Config{
-		NodeName: d.NodeName, Feed: d.Feed, Serving: d.Serving, Renderers: t.names,
+		NodeName: d.NodeName, Feed: d.Feed, Serving: serving, Renderers: t.names,
 		Called: []string{address.Watch, address.Link, address.Interfaces, address.Nodes}, NodeSync: d.NodeSync, NodeGate: gate.New(d.Park),
 		Observer: observer, Retry: timing.Retry, RollCall: timing.RollCall, Staleness: timing.Staleness,
 	}

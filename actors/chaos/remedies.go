@@ -66,6 +66,9 @@ func (o observer) Operations(_ string, _, failed, unknown int) {
 	}
 }
 
+// Memory satisfies report.Observer.
+func (observer) Memory(string, int, int, int) {}
+
 // InputErrors satisfies report.Observer.
 func (observer) InputErrors(int) {}
 

@@ -29,7 +29,11 @@ func (d *Driver[K]) startBatch(c *runtime.Context) {
 			}
 			switch d.adapter.Gate(k, d.phase()) {
 			case Open:
-				keys = append(keys, k)
+				if d.admit(c, k) {
+					keys = append(keys, k)
+				} else {
+					quiet = append(quiet, k)
+				}
 			case Blocked:
 				d.queue.hold(k)
 				d.queue.blocked[k] = true

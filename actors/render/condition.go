@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -39,9 +40,10 @@ func (d *Driver[K]) report(c *runtime.Context) {
 	if d.resting() && settled {
 		d.damaged, d.once = false, d.once || d.opened
 	}
-	warning := d.adapter.Warning()
+	warning := cmp.Or(d.shortage(), d.adapter.Warning())
 	if warning != d.told {
 		d.told, d.cause = warning, ""
+		d.observeMemory()
 	}
 	switch {
 	case warning != "":
@@ -94,7 +96,7 @@ func (d *Driver[K]) condition(settled bool) condition {
 		return condition{causeSilent, d.silent, messages.Reach_REACH_OBJECT, true}
 	case !d.located():
 		return condition{cause: causeInterfaces}
-	case len(d.queue.failed) > 0:
+	case len(d.queue.failed) > d.queue.short:
 		return condition{causeFailed, d.failures, messages.Reach_REACH_OBJECT, true}
 	case !d.resting() && unready:
 		return condition{causeWork, d.working, d.progress(), true}
@@ -150,5 +152,5 @@ func (d *Driver[K]) silent() string {
 // failures says what VPP refused.
 func (d *Driver[K]) failures() string {
 	k, err := d.queue.firstFailure()
-	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed), d.kind.Noun, causeFailed, k, err)
+	return fmt.Sprintf("%d %s %s, first %s: %v", len(d.queue.failed)-d.queue.short, d.kind.Noun, causeFailed, k, err)
 }

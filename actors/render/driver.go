@@ -9,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -31,6 +32,8 @@ type Config struct {
 	Tick time.Duration
 	// Backoff is the first delay after VPP refused something; it doubles up to 30 s.
 	Backoff time.Duration
+	// HeapReserve is how many percent of VPP's main heap rows leave free; 0 = none.
+	HeapReserve int
 	// DriftCheckOverdue is how long a drift check waits for work to end.
 	DriftCheckOverdue time.Duration
 }
@@ -54,6 +57,7 @@ type Driver[K Key] struct {
 	kind        Kind
 	adapter     Adapter[K]
 	queue       *queue[K]
+	heap        heap.Reserve
 	subscribers map[string]*subscriber
 	owed        map[string]bool        // services whose acknowledgement may be another one when nothing of them is in the queue any more
 	set         *messages.InterfaceSet // complete; nil = none yet
@@ -76,7 +80,7 @@ type tick struct{}
 func New[K Key](config *Config, adapter Adapter[K]) runtime.Behaviour {
 	kind := adapter.Kind()
 	d := &Driver[K]{
-		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter),
+		Health: report.Health{Part: kind.Name}, config: config, kind: kind, adapter: adapter, queue: newQueue(adapter), heap: heap.Reserve{Percent: config.HeapReserve},
 		subscribers: map[string]*subscriber{}, owed: map[string]bool{}, barrier: barrier{awaited: map[string]uint64{}},
 		session: session{config: config, name: kind.Name, link: &messages.LinkState{}},
 	}
@@ -144,6 +148,8 @@ func (d *Driver[K]) Receive(c *runtime.Context, msg any) {
 		d.read(c, m)
 	case *applied[K]:
 		d.applied(c, m)
+	case *memoryRead:
+		d.memoryRead(c, m)
 	case *tick:
 		d.tick(c)
 	case *report.Ask:
@@ -204,6 +210,7 @@ func (d *Driver[K]) connection(c *runtime.Context, m *messages.LinkState) {
 	}
 	if restarted {
 		d.queue.resetAll()
+		d.memoryLost(c)
 	}
 	d.surroundings(c) // the interfaces may have become known while the connection was down
 }
@@ -242,6 +249,10 @@ func (d *Driver[K]) pump(c *runtime.Context) {
 		}
 		changed, services := d.adapter.Settle(d.phase())
 		d.changed(c, changed, services)
+		if d.heap.Due() && !d.queue.next.empty() {
+			d.startMemoryRead(c)
+			break
+		}
 		d.startBatch(c)
 		for d.work == nil && d.queue.unblock(d.phase()) {
 			d.startBatch(c)

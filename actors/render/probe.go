@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -30,6 +31,9 @@ func refusalOf(err error) refusal {
 	var answer *link.RetvalError
 	if errors.As(err, &answer) {
 		return refusal{answer.Message, answer.Retval}
+	}
+	if errors.Is(err, heap.ErrLow) {
+		return refusal{message: "memory"}
 	}
 	return refusal{}
 }

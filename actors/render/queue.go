@@ -1,6 +1,7 @@
 package render
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/class"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
 // queue is the work queue of a renderer: the objects that may not be as wanted, those that VPP refused and when they are tried again, and those that
@@ -19,7 +21,8 @@ type queue[K Key] struct {
 	next    turns[K]              // to be looked at; those that became clean meanwhile are still in it
 	drained []string              // services of which nothing is in next any more
 	blocked map[K]bool            // wait for another object
-	failed  map[K]*failure        // refused by VPP
+	failed  map[K]*failure        // refused by VPP, or not admitted
+	short   int                   // those of failed for which VPP has no memory
 	first   *K                    // smallest key of failed; nil = to be looked for
 	probed  map[refusal]K         // the last half-open probe of each refusal class
 	leaving map[string]map[K]bool // by service: what it wanted, no service wants any more, and may still be in VPP
@@ -199,6 +202,8 @@ func (q *queue[K]) fail(k K, err error, now time.Time, backoff runtime.Backoff) 
 		q.first = nil
 	}
 	q.hold(k)
+	q.count(f, -1)
+	defer q.count(f, 1)
 	if f.again, f.probe = f.probe && f.class == refusalOf(err), false; f.again {
 		f.err = err
 		return
@@ -289,9 +294,17 @@ func (q *queue[K]) conclude(batch []K, refused map[K]error, now time.Time, backo
 
 // reset forgets that an object was refused.
 func (q *queue[K]) reset(k K) {
-	if q.failed[k] != nil {
+	if f := q.failed[k]; f != nil {
+		q.count(f, -1)
 		delete(q.failed, k)
 		q.first = nil
+	}
+}
+
+// count enters a failure into the number of objects for which VPP has no memory, or takes it out.
+func (q *queue[K]) count(f *failure, n int) {
+	if errors.Is(f.err, heap.ErrLow) {
+		q.short, q.first = q.short+n, nil
 	}
 }
 
@@ -314,7 +327,17 @@ func (q *queue[K]) firstFailure() (k K, err error) {
 		return k, nil
 	}
 	if q.first == nil {
-		k := slices.MinFunc(slices.Collect(maps.Keys(q.failed)), q.adapter.Compare)
+		first := func(a, b K) int { // what VPP refused comes first
+			low := func(k K) bool { return errors.Is(q.failed[k].err, heap.ErrLow) }
+			if low(a) != low(b) {
+				if low(a) {
+					return 1
+				}
+				return -1
+			}
+			return q.adapter.Compare(a, b)
+		}
+		k := slices.MinFunc(slices.Collect(maps.Keys(q.failed)), first)
 		q.first = &k
 	}
 	return *q.first, q.failed[*q.first].err

@@ -16,6 +16,9 @@ type Observer interface {
 	Healed(part, step string, n int)
 	// Drifted is called with the number of objects that VPP did not hold as the renderer knew: they were modified outside of the agent.
 	Drifted(renderer string, n int)
+	// Memory is called with what a renderer knows of VPP's main heap, in bytes (total 0 = nothing), and
+	// with the number of its objects for which VPP has no memory.
+	Memory(renderer string, total, free, waiting int)
 	// InputErrors is called with the number of problems in the input of all services, whenever it changes.
 	InputErrors(n int)
 }
@@ -50,3 +53,6 @@ func (None) Drifted(string, int) {}
 
 // InputErrors satisfies Observer.
 func (None) InputErrors(int) {}
+
+// Memory satisfies Observer.
+func (None) Memory(string, int, int, int) {}

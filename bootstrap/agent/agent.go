@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -117,6 +118,9 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	if err != nil {
 		return err
 	}
+	if room := &serving.Limits.Node.Agent; *room == 0 {
+		*room = memoryRoom(debug.SetMemoryLimit(-1))
+	}
 	rendering, err := a.cfg.NAT44.Renderer(a.cfg.NodeName)
 	if err != nil {
 		return err
@@ -147,7 +151,7 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 	}
 	deps := &actors.Deps{
 		NodeName: a.cfg.NodeName, Feed: feed, Serving: serving, Link: a.prepareChaos(a.newLink(socket, hints), &options),
-		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering,
+		InterfaceEvents: hints, Listening: a.listening(), NAT44: rendering, HeapReserve: a.cfg.VPP.HeapReserve,
 		CNAT: a.cfg.CNAT(a.cfg.NodeName, rendering.Ground.Reserved), SNAT: snat, Readiness: a.readiness, Observer: observer{a.metrics, &a.updated, &a.history}, Log: a.log, Events: a.events,
 		HealthChecks: a.health, Pending: a.pending, Sessions: a.cfg.NAT44.Housekeeping(), SessionStats: sessionStats(stats), SessionObserver: a.metrics,
 		Timing: actors.Timing{

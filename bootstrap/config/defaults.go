@@ -19,7 +19,7 @@ func Defaults() *Agent {
 			},
 			ReserveListening: true,
 			Limits: Limits{
-				FrontendsPerService: 4096, FrontendsPerNamespace: 65_536, BackendsPerService: 262_144, BackendsPerNamespace: 1_048_576,
+				FrontendsPerService: 4096, FrontendsPerNamespace: 65_536, BackendsPerService: 262_144, BackendsPerNamespace: 1_048_576, VPPMemory: 512,
 			},
 		},
 		VPP: VPP{
@@ -28,6 +28,7 @@ func Defaults() *Agent {
 			StatsSocket:   "/run/vpp/stats.sock",
 			RequestWindow: 64,
 			ReplyTimeout:  seconds(5),
+			HeapReserve:   15,
 		},
 		NAT44: NAT44{
 			MasqueradeClashes: true,

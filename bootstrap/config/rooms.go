@@ -79,6 +79,7 @@ func (l Limits) serving() service.Limits {
 	return service.Limits{
 		Service:   service.Size{Frontends: l.FrontendsPerService, Backends: l.BackendsPerService},
 		Namespace: service.Size{Frontends: l.FrontendsPerNamespace, Backends: l.BackendsPerNamespace},
+		Node:      service.Size{VPP: l.VPPMemory << 20, Agent: l.AgentMemory << 20},
 	}
 }
 

@@ -108,6 +108,11 @@ type Limits struct {
 	BackendsPerService int `json:"backendsPerService" min:"0" max:"1000000000"`
 	// Largest number of endpoints behind the frontends of all services of a namespace.
 	BackendsPerNamespace int `json:"backendsPerNamespace" min:"0" max:"1000000000"`
+	// Memory of VPP in MiB that services may take on a node, divided between namespaces: half of main-heap-size in VPP's startup.conf.
+	VPPMemory int `json:"vppMemory" min:"0" max:"1048576"`
+	// Memory of the agent in MiB that services may take, divided between namespaces. 0: what the memory limit of the container leaves, nine
+	// tenths of it without 100 MiB; no limit where the container has none.
+	AgentMemory int `json:"agentMemory" min:"0" max:"1048576"`
 }
 
 // VPP configures the connection to the dataplane.
@@ -124,6 +129,8 @@ type VPP struct {
 	// Time after which the agent treats the connection as lost because VPP has not answered a request. The outcome of requests in flight is
 	// unknown then.
 	ReplyTimeout Duration `json:"replyTimeout" min:"100ms" max:"5m"`
+	// Percent of VPP's main heap that stays free: no row is added while less is. VPP ends when its memory is used up. 0 adds rows always.
+	HeapReserve int `json:"heapReserve" min:"0" max:"90"`
 }
 
 // NAT44 are the settings of VPP's NAT44-ED plugin, which the agent owns on its node.

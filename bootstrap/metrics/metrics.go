@@ -22,6 +22,8 @@ type Metrics struct {
 	operations  *prometheus.CounterVec
 	healing     *prometheus.CounterVec
 	drift       *prometheus.CounterVec
+	heap        *prometheus.GaugeVec
+	noMemory    *prometheus.GaugeVec
 	inputErrors prometheus.Gauge
 	limited     prometheus.Gauge
 	refused     *prometheus.CounterVec
@@ -49,6 +51,14 @@ func New() *Metrics {
 			Name: "troupe_drift_total",
 			Help: "Entries in VPP that were modified outside troupe and repaired.",
 		}, []string{"renderer"}),
+		heap: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "troupe_vpp_heap_bytes",
+			Help: "VPP's main heap when a renderer last read it: its size and what of it is free.",
+		}, []string{"what"}),
+		noMemory: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "troupe_vpp_memory_waiting",
+			Help: "Rows and routes that are not in VPP, because less of its main heap is free than is to stay free.",
+		}, []string{"renderer"}),
 		inputErrors: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "troupe_input_errors",
 			Help: "Invalid parts of the present Kubernetes objects.",
@@ -60,7 +70,7 @@ func New() *Metrics {
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector(),
-		m.operations, m.inputErrors, m.limited, m.watched, m.healing, m.drift, m.refused,
+		m.operations, m.inputErrors, m.limited, m.watched, m.healing, m.drift, m.refused, m.heap, m.noMemory,
 	)
 	m.proxy.register(m.registry)
 	m.mirror.register(m.registry)
@@ -145,6 +155,15 @@ func (m *Metrics) Healed(part, step string, n int) {
 // Drifted counts entries in VPP that differed from the state that a renderer had written.
 func (m *Metrics) Drifted(renderer string, n int) {
 	m.drift.WithLabelValues(renderer).Add(float64(max(n, 0)))
+}
+
+// Memory sets the size of VPP's main heap, what of it is free, and the number of objects that a renderer has not added for want of it.
+func (m *Metrics) Memory(renderer string, total, free, waiting int) {
+	if total > 0 {
+		m.heap.WithLabelValues("total").Set(float64(total))
+		m.heap.WithLabelValues("free").Set(float64(free))
+	}
+	m.noMemory.WithLabelValues(renderer).Set(float64(waiting))
 }
 
 // InputErrors sets the number of invalid parts of Kubernetes objects.

@@ -57,6 +57,7 @@ func observed() *Metrics {
 	m.Pending(1, 2)
 	m.NoLocalEndpoints(false, 2, 1)
 	m.NoLocalEndpoints(true, 0, 5)
+	m.Memory("cnat", 1<<30, 1<<20, 7)
 	m.Probed("healthz", 200)
 	m.Probed("livez", 503)
 	m.Probed("readyz", 200)
@@ -85,6 +86,8 @@ func TestMetrics(t *testing.T) {
 		`troupe_http_refused_total{listener="http",why="host"} 1`,
 		`troupe_http_refused_total{listener="control",why="traces"} 0`,
 		`troupe_drift_total{renderer="nat44"} 7`,
+		`troupe_vpp_heap_bytes{what="free"} 1.048576e+06`,
+		`troupe_vpp_memory_waiting{renderer="cnat"} 7`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_count{ip_family="IPv4"} 2`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="0.004"} 1`,
 		`kubeproxy_sync_proxy_rules_duration_seconds_bucket{ip_family="IPv4",le="16.384"} 2`,

@@ -60,6 +60,7 @@ func Build(objects *normalize.Objects, opts Options) (*Report, []*messages.Objec
 	b := builder{report: &Report{
 		Node: opts.Node, Frontends: []show.Frontend{}, HealthChecks: []show.HealthCheck{}, Rows: []show.Row{}, Approximations: []show.Approximation{},
 	}}
+	opts.Serving.Costs = actors.Costs(opts.CNAT)
 	node := &messages.NodeContext{Node: self, Addresses: self.GetAddresses()}
 	var views []*messages.ServiceView
 	for _, view := range service.ResolveAll(snapshot.GetServices(), node, opts.Serving) {

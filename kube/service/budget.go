@@ -9,21 +9,26 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// Budget shares out what a namespace may have among its services: the oldest first, then the one with the smaller key; a service that asks for more
-// than older ones have left gets nothing, and younger ones may still have that. So whether a service is served depends on older ones alone, and none loses
-// its place to one that comes later. It belongs to one goroutine.
+// Budget decides which services are served. What a node has (Limits.Node) is divided between namespaces by max-min fairness: a namespace that asks for no
+// more than an equal share has all that it asks for, and what it leaves is divided among the others. So a namespace can lose what it has beyond its
+// equal share when another one asks, and nothing else.
+//
+// Within a namespace the oldest services come first, then the one with the smaller key; a service that asks for more than older ones have left gets
+// nothing, and younger ones may still have that. It belongs to one goroutine.
 type Budget struct {
 	limits     Limits
 	namespaces map[string]*share
+	asked      Size            // by all namespaces
+	fair       Size            // what each namespace may have of Limits.Node; 0 = there is enough for all
 	stale      map[string]bool // namespaces to be settled
 }
 
 // share is one namespace.
 type share struct {
 	members map[string]member
-	order   []member // the members, ordered; nil = not needed yet
-	asked   Size     // by all of them
-	refused map[string]bool
+	order   []member          // the members, ordered; nil = not needed yet
+	asked   Size              // by all of them
+	refused map[string]string // why, by key
 }
 
 // member is one service of a namespace.
@@ -60,6 +65,7 @@ func (b *Budget) Set(key string, created int64, size Size) {
 		return
 	}
 	s.replace(before, now)
+	b.asked = b.asked.add(now.size).sub(before.size)
 	b.stale[namespace] = true
 }
 
@@ -82,12 +88,23 @@ func (s *share) replace(before, now member) {
 	}
 }
 
-// Settle works out which services are served in the namespaces of which one has been set since the last call, and returns those, ordered, for which
-// Refused says something else than before.
+// Settle works out which services are served in the namespaces of which one has been set since the last call, and in those whose share of the node has
+// changed. It returns those, ordered, for which Refused says something else than before.
 func (b *Budget) Settle() (changed []string) {
+	if len(b.stale) == 0 {
+		return nil
+	}
+	if fair := b.divide(); fair != b.fair {
+		for namespace, s := range b.namespaces {
+			if s.asked.over(fair) != nil || s.asked.over(b.fair) != nil {
+				b.stale[namespace] = true
+			}
+		}
+		b.fair = fair
+	}
 	for namespace := range b.stale {
 		s := b.namespaces[namespace]
-		changed = append(changed, s.allot(b.limits.Namespace)...)
+		changed = append(changed, s.allot(b.limits.Namespace, b.fair)...)
 		if len(s.members) == 0 {
 			delete(b.namespaces, namespace)
 		}
@@ -97,32 +114,62 @@ func (b *Budget) Settle() (changed []string) {
 	return changed
 }
 
+// divide returns the largest share of the node that each namespace may have when none has more than it asks for; 0 of what there is enough of.
+func (b *Budget) divide() (fair Size) {
+	for _, r := range resources() {
+		room := *r.of(&b.limits.Node)
+		if room == 0 || *r.of(&b.asked) <= room {
+			continue
+		}
+		asked := make([]int, 0, len(b.namespaces))
+		for _, s := range b.namespaces {
+			asked = append(asked, *r.of(&s.asked))
+		}
+		slices.Sort(asked)
+		for i, n := range asked {
+			if left := len(asked) - i; n > room/left {
+				*r.of(&fair) = max(room/left, 1) // 0 would mean that there is enough
+				break
+			}
+			room -= n
+		}
+	}
+	return fair
+}
+
 // allot decides which services are served, and returns those for which that has changed. A namespace within its limits costs nothing.
-func (s *share) allot(limit Size) (changed []string) {
-	var refused map[string]bool
-	if !s.asked.exceeds(limit) {
+func (s *share) allot(limit, fair Size) (changed []string) {
+	var refused map[string]string
+	if s.asked.over(limit) == nil && s.asked.over(fair) == nil {
 		s.order = nil
 	} else {
 		if s.order == nil {
 			s.order = slices.SortedFunc(maps.Values(s.members), member.compare)
 		}
-		refused = map[string]bool{}
+		refused = map[string]string{}
 		var given Size
 		for _, m := range s.order {
-			if sum := given.add(m.size); sum.exceeds(limit) {
-				refused[m.key] = true
-			} else {
+			sum := given.add(m.size)
+			switch ofNamespace, ofNode := sum.over(limit), sum.over(fair); {
+			case ofNamespace != nil:
+				refused[m.key] = "its namespace has no room for it: services that are older take what it may have (services.limits." + ofNamespace.namespace + ")"
+			case ofNode != nil:
+				refused[m.key] = "the node has no room for it: older services take the share of its namespace of the " + ofNode.what +
+					" (services.limits." + ofNode.shared + ")"
+			default:
 				given = sum
 			}
 		}
 	}
 	for key := range refused {
-		if !s.refused[key] {
+		if before := s.refused[key]; before != "" {
+			refused[key] = before // another reason is no news
+		} else {
 			changed = append(changed, key)
 		}
 	}
 	for key := range s.refused {
-		if !refused[key] {
+		if refused[key] == "" {
 			changed = append(changed, key)
 		}
 	}
@@ -132,11 +179,10 @@ func (s *share) allot(limit Size) (changed []string) {
 
 // Refused says why a service is not served although it is within its own limit; "" = it is.
 func (b *Budget) Refused(key string) string {
-	s := b.namespaces[namespaceOf(key)]
-	if s == nil || !s.refused[key] {
-		return ""
+	if s := b.namespaces[namespaceOf(key)]; s != nil {
+		return s.refused[key]
 	}
-	return "its namespace has no room for it: services that are older take what it may have (services.limits.frontendsPerNamespace, backendsPerNamespace)"
+	return ""
 }
 
 // namespaceOf is the namespace of a key.

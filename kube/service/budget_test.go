@@ -12,6 +12,79 @@ import (
 	"github.com/troupe-vpp/troupe/kube/service"
 )
 
+// TestBudgetOfTheNode: namespaces have equal shares of the node at least, and a small one has what it asks for.
+func TestBudgetOfTheNode(t *testing.T) {
+	type set struct {
+		key     string
+		created int64
+		bytes   int
+	}
+	for name, tt := range map[string]struct {
+		sets []set
+		want []string // refused
+	}{
+		"room for all":                                   {[]set{{"a/1", 1, 60}, {"b/1", 2, 60}}, nil},
+		"an older namespace does not take all":           {[]set{{"a/1", 1, 60}, {"a/2", 1, 60}, {"b/1", 2, 60}}, []string{"a/2"}},
+		"a small namespace has what it asks for":         {[]set{{"a/1", 1, 60}, {"a/2", 1, 60}, {"b/1", 2, 10}}, []string{"a/2"}},
+		"what it leaves belongs to the others":           {[]set{{"a/1", 1, 60}, {"a/2", 1, 50}, {"b/1", 2, 10}}, nil},
+		"another namespace takes what exceeds the share": {[]set{{"a/1", 1, 40}, {"a/2", 2, 40}, {"b/1", 3, 40}, {"c/1", 4, 40}}, []string{"a/2"}},
+		"room again": {[]set{{"a/1", 1, 60}, {"a/2", 1, 60}, {"b/1", 2, 60}, {"b/1", 2, 0}}, nil},
+	} {
+		for _, of := range []func(int) service.Size{
+			func(n int) service.Size { return service.Size{VPP: n} }, func(n int) service.Size { return service.Size{Agent: n} },
+		} {
+			b := service.NewBudget(service.Limits{Node: of(120)})
+			refused := map[string]bool{}
+			for _, s := range tt.sets {
+				b.Set(s.key, s.created, of(s.bytes))
+				for _, key := range b.Settle() {
+					if refused[key] = b.Refused(key) != ""; !refused[key] {
+						delete(refused, key)
+					}
+				}
+			}
+			if got := slices.Sorted(maps.Keys(refused)); !slices.Equal(got, tt.want) {
+				t.Errorf("%s: refused %v, want %v", name, got, tt.want)
+			}
+		}
+	}
+}
+
+// TestBudgetNeverExceedsTheNode: whatever is asked for, what is served fits into the node, and a namespace that asks for no more than an equal share is
+// served as a whole.
+func TestBudgetNeverExceedsTheNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limits := service.Limits{Node: service.Size{VPP: 100, Agent: 60}}
+		b := service.NewBudget(limits)
+		sizes := map[string]service.Size{}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			key := fmt.Sprintf("%c/%d", 'a'+rapid.IntRange(0, 4).Draw(t, "namespace"), rapid.IntRange(0, 5).Draw(t, "service"))
+			sizes[key] = service.Size{VPP: rapid.IntRange(0, 40).Draw(t, "vpp"), Agent: rapid.IntRange(0, 30).Draw(t, "agent")}
+			b.Set(key, int64(rapid.IntRange(0, 2).Draw(t, "created")), sizes[key])
+			b.Settle()
+			var served service.Size
+			asked, refused := map[byte]service.Size{}, map[byte]bool{}
+			for key, size := range sizes {
+				of := asked[key[0]]
+				asked[key[0]] = service.Size{VPP: of.VPP + size.VPP, Agent: of.Agent + size.Agent}
+				if b.Refused(key) != "" {
+					refused[key[0]] = true
+				} else {
+					served.VPP, served.Agent = served.VPP+size.VPP, served.Agent+size.Agent
+				}
+			}
+			if served.VPP > 100 || served.Agent > 60 {
+				t.Fatalf("served %v of %v", served, sizes)
+			}
+			for namespace := range refused {
+				if of := asked[namespace]; of.VPP <= 100/len(asked) && of.Agent <= 60/len(asked) {
+					t.Fatalf("%c asks for %v of %v and is refused", namespace, of, sizes)
+				}
+			}
+		}
+	})
+}
+
 func TestBudget(t *testing.T) {
 	type set struct {
 		key       string

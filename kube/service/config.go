@@ -19,6 +19,8 @@ type Config struct {
 	ExternalIPs []netip.Prefix
 	// MasqueradeAll masquerades every packet to a cluster IP, from any client.
 	MasqueradeAll bool
-	// Limits are what a service may ask of a node; the zero value limits nothing.
+	// Limits are what services may ask of a node; the zero value limits nothing.
 	Limits Limits
+	// Costs are the bytes that Limits.Node counts.
+	Costs Costs
 }

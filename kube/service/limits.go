@@ -12,36 +12,87 @@ type Size struct {
 	Frontends int
 	// Backends counts the endpoints behind each frontend, as the slices list them; at least the endpoints of all ports of the slices.
 	Backends int
+	// VPP and Agent are the bytes that VPP and the agent need for them, by Config.Costs.
+	VPP, Agent int
 }
 
 // add returns the sum.
-func (s Size) add(t Size) Size { return Size{s.Frontends + t.Frontends, s.Backends + t.Backends} }
+func (s Size) add(t Size) Size {
+	return Size{s.Frontends + t.Frontends, s.Backends + t.Backends, s.VPP + t.VPP, s.Agent + t.Agent}
+}
 
 // sub returns the difference.
-func (s Size) sub(t Size) Size { return Size{s.Frontends - t.Frontends, s.Backends - t.Backends} }
+func (s Size) sub(t Size) Size {
+	return Size{s.Frontends - t.Frontends, s.Backends - t.Backends, s.VPP - t.VPP, s.Agent - t.Agent}
+}
 
-// Limits are how much a service, and all services of a namespace together, may ask of a node; 0 = any number. One that asks for more is not served
-// at all: to serve a part of it would hand out some of its ports by an order that its owner does not know.
+// resource is one field of a Size, with its name in texts and the settings that limit it.
+type resource struct {
+	of                               func(*Size) *int
+	what, service, namespace, shared string
+}
+
+// resources lists the fields of a Size.
+func resources() []resource {
+	return []resource{
+		{func(s *Size) *int { return &s.Frontends }, "frontends", "frontendsPerService", "frontendsPerNamespace", ""},
+		{func(s *Size) *int { return &s.Backends }, "endpoints behind its frontends", "backendsPerService", "backendsPerNamespace", ""},
+		{func(s *Size) *int { return &s.VPP }, "memory of VPP", "", "", "vppMemory"},
+		{func(s *Size) *int { return &s.Agent }, "memory of the agent", "", "", "agentMemory"},
+	}
+}
+
+// Limits are how much may be asked of a node; 0 = any number. A service that asks for more is not served at all: to serve a part of it would
+// hand out some of its ports by an order that its owner does not know.
 type Limits struct {
 	// Service limits each service, Namespace the sum of those of one namespace that are within Service.
 	Service, Namespace Size
+	// Node limits the sum of all namespaces. It is divided between them, see Budget.
+	Node Size
 }
 
-// exceeds reports whether a size is above a limit.
-func (s Size) exceeds(limit Size) bool {
-	return limit.Frontends > 0 && s.Frontends > limit.Frontends || limit.Backends > 0 && s.Backends > limit.Backends
+// over returns the first resource of which a size has more than a limit; nil = none.
+func (s Size) over(limit Size) *resource {
+	for _, r := range resources() {
+		if most := *r.of(&limit); most > 0 && *r.of(&s) > most {
+			return &r
+		}
+	}
+	return nil
 }
 
 // Exceeded says why a service of this size is not served, whatever else there is in its namespace; "" = it may be.
 func (l Limits) Exceeded(s Size) string {
-	switch most := l.Service; {
-	case !s.exceeds(most):
-		return ""
-	case most.Frontends > 0 && s.Frontends > most.Frontends:
-		return fmt.Sprintf("it has %d frontends, a service may have %d (services.limits.frontendsPerService)", s.Frontends, most.Frontends)
-	default:
-		return fmt.Sprintf("it has %d endpoints behind its frontends, a service may have %d (services.limits.backendsPerService)", s.Backends, most.Backends)
+	if r := s.over(l.Service); r != nil {
+		return fmt.Sprintf("it has %d %s, a service may have %d (services.limits.%s)", *r.of(&s), r.what, *r.of(&l.Service), r.service)
 	}
+	return ""
+}
+
+// Cost is how many bytes the frontends of one IP family need.
+type Cost struct {
+	// Frontend is for each frontend, Backend for each endpoint behind it, Spread for each frontend with ClientIP affinity or consistent hashing
+	// besides, Address for each address that the Service or its slices list.
+	Frontend, Backend, Spread, Address int
+}
+
+// Costs are the bytes that services need; the zero value counts nothing.
+type Costs struct {
+	// IPv4 and IPv6 are bytes of VPP's main heap, Agent those of this process for either family.
+	IPv4, IPv6, Agent Cost
+}
+
+// charge enters the bytes for the frontends and backends of one family, at so many addresses.
+func (c *Costs) charge(s *Size, family messages.IPFamily, addresses int, spread bool) {
+	vpp := c.IPv4
+	if family == messages.IPFamily_IPV6 {
+		vpp = c.IPv6
+	}
+	s.VPP = s.Frontends*vpp.Frontend + s.Backends*vpp.Backend + addresses*vpp.Address
+	if spread {
+		s.VPP += s.Frontends * vpp.Spread
+	}
+	s.Agent = s.Frontends*c.Agent.Frontend + s.Backends*c.Agent.Backend
 }
 
 // Measure returns the size of a service. Its cost is that of reading the objects once: nothing is multiplied out. What is listed twice counts
@@ -61,7 +112,7 @@ func Measure(in *messages.ServiceInput, node *messages.NodeContext, cfg *Config)
 		for _, ingress := range service.GetLoadBalancer() {
 			addresses += countOf([]string{ingress.GetIp()}, family)
 		}
-		endpoints, listed := countEndpoints(in, family)
+		endpoints, listed, different := countEndpoints(in, family)
 		nodes := -1
 		var of Size
 		for _, port := range service.GetPorts() {
@@ -72,9 +123,10 @@ func Measure(in *messages.ServiceInput, node *messages.NodeContext, cfg *Config)
 				}
 				frontends += nodes
 			}
-			of = of.add(Size{frontends, frontends * endpoints[nameOf(port)]})
+			of = of.add(Size{Frontends: frontends, Backends: frontends * endpoints[nameOf(port)]})
 		}
 		of.Backends = max(of.Backends, listed)
+		cfg.Costs.charge(&of, family, addresses+max(nodes, 0)+different, service.GetAffinitySeconds() > 0 || service.GetMaglev())
 		size = size.add(of)
 	}
 	return size
@@ -105,19 +157,20 @@ type named interface {
 // nameOf returns the name of a port.
 func nameOf(p named) portName { return portName{p.GetName(), p.GetProtocol()} }
 
-// countEndpoints counts the endpoints of a family by the name of their port, and all of them.
-func countEndpoints(in *messages.ServiceInput, family messages.IPFamily) (byPort map[portName]int, all int) {
+// countEndpoints counts the endpoints of a family by the name of their port, all of them, and their addresses.
+func countEndpoints(in *messages.ServiceInput, family messages.IPFamily) (byPort map[portName]int, all, addresses int) {
 	byPort = map[portName]int{}
 	for _, slice := range in.GetSlices() {
 		if !offersEndpoints(slice, in.GetService(), family) {
 			continue
 		}
+		addresses += len(slice.GetEndpoints())
 		for _, p := range slice.GetPorts() {
 			byPort[nameOf(p)] += len(slice.GetEndpoints())
 			all += len(slice.GetEndpoints())
 		}
 	}
-	return byPort, all
+	return byPort, all, addresses
 }
 
 // Refuse returns the view of a service that the agent does not serve, for a reason that is not in its objects. The rules of Resolve hold.

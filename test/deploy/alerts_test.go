@@ -195,6 +195,11 @@ func TestAlerts(t *testing.T) {
 			series{`troupe_vpp_operations_total{outcome="unknown",renderer="nat44",` + n1 + `}`: rising(1)},
 			`{node="n1", renderer="nat44"}`,
 		},
+		"TroupeVPPMemory": {
+			series{`troupe_vpp_memory_waiting{renderer="cnat",` + n1 + `}`: {0}},
+			series{`troupe_vpp_memory_waiting{renderer="cnat",` + n1 + `}`: {7}, `troupe_vpp_memory_waiting{renderer="nat44",` + n1 + `}`: {0}},
+			`{node="n1"}`,
+		},
 		"TroupeServesFromMirror": {
 			series{`troupe_mirror_serving{` + n1 + `}`: {0}}, series{`troupe_mirror_serving{` + n1 + `}`: {1}}, `{node="n1"}`,
 		},

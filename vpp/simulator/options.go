@@ -31,6 +31,10 @@ type Options struct {
 	// It can be changed for the next incarnation, see SetWorkers.
 	NATWorkers int
 
+	// Heap is the size of the main heap in bytes, 0 = 1 GiB. VPP dies when rows
+	// have used it up.
+	Heap int
+
 	// AutoRestart brings VPP back by itself after a crash, as a process
 	// supervisor would. Otherwise the simulator stays down until Restart.
 	AutoRestart bool

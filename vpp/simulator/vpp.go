@@ -90,7 +90,7 @@ func (v *VPP) boot() {
 		pid:    uint32(4000 + 17*n),
 		boot:   time.Now(),
 		ids:    v.catalog.Number(n),
-		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Seed),
+		model:  model.New(v.opts.Clock, v.opts.NATWorkers, v.opts.Seed, v.opts.Heap),
 	}
 	v.mu.Unlock()
 	v.log.Info("simulated vpp started", "incarnation", n)

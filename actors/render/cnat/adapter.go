@@ -13,6 +13,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/cnat"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -307,4 +308,16 @@ func (a *adapter) Summary() string {
 		}
 	}
 	return fmt.Sprintf("%d rows of ours, %d of others", len(a.have.Rows)-others, others)
+}
+
+// Bytes satisfies render.Sizer. Whether its address has other rows is left out of account.
+func (a *adapter) Bytes(k frontend.Key) (wanted, held int) {
+	of := func(r *cnat.Row) int { return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address }
+	if r := a.wanted(k); r != nil {
+		wanted = of(r)
+	}
+	if r := a.held(k); r != nil {
+		held = of(&r.Row)
+	}
+	return wanted, held
 }

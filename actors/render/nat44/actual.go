@@ -12,6 +12,7 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
@@ -306,6 +307,17 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 		if owner := a.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
 			held = append(held, is.State(true))
 		}
+	}
+	return wanted, held
+}
+
+// Bytes satisfies render.Sizer.
+func (a *adapter) Bytes(k object) (wanted, held int) {
+	if r := a.wanted(k); r != nil {
+		wanted = heap.NAT44().Of(len(r.Locals), false)
+	}
+	if r := a.held(k); r != nil {
+		held = heap.NAT44().Of(len(r.Locals), false)
 	}
 	return wanted, held
 }

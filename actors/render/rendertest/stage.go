@@ -191,5 +191,8 @@ func (o *Observed) Drifted(renderer string, n int) {
 	o.Drift += n
 }
 
+// Memory satisfies report.Observer.
+func (*Observed) Memory(string, int, int, int) {}
+
 // InputErrors satisfies report.Observer.
 func (*Observed) InputErrors(int) {}

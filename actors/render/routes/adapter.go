@@ -18,6 +18,7 @@ import (
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/routes"
 )
@@ -379,3 +380,14 @@ func (*adapter) Handle(*runtime.Context, any) (bool, []netip.Prefix, []string) {
 
 // After satisfies render.Adapter.
 func (*adapter) After(*runtime.Context, bool) {}
+
+// Bytes satisfies render.Sizer.
+func (a *adapter) Bytes(p netip.Prefix) (wanted, held int) {
+	if a.Wanted(p) {
+		wanted = heap.Route().Row
+	}
+	if len(a.have.Only(p).Routes) > 0 {
+		held = heap.Route().Row
+	}
+	return wanted, held
+}

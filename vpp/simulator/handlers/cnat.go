@@ -8,6 +8,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 
 	cnatmodel "github.com/troupe-vpp/troupe/vpp/simulator/cnat"
+	"github.com/troupe-vpp/troupe/vpp/simulator/model"
 	"github.com/troupe-vpp/troupe/vpp/simulator/pool"
 	"github.com/troupe-vpp/troupe/vpp/simulator/vnet"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
@@ -52,7 +53,9 @@ func cnatTranslationUpdate(c *Call, req *cnat.CnatTranslationUpdate) {
 		c.Die("cnat_translation_update of a real address below a route that answers with ICMP")
 		return
 	}
-	c.Reply(&cnat.CnatTranslationUpdateReply{ID: c.CNAT.Update(row)})
+	id := c.CNAT.Update(row)
+	c.Grow(model.TranslationBytes(row))
+	c.Reply(&cnat.CnatTranslationUpdateReply{ID: id})
 }
 
 func cnatTranslationDel(c *Call, req *cnat.CnatTranslationDel) {

@@ -3,6 +3,7 @@ package handlers
 import (
 	"go.fd.io/govpp/binapi/nat44_ed"
 
+	"github.com/troupe-vpp/troupe/vpp/heap"
 	"github.com/troupe-vpp/troupe/vpp/simulator/nat"
 	"github.com/troupe-vpp/troupe/vpp/simulator/wire"
 )
@@ -45,6 +46,7 @@ func natLBMapping(c *Call, req *nat44_ed.Nat44AddDelLbStaticMapping) {
 			Tag:      wire.Clip(req.Tag),
 			Affinity: req.Affinity,
 		}, locals)
+		c.Grow(heap.NAT44().Of(len(locals), false))
 	} else {
 		retval = c.NAT.DelLB(external, req.Protocol, lbFlags(req))
 	}
@@ -62,6 +64,7 @@ func natLBLocal(c *Call, req *nat44_ed.Nat44LbStaticMappingAddDelLocal) {
 	var retval int32
 	if req.IsAdd {
 		retval = c.NAT.AddLocal(external, req.Protocol, decodeLocal(req.Local))
+		c.Grow(heap.NAT44().Backend)
 	} else {
 		retval = c.NAT.DelLocal(external, req.Protocol, decodeLocal(req.Local))
 	}

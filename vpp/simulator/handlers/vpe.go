@@ -6,6 +6,8 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 	"go.fd.io/govpp/binapi/vpe"
 	"go.fd.io/govpp/binapi/vpe_types"
+
+	"github.com/troupe-vpp/troupe/vpp/heap"
 )
 
 // registerVpe registers the messages about the VPP process.
@@ -51,6 +53,8 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.Describe()
 	case "show nat44 summary":
 		reply = c.NAT.Summary()
+	case heap.Command:
+		reply = c.DescribeHeap()
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }

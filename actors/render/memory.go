@@ -1,0 +1,97 @@
+package render
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/heap"
+
+	"github.com/troupe-vpp/troupe/actors/report"
+)
+
+// Sizer is an adapter that knows how much of VPP's memory its objects need.
+type Sizer[K Key] interface {
+	// Bytes returns how many bytes of VPP's main heap an object needs as it is wanted, and as VPP
+	// holds it; 0 = there is none.
+	Bytes(k K) (wanted, held int)
+}
+
+// memoryRead is the state of VPP's heap.
+type memoryRead struct {
+	*work
+	state heap.State
+	err   error
+}
+
+// startMemoryRead asks VPP how much memory is free.
+func (d *Driver[K]) startMemoryRead(c *runtime.Context) {
+	w := &work{session: d.link.GetSession(), began: c.Now()}
+	d.work = w
+	post, vpp := c.Post(), d.config.VPP
+	c.Go("memory", func(ctx context.Context) {
+		state, err := heap.Read(ctx, vpp)
+		post(&memoryRead{w, state, err})
+	})
+}
+
+// memoryRead takes the state of VPP's heap. A VPP that does not say it is programmed without a reserve.
+func (d *Driver[K]) memoryRead(c *runtime.Context, m *memoryRead) {
+	d.work = nil
+	if m.session != d.link.GetSession() {
+		return
+	}
+	switch {
+	case m.err == nil:
+		d.heap.Took(m.state)
+		d.observeMemory()
+	case !class.Lost(m.err):
+		d.heap = heap.Reserve{}
+		c.Logger().Warn("VPP does not say how much memory is free, rows are added without a reserve", "err", m.err)
+	}
+}
+
+// observeMemory counts the state of VPP's heap, and what waits for it.
+func (d *Driver[K]) observeMemory() {
+	now := d.heap.State()
+	d.config.Observer.Memory(d.kind.Name, now.Total, now.Free, d.queue.short)
+}
+
+// admit reports whether VPP has memory for what is wanted of an object. One that VPP holds already may grow:
+// an outdated row does more harm.
+func (d *Driver[K]) admit(c *runtime.Context, k K) bool {
+	sizer, knows := d.adapter.(Sizer[K])
+	if !knows {
+		return true
+	}
+	wanted, held := sizer.Bytes(k)
+	if held > 0 || wanted == 0 {
+		d.heap.Grow(max(0, wanted-held))
+		return true
+	}
+	if err := d.heap.Admit(wanted); err != nil {
+		d.queue.fail(k, err, c.Now(), d.config.backoff())
+		return false
+	}
+	return true
+}
+
+// memoryLost notes that VPP has ended.
+func (d *Driver[K]) memoryLost(c *runtime.Context) {
+	if free := d.heap.State().Free; d.heap.Lost() {
+		text := fmt.Sprintf("VPP ended with %d MiB of memory free; now %d %% are kept free", free>>20, d.heap.Percent)
+		c.Logger().Warn("VPP may have ended of its memory, keeping more of it free", "free", free, "percent", d.heap.Percent)
+		report.Event(c, &messages.Event{Kind: "render", Object: d.kind.Name, Text: text})
+	}
+}
+
+// shortage is the warning of rows that VPP has no memory for; "" = there are none.
+func (d *Driver[K]) shortage() string {
+	if d.queue.short == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s are not in VPP, because its memory is nearly used up: see main-heap-size in VPP's startup.conf",
+		d.queue.short, d.kind.Noun)
+}

@@ -1,0 +1,66 @@
+package heap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/vlib"
+
+	"github.com/troupe-vpp/troupe/vpp/link"
+)
+
+// Command shows the main heap. VPP's statistics segment has the same figures, up to ten seconds old:
+// time for a million rows.
+const Command = "show memory main-heap"
+
+// State is the main heap of VPP.
+type State struct {
+	// Total and Free are bytes; a Total of 0 says that nothing is known.
+	Total, Free int
+}
+
+// ErrNotUnderstood says that VPP's answer to Command is not the expected text.
+var ErrNotUnderstood = errors.New("the output of VPP is not understood")
+
+// shown is the line of the output with the figures: "total: 1023.99M, used: 66.94M, free: 957.05M, ...".
+var shown = regexp.MustCompile(`total: ([0-9.]+)([KMG]?), used: [0-9.]+[KMG]?, free: ([0-9.]+)([KMG]?)`)
+
+// Read asks VPP for the state of its main heap. An error wraps what the link reports, or
+// ErrNotUnderstood.
+func Read(ctx context.Context, c link.Caller) (State, error) {
+	results, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: Command}})
+	if err == nil {
+		err = results[0].Err
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read the main heap: %w", err)
+	}
+	reply, _ := results[0].Reply.(*vlib.CliInbandReply)
+	if reply == nil {
+		return State{}, fmt.Errorf("read the main heap: %w", ErrNotUnderstood)
+	}
+	return parse(reply.Reply)
+}
+
+// parse reads the output of Command.
+func parse(text string) (State, error) {
+	m := shown.FindStringSubmatch(text)
+	if m == nil {
+		return State{}, fmt.Errorf("read the main heap: %w: %.60q", ErrNotUnderstood, text)
+	}
+	return State{Total: bytes(m[1], m[2]), Free: bytes(m[3], m[4])}, nil
+}
+
+// bytes reads a number with a unit of VPP.
+func bytes(number, unit string) int {
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0
+	}
+	shift := map[string]int{"": 0, "K": 10, "M": 20, "G": 30}[unit]
+	return int(n * float64(int(1)<<shift))
+}
