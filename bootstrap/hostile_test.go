@@ -106,9 +106,10 @@ func (h *hostile) until(what string, is func() bool) {
 	h.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
+			took := h.memory()
 			_ = h.child.Process.Kill()
 			_ = h.child.Wait()
-			h.Fatalf("not so within a minute: %s\n%.4000s", what, h.out.String())
+			h.Fatalf("not so within a minute, and %d MiB taken: %s\n%.4000s", took, what, h.out.String())
 		}
 	}
 }
@@ -130,8 +131,8 @@ func (h *hostile) get(path string) string {
 	return string(body)
 }
 
-// end has the connector ended by SIGTERM, which must not take long, and returns what it has logged. It must not have taken too much memory.
-func (h *hostile) end() string {
+// memory returns how many MiB the connector has taken at most.
+func (h *hostile) memory() int {
 	h.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.child.Process.Pid))
 	if err != nil {
@@ -142,20 +143,27 @@ func (h *hostile) end() string {
 	if _, err := fmt.Sscan(rest, &kib); err != nil {
 		h.Fatal(err)
 	}
+	return kib >> 10
+}
+
+// end has the connector ended by SIGTERM, which must not take long, and returns what it has logged. It must not have taken too much memory.
+func (h *hostile) end() string {
+	h.Helper()
+	took := h.memory()
 	began := time.Now()
 	if err := h.child.Process.Signal(syscall.SIGTERM); err != nil {
 		h.Fatal(err)
 	}
 	killed := time.AfterFunc(20*time.Second, func() { _ = h.child.Process.Kill() })
-	err = h.child.Wait()
+	err := h.child.Wait()
 	killed.Stop()
-	took := time.Since(began)
-	h.Logf("took %d MiB, and %s to end", kib>>10, took.Round(time.Millisecond))
-	if err != nil || took > 5*time.Second {
-		h.Errorf("ended after %s: %v\n%.4000s", took, err, h.out.String())
+	ended := time.Since(began)
+	h.Logf("%d MiB taken, ended within %s", took, ended.Round(time.Millisecond))
+	if err != nil || ended > 5*time.Second {
+		h.Errorf("ended after %s: %v\n%.4000s", ended, err, h.out.String())
 	}
-	if kib>>10 >= mostMemory {
-		h.Errorf("took %d MiB", kib>>10)
+	if took >= mostMemory {
+		h.Errorf("%d MiB taken, want less than %d", took, mostMemory)
 	}
 	return h.out.String()
 }
