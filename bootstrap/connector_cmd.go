@@ -109,7 +109,8 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 	return errors.Join(err, c.Close())
 }
 
-// dropStandardLog drops what is written to the standard log, where net/http quotes what a server sends without being asked: it may be the token.
+// dropStandardLog drops what is written to the standard log, where net/http quotes what a server
+// sends without being asked: it may be the token.
 func dropStandardLog() { stdlog.SetOutput(io.Discard) }
 
 // dryRunConnector prints what a connector would write that starts now.

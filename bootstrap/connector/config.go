@@ -36,7 +36,8 @@ type Config struct {
 	ConsulTokenFile, ConsulCA string
 	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
-	// PodCIDRs are networks of pods, beside the podCIDRs of Nodes. No instance may be in them, unless AllowPods.
+	// PodCIDRs are networks of pods, beside the podCIDRs of Nodes. No instance may be in them,
+	// unless AllowPods.
 	PodCIDRs  []netip.Prefix
 	AllowPods bool
 	// Deny are further ranges that no instance may be in.

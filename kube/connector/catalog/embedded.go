@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Prefixes of IPv6 addresses that stand for an IPv4 address in them. IPv4-mapped ones are IPv4 addresses for this package.
+// Prefixes of IPv6 addresses that stand for an IPv4 address in them. IPv4-mapped ones are IPv4
+// addresses for this package.
 var (
 	compatible = netip.MustParsePrefix("::/96")           // RFC 4291
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96") // RFC 2765
@@ -15,7 +16,8 @@ var (
 	teredo     = netip.MustParsePrefix("2001::/32")       // RFC 4380
 )
 
-// embedded returns the IPv4 addresses to which packets for an IPv6 address may get, through a translator or out of a tunnel.
+// embedded returns the IPv4 addresses to which packets for an IPv6 address may get, through a
+// translator or out of a tunnel.
 func embedded(a netip.Addr) []netip.Addr {
 	b := a.As16()
 	at := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }

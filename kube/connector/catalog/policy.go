@@ -26,7 +26,8 @@ type Policy struct {
 	ServiceRanges []netip.Prefix
 	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes to all pods.
 	Nodes []netip.Addr
-	// Pods are the networks of pods: an instance there would lead past the policies that the pods of a Service are chosen by.
+	// Pods are the networks of pods: an instance there would lead past the policies that the pods
+	// of a Service are chosen by.
 	Pods []netip.Prefix
 	// AllowPods admits instances in them: the catalog is one of pods of the cluster.
 	AllowPods bool
@@ -37,7 +38,8 @@ type Policy struct {
 var (
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	broadcast   = netip.MustParseAddr("255.255.255.255")
-	// metadata are the services of clouds outside of the link-local networks: AWS, Google, Alibaba, Azure.
+	// metadata are the services of clouds outside of the link-local networks: AWS, Google, Alibaba,
+	// Azure.
 	metadata = []netip.Prefix{
 		netip.MustParsePrefix("fd00:ec2::/32"), netip.MustParsePrefix("fd20:ce::254/128"),
 		netip.MustParsePrefix("100.100.100.200/32"), netip.MustParsePrefix("168.63.129.16/32"),

@@ -144,11 +144,14 @@ type Limits struct {
 	Services int
 	// Instances of one service.
 	Instances int
-	// All is how many instances all services may have together; and how many nodes, and checks, a source may have.
+	// All is how many instances all services may have together; and how many nodes, and checks, a
+	// source may have.
 	All int
-	// Body is how many bytes an answer about one service may have when it is decompressed, and all files of a source together.
+	// Body is how many bytes an answer about one service may have when it is decompressed, and all
+	// files of a source together.
 	Body int
-	// List is how many bytes an answer may have that lists services, nodes or checks, and is used as it comes.
+	// List is how many bytes an answer may have that lists services, nodes or checks, and is used
+	// as it comes.
 	List int
 }
 
@@ -162,8 +165,9 @@ const MaxName = 512
 
 const maxProblems = 1000
 
-// Clean returns the snapshot ordered, with each name once, without services that have no usable name and within the limits. Where services had to
-// be left out it is not complete any more; one that is above the limit for all instances is unknown. The services of s are not changed.
+// Clean returns the snapshot ordered, with each name once, without services that have no usable
+// name and within the limits. Where services had to be left out it is not complete any more; one
+// that is above the limit for all instances is unknown. The services of s are not changed.
 func Clean(s Snapshot, limits Limits) Snapshot {
 	out := Snapshot{Complete: s.Complete, Repeated: s.Repeated, Problems: slices.Clone(s.Problems)}
 	report := func(service string, reason Reason, format string, args ...any) {

@@ -16,8 +16,9 @@ const (
 	keptText  = 128      // bytes of a text in an answer that are kept, except of a name
 )
 
-// answer is the body of an answer, decompressed, as it comes. It reads at most so many bytes, and so many of one element. An answer that is not small waits
-// for its turn, so that all answers under way have one budget: small bytes for each connection, and what is larger for the turns.
+// answer is the body of an answer, decompressed, as it comes. It reads at most so many bytes, and
+// so many of one element. An answer that is not small waits for its turn, so that all answers under
+// way have one budget: small bytes for each connection, and what is larger for the turns.
 type answer struct {
 	ctx   context.Context
 	in    io.Reader
@@ -58,7 +59,8 @@ func (a *answer) close() {
 	}
 }
 
-// walk decodes what is in the array or object that the answer is, one step for each element. It holds one element at a time, and ends with the first error.
+// walk decodes what is in the array or object that the answer is, one step for each element. It
+// holds one element at a time, and ends with the first error.
 func (a *answer) walk(what string, open json.Delim, step func(*json.Decoder) error) error {
 	d := json.NewDecoder(a)
 	err := a.begin(d, open)

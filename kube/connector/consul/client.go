@@ -62,8 +62,9 @@ func pool(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// get has the answer of segments of a path below /v1 decoded, which may have that many bytes, and returns the index to ask with next. With an index it waits
-// until that of the answer is another one. The error quotes nothing of the answer.
+// get has the answer of segments of a path below /v1 decoded, which may have that many bytes, and
+// returns the index to ask with next. With an index it waits until that of the answer is another
+// one. The error quotes nothing of the answer.
 func (c *client) get(ctx context.Context, index uint64, most int, decode func(*answer) error, segments ...string) (uint64, error) {
 	limit := timeout
 	if index > 0 {

@@ -36,8 +36,9 @@ func (f found) equal(other found) bool {
 	return f.foreign == other.foreign && slices.EqualFunc(f.instances, other.instances, catalog.Instance.Equal)
 }
 
-// decodeNames returns the names in an answer of /v1/catalog/services, ordered; without Consul itself, and what could be no segment of a path. Of more than
-// allowed it returns the first ones, with an error; Consul orders them.
+// decodeNames returns the names in an answer of /v1/catalog/services, ordered; without Consul
+// itself, and what could be no segment of a path. Of more than allowed it returns the first ones,
+// with an error; Consul orders them.
 func decodeNames(a *answer, most int) ([]string, error) {
 	names := map[string]bool{}
 	err := a.walk("services", '{', func(d *json.Decoder) error {
@@ -71,7 +72,8 @@ func decodeNames(a *answer, most int) ([]string, error) {
 // errTooMany ends the decoding.
 var errTooMany = own("too many")
 
-// keptName is how many bytes of a name are kept: one more than a name may have, so that catalog.Clean refuses it.
+// keptName is how many bytes of a name are kept: one more than a name may have, so that
+// catalog.Clean refuses it.
 const keptName = catalog.MaxName + 1
 
 // decodeChecks returns the checks in an answer of /v1/health/state, with the names of their services; "" = the check is one of a node.

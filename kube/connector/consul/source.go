@@ -32,7 +32,8 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 
 // The answers that the goroutines of Run report.
 type (
-	// listing is the names of the catalog; moved says that something in the catalog may have changed since the one before. Names with an error are not all.
+	// listing is the names of the catalog; moved says that something in the catalog may have
+	// changed since the one before. Names with an error are not all.
 	listing struct {
 		names []string
 		moved bool

@@ -113,7 +113,8 @@ func TestStateOfAFailedService(t *testing.T) {
 	}
 }
 
-// TestStateOfAllInstances: a service with which there would be too many instances of all services is unknown, until others have fewer.
+// TestStateOfAllInstances: a service with which there would be too many instances of all services
+// is unknown, until others have fewer.
 func TestStateOfAllInstances(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b", "c")
@@ -146,7 +147,8 @@ func TestStateOfAllInstances(t *testing.T) {
 	}
 }
 
-// TestStateOfTooManyNames: the names that are known are followed, and nothing follows from what is missing. Without a name known nothing changes.
+// TestStateOfTooManyNames: the names that are known are followed, and nothing follows from what is
+// missing. Without a name known nothing changes.
 func TestStateOfTooManyNames(t *testing.T) {
 	now := time.Now()
 	st := settled(t, now, "a", "b")

@@ -1,5 +1,7 @@
-// Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for each Service and EndpointSlice, which an agent serves
-// with --kube-source files:DIRECTORY. Files of others in it are only read: a Service of theirs keeps its name, and its addresses.
+// Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for
+// each Service and EndpointSlice, which an agent serves with --kube-source files:DIRECTORY. Files
+// of others in it are only read: a Service of theirs keeps its name, and its addresses; those of a
+// Node and of its pods are refused for instances.
 //
 // A Service that is created gets a cluster IP of the pool, one of each family, and keeps it, because it stands in the file. The version of an object is
 // the hash of its file, so that what was edited meanwhile is compared anew instead of being overwritten. A file is replaced as a whole (kube/durable).
@@ -149,7 +151,8 @@ func (s *Store) publish(trouble string) (changed bool) {
 	return changed
 }
 
-// decode reads an object. What is no Service, slice or Node, or cannot be read, is no matter of the connector.
+// decode reads an object. What is no Service, slice or Node, or cannot be read, is no matter of the
+// connector.
 func decode(text []byte) *file {
 	f := &file{sum: sha256.Sum256(text)}
 	var head metav1.TypeMeta

@@ -125,7 +125,8 @@ func TestA25ClusterIPs(t *testing.T) {
 	}
 }
 
-// TestNodes: the addresses of nodes and of their pods are refused where the Node stands in the directory, like those that are configured.
+// TestNodes: the addresses of nodes and of their pods are refused where the Node stands in the
+// directory, like those that are configured.
 func TestNodes(t *testing.T) {
 	dir := t.TempDir()
 	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {podCIDRs: [10.1.1.0/24]}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.200}]}\n"

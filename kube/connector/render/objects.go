@@ -31,8 +31,8 @@ const (
 	AnnotationName = "troupe.dev/external-name"
 )
 
-// mostSlices is how many EndpointSlices all services may have. Instances that listen on different ports are in different slices, so that a catalog could have
-// a slice made for each.
+// mostSlices is how many EndpointSlices all services may have. Instances that listen on different
+// ports are in different slices, so that a catalog could have a slice made for each.
 const mostSlices = 20_000
 
 // Options of rendering. They are the same for all services.
@@ -77,9 +77,10 @@ type Want struct {
 	Slices []*discoveryv1.EndpointSlice
 }
 
-// Render returns the objects for the services of the sources, earlier sources first where names collide. seen are the objects that are there, from
-// which the place of an endpoint among the slices follows. Each service has a name once in its source. A service with which there would be more than
-// mostSlices is kept as it is.
+// Render returns the objects for the services of the sources, earlier sources first where names
+// collide. seen are the objects that are there, from which the place of an endpoint among the
+// slices follows. Each service has a name once in its source. A service with which there would be
+// more than mostSlices is kept as it is.
 func Render(sources []catalog.Sourced, seen Observed, o Options) Wanted {
 	named, problems := catalog.Assign(o.Prefix, sources)
 	out := Wanted{Services: make([]Want, 0, len(named)), Problems: problems}

@@ -80,7 +80,8 @@ func TestManyPorts(t *testing.T) {
 	}
 }
 
-// TestManySlices: services whose instances need more slices than all may have are kept as they are, which is a problem of each; the others are rendered.
+// TestManySlices: services whose instances need more slices than all may have are kept as they are,
+// which is a problem of each; the others are rendered.
 func TestManySlices(t *testing.T) {
 	var services []catalog.Service
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
