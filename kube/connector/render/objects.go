@@ -33,7 +33,7 @@ const (
 
 // mostSlices is how many EndpointSlices all services may have. Instances that listen on different
 // ports are in different slices, so that a catalog could have a slice made for each.
-const mostSlices = 20_000
+const mostSlices = 12_000
 
 // Options of rendering. They are the same for all services.
 type Options struct {
