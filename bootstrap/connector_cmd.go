@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	stdlog "log"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -26,7 +28,7 @@ const dryRunPatience = 30 * time.Second
 // newConnectorCommand returns `troupe connector` with its commands.
 func newConnectorCommand(io streams) *cobra.Command {
 	cfg := &connector.Config{}
-	var ranges, deny []string
+	var ranges, pods, deny []string
 	var dryRun bool
 	var logFormat, level string
 	cmd := &cobra.Command{
@@ -46,7 +48,9 @@ func newConnectorCommand(io streams) *cobra.Command {
 	f.StringVar(&cfg.ConsulTokenFile, "consul-token-file", "", "file with the ACL token for Consul; it is read again when it changes")
 	f.StringVar(&cfg.ConsulCA, "consul-ca", "", "file with the certificate authorities of Consul")
 	f.StringSliceVar(&ranges, "service-cidr", nil, "ranges of cluster IPs, which no instance may be in; ServiceCIDR objects are used as well")
-	f.StringSliceVar(&deny, "deny-cidr", nil, "further ranges that no instance may be in, such as those of pods")
+	f.StringSliceVar(&pods, "cluster-cidr", nil, "networks of pods, which no instance may be in; the podCIDRs of Nodes are used as well")
+	f.BoolVar(&cfg.AllowPods, "allow-pod-addresses", false, "take instances that have addresses of pods")
+	f.StringSliceVar(&deny, "deny-cidr", nil, "further ranges that no instance may be in")
 	f.StringVar(&cfg.ServicePrefix, "service-prefix", "", "beginning of the names of the Services")
 	f.StringVar(&cfg.ClusterID, "cluster-id", "", "tells connectors of several clusters apart that write to the same one")
 	f.BoolVar(&cfg.Headless, "headless", false, "make Services without a cluster IP")
@@ -64,7 +68,7 @@ func newConnectorCommand(io streams) *cobra.Command {
 			flag  string
 			texts []string
 			into  *[]netip.Prefix
-		}{{"service-cidr", ranges, &cfg.ServiceCIDRs}, {"deny-cidr", deny, &cfg.Deny}} {
+		}{{"service-cidr", ranges, &cfg.ServiceCIDRs}, {"cluster-cidr", pods, &cfg.PodCIDRs}, {"deny-cidr", deny, &cfg.Deny}} {
 			for _, text := range list.texts {
 				prefix, err := netip.ParsePrefix(text)
 				if err != nil {
@@ -81,6 +85,7 @@ func newConnectorCommand(io streams) *cobra.Command {
 		}
 		log := newLog(io.errs, logFormat, level)
 		quiet(log)
+		dropStandardLog()
 		if dryRun {
 			return dryRunConnector(cmd.Context(), cfg, io, &out, log)
 		}
@@ -92,6 +97,8 @@ func newConnectorCommand(io streams) *cobra.Command {
 
 // runConnector runs a connector until ctx ends, or it cannot go on.
 func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) error {
+	defer collectEarly()()
+	followContainer(log)
 	c, err := connector.Start(cfg, true, log)
 	if err != nil {
 		return err
@@ -101,6 +108,10 @@ func runConnector(ctx context.Context, cfg *connector.Config, log *slog.Logger) 
 	log.Info("connector stopping")
 	return errors.Join(err, c.Close())
 }
+
+// dropStandardLog drops what is written to the standard log, where net/http quotes what a server
+// sends without being asked: it may be the token.
+func dropStandardLog() { stdlog.SetOutput(io.Discard) }
 
 // dryRunConnector prints what a connector would write that starts now.
 func dryRunConnector(ctx context.Context, cfg *connector.Config, io streams, out *format, log *slog.Logger) error {

@@ -36,6 +36,10 @@ type Config struct {
 	ConsulTokenFile, ConsulCA string
 	// ServiceCIDRs are ranges of cluster IPs, beside those of ServiceCIDR objects; OutputDirect takes cluster IPs from them.
 	ServiceCIDRs []netip.Prefix
+	// PodCIDRs are networks of pods, beside the podCIDRs of Nodes. No instance may be in them,
+	// unless AllowPods.
+	PodCIDRs  []netip.Prefix
+	AllowPods bool
 	// Deny are further ranges that no instance may be in.
 	Deny []netip.Prefix
 	// ServicePrefix begins the names of Services.

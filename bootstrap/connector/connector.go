@@ -94,8 +94,9 @@ func Start(cfg *Config, write bool, log *slog.Logger) (*Connector, error) {
 
 // output makes what the objects are written to.
 func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
+	policy := catalog.Policy{ServiceRanges: c.config.ServiceCIDRs, Pods: c.config.PodCIDRs, AllowPods: c.config.AllowPods, Deny: c.config.Deny}
 	if c.config.Output == OutputDirect {
-		files := filestore.Config{Directory: c.config.Directory, Namespace: c.config.Namespace, Pool: c.config.ServiceCIDRs, Deny: c.config.Deny}
+		files := filestore.Config{Directory: c.config.Directory, Namespace: c.config.Namespace, Pool: c.config.ServiceCIDRs, Policy: policy}
 		deps.Store = func() connector.Store { return filestore.New(files, c.log) }
 		return nil
 	}
@@ -112,9 +113,7 @@ func (c *Connector) output(ctx context.Context, deps *actors.Deps) error {
 	elector := leader.New(client.Namespace(c.config.Namespace).Leases, leaseName, identity+"_"+rand.Text()[:8], c.log)
 	deps.Lead = elector.Run
 	deps.Store = func() connector.Store {
-		return apistore.New(client, apistore.Config{
-			Namespace: c.config.Namespace, ServiceRanges: c.config.ServiceCIDRs, Deny: c.config.Deny,
-		}, c.log)
+		return apistore.New(client, apistore.Config{Namespace: c.config.Namespace, Policy: policy}, c.log)
 	}
 	recorder := events.New(client, events.Config{NodeName: "connector"}, c.log)
 	deps.Events = recorder

@@ -8,11 +8,15 @@ import (
 	"github.com/troupe-vpp/troupe/kube/connector/render"
 )
 
-// Do makes the writes of one service, in their order, and stops at the first that fails. It returns how many were made. Slices of a Service that is
-// created here get it as their owner.
+// Do makes the writes of one service, in their order, and stops at the first that fails, or when
+// ctx ends. It returns how many were made. Slices of a Service that is created here get it as their
+// owner.
 func Do(ctx context.Context, store Store, work render.Work) (made int, err error) {
 	var created *corev1.Service
 	for _, w := range work.Writes {
+		if err := ctx.Err(); err != nil {
+			return made, err
+		}
 		if w.Slice != nil && created != nil {
 			w.Slice = render.Own(w.Slice, created)
 		}

@@ -26,10 +26,8 @@ import (
 type Config struct {
 	// Namespace of the objects. It is never created.
 	Namespace string
-	// ServiceRanges are refused as addresses of instances, beside those of the ServiceCIDR objects.
-	ServiceRanges []netip.Prefix
-	// Deny are further ranges that are refused.
-	Deny []netip.Prefix
+	// Policy is what is known of addresses beside the ServiceCIDR and Node objects.
+	Policy catalog.Policy
 }
 
 // Store is a connector.Store on the API server.
@@ -54,7 +52,7 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Store {
 	informer := func(lw cache.ListerWatcherWithContext, object runtime.Object, plural string) cache.SharedIndexInformer {
 		watched := noted(lw, func(err error) {
 			if plural == rangesPlural && apierrors.IsNotFound(err) {
-				if len(config.ServiceRanges) > 0 {
+				if len(config.Policy.ServiceRanges) > 0 {
 					absent()
 					return
 				}
@@ -83,7 +81,7 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	if err := s.nodes.SetTransform(addressesOnly); err != nil {
+	if err := s.nodes.SetTransform(networksOnly); err != nil {
 		return fmt.Errorf("set up informer of nodes: %w", err)
 	}
 	var synced []<-chan struct{}
@@ -116,24 +114,28 @@ func (s *Store) Run(ctx context.Context, changed func()) error {
 		}
 	}
 	close(s.listed)
+	if _, policy, _ := s.Observe(); len(policy.Pods) == 0 && !policy.AllowPods {
+		s.log.Warn("networks of pods not known: no Node has podCIDRs; instances with addresses of pods are refused only with --cluster-cidr")
+	}
 	changed()
 	<-ctx.Done()
 	return nil
 }
 
-// updated passes on what makes a difference: a node changes often, its addresses hardly ever.
+// updated passes on what makes a difference: a node changes often, its networks hardly ever.
 func (s *Store) updated(old, now any, changed func()) {
 	before, node := old.(*corev1.Node)
-	if after, ok := now.(*corev1.Node); node && ok && slices.Equal(before.Status.Addresses, after.Status.Addresses) {
+	if after, ok := now.(*corev1.Node); node && ok && slices.Equal(before.Status.Addresses, after.Status.Addresses) &&
+		slices.Equal(before.Spec.PodCIDRs, after.Spec.PodCIDRs) {
 		return
 	}
 	changed()
 }
 
-// addressesOnly keeps of a node what the policy needs.
-func addressesOnly(object any) (any, error) {
+// networksOnly keeps of a node what the policy needs.
+func networksOnly(object any) (any, error) {
 	if n, ok := object.(*corev1.Node); ok {
-		kept := &corev1.Node{Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
+		kept := &corev1.Node{Spec: corev1.NodeSpec{PodCIDRs: n.Spec.PodCIDRs}, Status: corev1.NodeStatus{Addresses: n.Status.Addresses}}
 		kept.Name, kept.ResourceVersion = n.Name, n.ResourceVersion
 		return kept, nil
 	}
@@ -147,7 +149,7 @@ func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool)
 	default:
 		return seen, policy, false
 	}
-	policy.ServiceRanges, policy.Deny = slices.Clone(s.config.ServiceRanges), s.config.Deny
+	policy = s.config.Policy.Clone()
 	for _, object := range s.ranges.GetIndexer().List() {
 		for _, cidr := range object.(*networkingv1.ServiceCIDR).Spec.CIDRs {
 			if prefix, err := netip.ParsePrefix(cidr); err == nil {
@@ -156,11 +158,7 @@ func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool)
 		}
 	}
 	for _, object := range s.nodes.GetIndexer().List() {
-		for _, a := range object.(*corev1.Node).Status.Addresses {
-			if addr, err := netip.ParseAddr(a.Address); err == nil { // others are names
-				policy.Nodes = append(policy.Nodes, addr)
-			}
-		}
+		connector.AddNode(&policy, object.(*corev1.Node))
 	}
 	for _, object := range s.services.GetIndexer().List() {
 		seen.Services = append(seen.Services, object.(*corev1.Service))

@@ -15,6 +15,8 @@ const (
 	ReasonMulticast    Reason = "multicast"     // and broadcast
 	ReasonServiceRange Reason = "service-range" // a virtual address of the cluster
 	ReasonNode         Reason = "node"          // an address of a node
+	ReasonMetadata     Reason = "metadata"      // services of clouds for their machines, with credentials of the nodes
+	ReasonPod          Reason = "pod"           // in a network of pods
 	ReasonDenied       Reason = "denied"        // in Policy.Deny
 )
 
@@ -24,14 +26,32 @@ type Policy struct {
 	ServiceRanges []netip.Prefix
 	// Nodes are the addresses of the nodes: an instance there would open what listens on the nodes to all pods.
 	Nodes []netip.Addr
-	// Deny are further ranges that are refused, for example those of pods.
+	// Pods are the networks of pods: an instance there would lead past the policies that the pods
+	// of a Service are chosen by.
+	Pods []netip.Prefix
+	// AllowPods admits instances in them: the catalog is one of pods of the cluster.
+	AllowPods bool
+	// Deny are further ranges that are refused.
 	Deny []netip.Prefix
 }
 
 var (
 	thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 	broadcast   = netip.MustParseAddr("255.255.255.255")
+	// metadata are the services of clouds outside of the link-local networks: AWS, Google, Alibaba,
+	// Azure.
+	metadata = []netip.Prefix{
+		netip.MustParsePrefix("fd00:ec2::/32"), netip.MustParsePrefix("fd20:ce::254/128"),
+		netip.MustParsePrefix("100.100.100.200/32"), netip.MustParsePrefix("168.63.129.16/32"),
+	}
 )
+
+// Clone returns a copy that may be added to.
+func (p *Policy) Clone() Policy {
+	out := *p
+	out.ServiceRanges, out.Nodes, out.Pods = slices.Clone(p.ServiceRanges), slices.Clone(p.Nodes), slices.Clone(p.Pods)
+	return out
+}
 
 // Address returns the address of an instance in its canonical form, or the reason for which it is refused.
 func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
@@ -46,10 +66,14 @@ func (p *Policy) Address(i Instance) (netip.Addr, *Problem) {
 	if err != nil || address.Zone() != "" {
 		return refuse(ReasonNoAddress, fmt.Sprintf("%.80q is no IP address", text))
 	}
-	// A mapped address reaches the IPv4 address in it, so the rules of IPv4 hold.
 	address = address.Unmap()
 	if reason := p.refuses(address); reason != "" {
 		return refuse(reason, fmt.Sprintf("%s is refused: %s", address, reason))
+	}
+	for _, inner := range embedded(address) {
+		if reason := p.refuses(inner); reason != "" {
+			return refuse(reason, fmt.Sprintf("%s is refused: it leads to %s: %s", address, inner, reason))
+		}
 	}
 	return address, nil
 }
@@ -72,6 +96,10 @@ func (p *Policy) refuses(a netip.Addr) Reason {
 		return ReasonServiceRange
 	case slices.Contains(p.Nodes, a):
 		return ReasonNode
+	case within(metadata):
+		return ReasonMetadata
+	case !p.AllowPods && within(p.Pods):
+		return ReasonPod
 	case within(p.Deny):
 		return ReasonDenied
 	}

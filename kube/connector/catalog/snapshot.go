@@ -138,26 +138,36 @@ func Count(problems []Problem) map[Reason]int {
 	return out
 }
 
-// Limits of one snapshot.
+// Limits of one source.
 type Limits struct {
-	// Services of one source.
+	// Services of it.
 	Services int
 	// Instances of one service.
 	Instances int
-	// Body is how many bytes one answer or file of a source may have.
+	// All is how many instances all services may have together; and how many nodes, and checks, a
+	// source may have.
+	All int
+	// Body is how many bytes an answer about one service may have when it is decompressed, and all
+	// files of a source together.
 	Body int
+	// List is how many bytes an answer may have that lists services, nodes or checks, and is used
+	// as it comes.
+	List int
 }
 
 // DefaultLimits are far above what catalogs hold, and low enough that a hostile one cannot exhaust the connector or the API server.
-func DefaultLimits() Limits { return Limits{Services: 10_000, Instances: 5000, Body: 64 << 20} }
+func DefaultLimits() Limits {
+	return Limits{Services: 10_000, Instances: 5000, All: 50_000, Body: 8 << 20, List: 64 << 20}
+}
 
-const (
-	maxName     = 512 // bytes of a name at the source
-	maxProblems = 1000
-)
+// MaxName is how many bytes a name at the source may have.
+const MaxName = 512
 
-// Clean returns the snapshot ordered, with each name once, without services that have no usable name and within the limits. Where services had to
-// be left out it is not complete any more. The services of s are not changed.
+const maxProblems = 1000
+
+// Clean returns the snapshot ordered, with each name once, without services that have no usable
+// name and within the limits. Where services had to be left out it is not complete any more; one
+// that is above the limit for all instances is unknown. The services of s are not changed.
 func Clean(s Snapshot, limits Limits) Snapshot {
 	out := Snapshot{Complete: s.Complete, Repeated: s.Repeated, Problems: slices.Clone(s.Problems)}
 	report := func(service string, reason Reason, format string, args ...any) {
@@ -165,10 +175,11 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 	}
 	services := slices.Clone(s.Services)
 	slices.SortStableFunc(services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
+	all := 0 // instances
 	for i, service := range services {
 		switch {
-		case service.Name == "" || len(service.Name) > maxName || !utf8.ValidString(service.Name):
-			report(fmt.Sprintf("%.40q", service.Name), ReasonName, "the name is empty, longer than %d bytes or no text", maxName)
+		case service.Name == "" || len(service.Name) > MaxName || !utf8.ValidString(service.Name):
+			report(fmt.Sprintf("%.40q", service.Name), ReasonName, "the name is empty, longer than %d bytes or no text", MaxName)
 			continue
 		case i > 0 && service.Name == services[i-1].Name:
 			report(service.Name, ReasonDuplicate, "occurs twice, the first counts")
@@ -180,6 +191,11 @@ func Clean(s Snapshot, limits Limits) Snapshot {
 			slices.SortStableFunc(service.Instances, compareInstances)
 			service.Instances = service.Instances[:limits.Instances]
 		}
+		if all+len(service.Instances) > limits.All {
+			report(service.Name, ReasonLimit, "more than %d instances of all services", limits.All)
+			service.Unknown, service.Instances = true, nil
+		}
+		all += len(service.Instances)
 		out.Services = append(out.Services, service)
 	}
 	if n := len(out.Services); n > limits.Services {

@@ -14,11 +14,11 @@ func TestClean(t *testing.T) {
 		{Name: "b"},
 		{Name: ""},
 		{Name: "\xff"},
-		{Name: strings.Repeat("x", maxName+1)},
+		{Name: strings.Repeat("x", MaxName+1)},
 		{Name: "a", Unknown: true},
 		{Name: "c"},
 	}}
-	out := Clean(in, Limits{Services: 3, Instances: 2})
+	out := Clean(in, Limits{Services: 3, Instances: 2, All: 2})
 	if len(out.Services) != 3 || out.Services[0].Name != "a" || !out.Services[0].Unknown || out.Services[1].Name != "b" || out.Services[2].Name != "c" {
 		t.Errorf("services %v", out.Services)
 	}
@@ -30,6 +30,10 @@ func TestClean(t *testing.T) {
 	}
 	if n := Count(out.Problems); n[ReasonName] != 3 || n[ReasonDuplicate] != 1 || n[ReasonLimit] != 2 {
 		t.Errorf("problems %v", out.Problems)
+	}
+	out = Clean(in, Limits{Services: 10, Instances: 2, All: 1})
+	if b := out.Services[1]; !b.Unknown || len(b.Instances) != 0 || out.Services[2].Unknown || !out.Complete {
+		t.Errorf("with more than one instance: %+v", out)
 	}
 	if in.Services[1].Instances[0].Address != "1" {
 		t.Error("the snapshot of the source was changed")

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,18 +17,21 @@ import (
 const (
 	wait    = 30 * time.Second // of one blocking query; Consul adds up to a sixteenth
 	timeout = 15 * time.Second // of another one, and of an answer that is due
+
+	headerBytes = 64 << 10 // of an answer
 )
 
 // client makes queries. Its methods may be called by any goroutine.
 type client struct {
 	options Options
 	http    *http.Client
+	turns   chan struct{} // of large answers
 }
 
 func newClient(o Options) (*client, error) {
 	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: timeout}).DialContext, IdleConnTimeout: wait,
-		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
+		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, MaxResponseHeaderBytes: headerBytes,
 	}
 	if o.CAFile != "" {
 		if _, err := pool(o.CAFile); err != nil {
@@ -45,30 +46,69 @@ func newClient(o Options) (*client, error) {
 		}
 	}
 	refuse := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // would carry the token elsewhere
-	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}}, nil
+	return &client{o, &http.Client{Transport: transport, CheckRedirect: refuse}, make(chan struct{}, turns)}, nil
 }
 
 // pool reads the certificates of a file.
 func pool(file string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the CA file of Consul: %w", err)
+		return nil, own("read the CA file of Consul: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read the CA file of Consul: no certificate in %s", file)
+		return nil, own("read the CA file of Consul: no certificate in %s", file)
 	}
 	return roots, nil
 }
 
-// get returns the answer of segments of a path below /v1, and the index to ask with next. With an index it waits until that of the answer is another one.
-func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]byte, uint64, error) {
+// get has the answer of segments of a path below /v1 decoded, which may have that many bytes, and
+// returns the index to ask with next. With an index it waits until that of the answer is another
+// one. The error quotes nothing of the answer.
+func (c *client) get(ctx context.Context, index uint64, most int, decode func(*answer) error, segments ...string) (uint64, error) {
 	limit := timeout
 	if index > 0 {
 		limit += wait + wait/16
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	request, err := c.request(ctx, index, segments)
+	if err != nil {
+		return 0, err
+	}
+	path := request.URL.Path
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("get %s: %w", path, harmless(err))
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode != http.StatusOK:
+		return 0, fmt.Errorf("get %s: status %d %s", path, response.StatusCode, http.StatusText(response.StatusCode))
+	case response.Header.Get("X-Consul-KnownLeader") == "false":
+		return 0, fmt.Errorf("get %s: no leader is known", path)
+	case response.Header.Get("X-Consul-Results-Filtered-By-ACLs") == "true":
+		return 0, fmt.Errorf("get %s: the answer is filtered by ACL: the token must be allowed to read every service and node", path)
+	case request.Header.Get(tokenHeader) == "" && response.Header.Get("X-Consul-Default-ACL-Policy") == "deny": // Consul filters then, and does not say so
+		return 0, fmt.Errorf("get %s: a token is needed: the default policy of Consul is deny", path)
+	}
+	next, err := strconv.ParseUint(response.Header.Get("X-Consul-Index"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("get %s: read the index: X-Consul-Index is no number", path)
+	}
+	body := &answer{ctx: ctx, in: response.Body, turns: c.turns, most: most}
+	defer body.close()
+	if err := decode(body); err != nil {
+		return 0, fmt.Errorf("get %s: %w", path, err)
+	}
+	return nextIndex(index, next), nil
+}
+
+// tokenHeader is the header of a request that has the token.
+const tokenHeader = "X-Consul-Token"
+
+// request makes the request for segments of a path.
+func (c *client) request(ctx context.Context, index uint64, segments []string) (*http.Request, error) {
 	u := c.options.URL.JoinPath("v1")
 	for _, segment := range segments {
 		u = u.JoinPath(url.PathEscape(segment))
@@ -84,42 +124,16 @@ func (c *client) get(ctx context.Context, index uint64, segments ...string) ([]b
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	token, err := c.token()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	if token != "" {
-		request.Header.Set("X-Consul-Token", token)
+		request.Header.Set(tokenHeader, token)
 	}
-	answer, err := c.http.Do(request)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer answer.Body.Close()
-	switch {
-	case answer.StatusCode != http.StatusOK:
-		return nil, 0, fmt.Errorf("get %s: %s", u.Path, answer.Status)
-	case answer.Header.Get("X-Consul-KnownLeader") == "false":
-		return nil, 0, fmt.Errorf("get %s: no leader is known", u.Path)
-	case answer.Header.Get("X-Consul-Results-Filtered-By-ACLs") == "true":
-		return nil, 0, fmt.Errorf("get %s: the answer is filtered by ACL: the token must be allowed to read every service and node", u.Path)
-	case token == "" && answer.Header.Get("X-Consul-Default-ACL-Policy") == "deny": // Consul filters then, and does not say so
-		return nil, 0, fmt.Errorf("get %s: a token is needed: the default policy of Consul is deny", u.Path)
-	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(c.options.Limits.Body)+1))
-	if err != nil {
-		return nil, 0, fmt.Errorf("get %s: %w", u.Path, err)
-	}
-	if len(body) > c.options.Limits.Body {
-		return nil, 0, errors.New("the answer is too large")
-	}
-	next, err := strconv.ParseUint(answer.Header.Get("X-Consul-Index"), 10, 64)
-	if err != nil {
-		return nil, 0, fmt.Errorf("get %s: read the index: %w", u.Path, err)
-	}
-	return body, nextIndex(index, next), nil
+	return request, nil
 }
 
 // token reads the token from its file, for each query.

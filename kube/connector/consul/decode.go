@@ -1,7 +1,6 @@
 package consul
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,77 +36,106 @@ func (f found) equal(other found) bool {
 	return f.foreign == other.foreign && slices.EqualFunc(f.instances, other.instances, catalog.Instance.Equal)
 }
 
-// decode decodes an answer.
-func decode(what string, body []byte, into any) error {
-	err := json.Unmarshal(body, into)
-	if err == nil && bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
-		err = errors.New("the answer is null")
-	}
-	if err != nil {
-		return fmt.Errorf("decode the %s: %w", what, err)
-	}
-	return nil
-}
-
-// decodeNames returns the names in an answer of /v1/catalog/services, ordered; without Consul itself, and what could be no segment of a path.
-func decodeNames(body []byte) ([]string, error) {
-	var services map[string][]string
-	if err := decode("services", body, &services); err != nil {
+// decodeNames returns the names in an answer of /v1/catalog/services, ordered; without Consul
+// itself, and what could be no segment of a path. Of more than allowed it returns the first ones,
+// with an error; Consul orders them.
+func decodeNames(a *answer, most int) ([]string, error) {
+	names := map[string]bool{}
+	err := a.walk("services", '{', func(d *json.Decoder) error {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var tags []string
+		if err := d.Decode(&tags); err != nil {
+			return err
+		}
+		name := kept(key.(string), keptName)
+		switch {
+		case name == "" || name == "." || name == ".." || strings.EqualFold(name, "consul") || names[name]:
+		case len(names) == most:
+			return errTooMany
+		default:
+			names[name] = true
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errTooMany):
+		err = fmt.Errorf("more than %d services, the first ones are used", most)
+	case err != nil:
 		return nil, err
 	}
-	maps.DeleteFunc(services, func(name string, _ []string) bool {
-		return name == "" || name == "." || name == ".." || strings.EqualFold(name, "consul")
-	})
-	return slices.Sorted(maps.Keys(services)), nil
+	return slices.Sorted(maps.Keys(names)), err
 }
+
+// errTooMany ends the decoding.
+var errTooMany = own("too many")
+
+// keptName is how many bytes of a name are kept: one more than a name may have, so that
+// catalog.Clean refuses it.
+const keptName = catalog.MaxName + 1
 
 // decodeChecks returns the checks in an answer of /v1/health/state, with the names of their services; "" = the check is one of a node.
-func decodeChecks(body []byte) (map[check]string, error) {
-	var checks []struct{ Node, CheckID, ServiceName string }
-	if err := decode("checks", body, &checks); err != nil {
-		return nil, err
-	}
+func decodeChecks(a *answer, most int) (map[check]string, error) {
 	out := map[check]string{}
-	for _, c := range checks {
-		out[check{c.Node, c.CheckID}] = c.ServiceName
+	err := each(a, "checks", func(c struct{ Node, CheckID, ServiceName string }) error {
+		out[check{kept(c.Node, keptText), kept(c.CheckID, keptText)}] = kept(c.ServiceName, keptName)
+		if len(out) > most {
+			return own("more than %d checks", most)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
 // decodeNodes returns the addresses of the nodes in an answer of /v1/catalog/nodes.
-func decodeNodes(body []byte) (map[string]string, error) {
-	var nodes []struct{ Node, Address string }
-	if err := decode("nodes", body, &nodes); err != nil {
-		return nil, err
-	}
+func decodeNodes(a *answer, most int) (map[string]string, error) {
 	out := map[string]string{}
-	for _, n := range nodes {
-		out[n.Node] = n.Address
+	err := each(a, "nodes", func(n struct{ Node, Address string }) error {
+		out[kept(n.Node, keptText)] = kept(n.Address, keptText)
+		if len(out) > most {
+			return own("more than %d nodes", most)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
 
 // decodeInstances returns the service in an answer of /v1/health/service.
-func decodeInstances(body []byte, o Options) (found, error) {
-	var entries []entry
-	if err := decode("instances", body, &entries); err != nil {
-		return found{}, err
-	}
+func decodeInstances(a *answer, o *Options) (found, error) {
 	var out found
-	for _, e := range entries {
-		if e.Service.Port < 0 || e.Service.Port > 65535 {
-			return found{}, fmt.Errorf("decode the instances: port %d of %.80q", e.Service.Port, e.Service.ID)
+	some := false
+	err := each(a, "instances", func(e entry) error {
+		some = true
+		switch {
+		case e.Service.Port < 0 || e.Service.Port > 65535:
+			return own("Service.Port is no port")
+		case o.Tag != "" && !slices.Contains(e.Service.Tags, o.Tag) || o.ExcludedTag != "" && slices.Contains(e.Service.Tags, o.ExcludedTag):
+			return nil
+		case len(out.instances) == o.Limits.Instances:
+			return own("more than %d instances", o.Limits.Instances)
 		}
-		if o.Tag != "" && !slices.Contains(e.Service.Tags, o.Tag) || o.ExcludedTag != "" && slices.Contains(e.Service.Tags, o.ExcludedTag) {
-			continue
+		i := catalog.Instance{
+			ID: kept(e.Service.ID, keptText), Address: kept(e.Service.Address, keptText), NodeAddress: kept(e.Node.Address, keptText),
+			State: stateOf(e), Ports: map[string]uint16{},
 		}
-		i := catalog.Instance{ID: e.Service.ID, Address: e.Service.Address, NodeAddress: e.Node.Address, State: stateOf(e), Ports: map[string]uint16{}}
 		if e.Service.Port != 0 {
 			i.Ports[""] = uint16(e.Service.Port)
 		}
-		out.instances, out.nodes = append(out.instances, i), append(out.nodes, e.Node.Node)
+		out.instances, out.nodes = append(out.instances, i), append(out.nodes, kept(e.Node.Node, keptText))
+		return nil
+	})
+	if err != nil {
+		return found{}, err
 	}
-	out.foreign = len(entries) > 0 && len(out.instances) == 0
+	out.foreign = some && len(out.instances) == 0
 	return out, nil
 }
 

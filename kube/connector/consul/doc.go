@@ -12,5 +12,11 @@
 // A snapshot is complete if the last query of the names succeeded: an answer that Consul filtered by ACL or gave without a leader is a failure. If
 // one service cannot be read it is Unknown, and the others go on. Token and certificates are read from their files again, so they may rotate.
 //
+// The server is not trusted. An answer is decoded as it comes, one element at a time, and what
+// exceeds a limit ends it: the service, or the list, is then one that could not be read. Few
+// answers that are not small are read at the same time. What is kept of all services is limited by
+// the number of instances and the length of their texts. An error has the status code and what this
+// package says of it, nothing else that the server has sent.
+//
 // Run owns the state; the queries are goroutines of it that report over one channel and have ended when Run returns.
 package consul

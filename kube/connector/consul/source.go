@@ -32,7 +32,8 @@ func New(o Options, log *slog.Logger) (*Source, error) {
 
 // The answers that the goroutines of Run report.
 type (
-	// listing is the names of the catalog; moved says that something in the catalog may have changed since the one before.
+	// listing is the names of the catalog; moved says that something in the catalog may have
+	// changed since the one before. Names with an error are not all.
 	listing struct {
 		names []string
 		moved bool
@@ -70,7 +71,7 @@ func (s *Source) Run(ctx context.Context, publish func(catalog.Snapshot)) error 
 	for range readers {
 		group.Go(func() { s.read(ctx, names, reports) })
 	}
-	st := newState(s.client.options.Limits.Services)
+	st := newState(s.client.options.Limits.All)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -123,32 +124,37 @@ func (s *Source) follow(ctx context.Context, reports chan<- any, ask func(ctx co
 
 // list asks for the names.
 func (s *Source) list(ctx context.Context, index uint64) (any, uint64, error) {
-	body, next, err := s.client.get(ctx, index, "catalog", "services")
-	if err != nil {
-		return listing{err: err}, 0, err
-	}
-	names, err := decodeNames(body)
+	var names []string
+	next, err := s.lists(ctx, index, func(a *answer) (err error) {
+		names, err = decodeNames(a, s.client.options.Limits.Services)
+		return err
+	}, "catalog", "services")
 	return listing{names, index == 0 || next != index, err}, next, err
 }
 
 // fail asks for the critical checks. Consul answers when one becomes critical or ceases to be, and not when another one changes.
 func (s *Source) fail(ctx context.Context, index uint64) (any, uint64, error) {
-	body, next, err := s.client.get(ctx, index, "health", "state", "critical")
-	if err != nil {
-		return failing{err: err}, 0, err
-	}
-	checks, err := decodeChecks(body)
+	var checks map[check]string
+	next, err := s.lists(ctx, index, func(a *answer) (err error) {
+		checks, err = decodeChecks(a, s.client.options.Limits.All)
+		return err
+	}, "health", "state", "critical")
 	return failing{checks, err}, next, err
 }
 
 // house asks for the nodes. Another address of a node changes nothing in the catalog of services.
 func (s *Source) house(ctx context.Context, index uint64) (any, uint64, error) {
-	body, next, err := s.client.get(ctx, index, "catalog", "nodes")
-	if err != nil {
-		return housing{err: err}, 0, err
-	}
-	addresses, err := decodeNodes(body)
+	var addresses map[string]string
+	next, err := s.lists(ctx, index, func(a *answer) (err error) {
+		addresses, err = decodeNodes(a, s.client.options.Limits.All)
+		return err
+	}, "catalog", "nodes")
 	return housing{addresses, err}, next, err
+}
+
+// lists asks for a list of the whole datacenter.
+func (s *Source) lists(ctx context.Context, index uint64, decode func(*answer) error, segments ...string) (uint64, error) {
+	return s.client.get(ctx, index, s.client.options.Limits.List, decode, segments...)
 }
 
 // read reads the services that are named until ctx ends.
@@ -160,11 +166,11 @@ func (s *Source) read(ctx context.Context, names <-chan string, reports chan<- a
 			return
 		case r.name = <-names:
 		}
-		body, _, err := s.client.get(ctx, 0, "health", "service", r.name)
-		if err == nil {
-			r.found, err = decodeInstances(body, s.client.options)
-		}
-		if r.err = err; !send(ctx, reports, r) {
+		_, r.err = s.client.get(ctx, 0, s.client.options.Limits.Body, func(a *answer) (err error) {
+			r.found, err = decodeInstances(a, &s.client.options)
+			return err
+		}, "health", "service", r.name)
+		if !send(ctx, reports, r) {
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package consul
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,7 +35,7 @@ func run(t *testing.T, handler http.HandlerFunc) <-chan catalog.Snapshot {
 		t.Fatal(err)
 	}
 	o.Limits = catalog.DefaultLimits()
-	o.Limits.Body = 1 << 20
+	o.Limits.List = 1 << 20
 	s, err := New(o, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -182,21 +183,27 @@ func FuzzA29Decode(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add([]byte(`[{"Service":{"Port":1}}]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		names, err := decodeNames(body)
+		o := Options{Limits: catalog.DefaultLimits()}
+		in := func() *answer { return answerOf(t, bytes.NewReader(body), 8<<20) }
+		names, err := decodeNames(in(), 100)
 		if !slices.IsSorted(names) || slices.ContainsFunc(names, func(n string) bool { return n == "" || n == "." || n == ".." }) {
 			t.Errorf("names %q", names)
 		}
 		if err == nil && bytes.Equal(bytes.TrimSpace(body), []byte("null")) {
 			t.Error("null is taken")
 		}
-		if checks, err := decodeChecks(body); err == nil && checks == nil {
+		if checks, err := decodeChecks(in(), 100); err == nil && checks == nil {
 			t.Error("no checks and no error")
 		}
-		if nodes, err := decodeNodes(body); err == nil && nodes == nil {
+		if nodes, err := decodeNodes(in(), 100); err == nil && nodes == nil {
 			t.Error("no nodes and no error")
 		}
-		if s, err := decodeInstances(body, Options{}); err == nil && (s.foreign || len(s.nodes) != len(s.instances)) {
+		s, err := decodeInstances(in(), &o)
+		if err == nil && (s.foreign || len(s.nodes) != len(s.instances)) {
 			t.Errorf("service %+v", s)
+		}
+		if all := json.Unmarshal(body, new([]entry)); err == nil && all != nil {
+			t.Errorf("taken although %v", all)
 		}
 	})
 }

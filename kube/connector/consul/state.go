@@ -1,6 +1,7 @@
 package consul
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -20,7 +21,8 @@ const (
 
 // state is what the goroutine of Run knows: which services there are, which have to be read, and when something is to be done.
 type state struct {
-	most     int // services
+	most     int // instances of all services
+	have     int
 	listed   bool
 	repeated bool // since the last snapshot the names have been said once more
 	errs     struct{ listing, failing, housing error }
@@ -110,15 +112,12 @@ func (st *state) list(r listing, now time.Time) {
 	st.publish(now) // an answer without a change confirms the one before
 	st.listed, st.errs.listing = r.err == nil, r.err
 	st.repeated = r.err == nil && !r.moved
-	if r.err != nil {
+	if r.err != nil && r.names == nil {
 		return
 	}
 	wanted := map[string]bool{}
 	found := 0
 	for _, name := range r.names {
-		if len(wanted) > st.most { // Clean reports the one too many
-			continue
-		}
 		wanted[name] = true
 		if st.services[name] == nil {
 			found++
@@ -127,10 +126,14 @@ func (st *state) list(r listing, now time.Time) {
 		}
 	}
 	maps.DeleteFunc(st.services, func(name string, s *service) bool {
-		if !wanted[name] && s.err != nil {
+		if wanted[name] {
+			return false
+		}
+		if s.err != nil {
 			st.failed--
 		}
-		return !wanted[name]
+		st.have -= len(s.instances)
+		return true
 	})
 	if r.moved && found < len(st.services) {
 		st.sweepAll(now)
@@ -207,6 +210,14 @@ func (st *state) read(r reading, now time.Time) {
 		s.again = false
 		st.want(r.name, true)
 	}
+	have := st.have - len(s.instances) + len(r.instances)
+	if r.err == nil && have > st.most {
+		r.err = fmt.Errorf("more than %d instances of all services", st.most)
+	}
+	if r.err != nil {
+		have, r.found = st.have, s.found // still known
+	}
+	st.have = have
 	if (s.err == nil) != (r.err == nil) || s.unread || !s.equal(r.found) {
 		st.publish(now)
 	}

@@ -12,7 +12,7 @@ import (
 // settled is a state that has read these services, each with an instance on the node of the same name.
 func settled(t *testing.T, now time.Time, names ...string) *state {
 	t.Helper()
-	st := newState(100)
+	st := newState(3)
 	st.take(failing{checks: map[check]string{}}, now)
 	st.take(housing{addresses: map[string]string{"a": "192.0.2.1", "b": "192.0.2.2"}}, now)
 	st.take(listing{names: names, moved: true}, now)
@@ -109,6 +109,59 @@ func TestStateOfAFailedService(t *testing.T) {
 	}
 	st.take(listing{names: []string{"b"}, moved: true}, now)
 	if s := st.snapshot(); len(s.Services) != 1 || s.Services[0].Name != "b" || s.Services[0].Unknown || len(s.Problems) != 0 {
+		t.Errorf("snapshot %+v", s)
+	}
+}
+
+// TestStateOfAllInstances: a service with which there would be too many instances of all services
+// is unknown, until others have fewer.
+func TestStateOfAllInstances(t *testing.T) {
+	now := time.Now()
+	st := settled(t, now, "a", "b", "c")
+	read := func(name string, instances int, err error) {
+		st.want(name, true)
+		st.begin(st.first())
+		st.take(reading{name: name, found: found{instances: make([]catalog.Instance, instances)}, err: err}, now)
+	}
+	unknown := func(want ...bool) {
+		t.Helper()
+		for i, s := range st.snapshot().Services {
+			if s.Unknown != want[i] {
+				t.Errorf("%s is unknown: %t", s.Name, s.Unknown)
+			}
+		}
+	}
+	read("a", 2, nil)
+	unknown(true, false, false)
+	read("b", 0, errors.New("x")) // what is known of it counts
+	read("a", 2, nil)
+	unknown(true, true, false)
+	read("b", 0, nil)
+	read("a", 2, nil)
+	unknown(false, false, false)
+	st.take(listing{names: []string{"b", "c"}}, now)
+	read("b", 2, nil)
+	unknown(false, false)
+	if st.have != 3 {
+		t.Errorf("%d instances, want 3", st.have)
+	}
+}
+
+// TestStateOfTooManyNames: the names that are known are followed, and nothing follows from what is
+// missing. Without a name known nothing changes.
+func TestStateOfTooManyNames(t *testing.T) {
+	now := time.Now()
+	st := settled(t, now, "a", "b")
+	st.take(listing{names: []string{"a", "b", "c"}, err: errors.New("x")}, now)
+	if s := st.snapshot(); s.Complete || len(s.Services) != 3 || len(s.Problems) != 1 {
+		t.Errorf("snapshot %+v", s)
+	}
+	st.take(listing{err: errors.New("x")}, now)
+	if s := st.snapshot(); s.Complete || len(s.Services) != 3 {
+		t.Errorf("snapshot %+v", s)
+	}
+	st.take(listing{}, now)
+	if s := st.snapshot(); !s.Complete || len(s.Services) != 0 {
 		t.Errorf("snapshot %+v", s)
 	}
 }

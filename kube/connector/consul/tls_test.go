@@ -63,7 +63,10 @@ func TestTLSAndTokenRotate(t *testing.T) {
 			}
 		}
 		client.http.CloseIdleConnections() // the file counts for new connections
-		_, _, err := client.get(t.Context(), 0, "catalog", "services")
+		_, err := client.get(t.Context(), 0, o.Limits.List, func(a *answer) error {
+			_, err := decodeNames(a, 1)
+			return err
+		}, "catalog", "services")
 		if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
 			t.Errorf("token %q: error %v, want %q", c.token, err, c.refused)
 		}

@@ -1,5 +1,7 @@
-// Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for each Service and EndpointSlice, which an agent serves
-// with --kube-source files:DIRECTORY. Files of others in it are only read: a Service of theirs keeps its name, and its addresses.
+// Package filestore is the connector's Store without Kubernetes: a directory with one YAML file for
+// each Service and EndpointSlice, which an agent serves with --kube-source files:DIRECTORY. Files
+// of others in it are only read: a Service of theirs keeps its name, and its addresses; those of a
+// Node and of its pods are refused for instances.
 //
 // A Service that is created gets a cluster IP of the pool, one of each family, and keeps it, because it stands in the file. The version of an object is
 // the hash of its file, so that what was edited meanwhile is compared anew instead of being overwritten. A file is replaced as a whole (kube/durable).
@@ -44,8 +46,8 @@ type Config struct {
 	Namespace string
 	// Pool has the cluster IPs; at most one network of each family.
 	Pool []netip.Prefix
-	// Deny are further ranges that no instance may be in.
-	Deny []netip.Prefix
+	// Policy is what is known of addresses beside the Node objects in the directory.
+	Policy catalog.Policy
 }
 
 // Store is a connector.Store in a directory.
@@ -60,6 +62,7 @@ type Store struct {
 
 	view    sync.Mutex // of what others see, held for a moment
 	seen    render.Observed
+	policy  catalog.Policy
 	listed  bool
 	trouble string
 }
@@ -69,6 +72,7 @@ type file struct {
 	sum     [sha256.Size]byte
 	service *corev1.Service // at most one of them is set
 	slice   *discoveryv1.EndpointSlice
+	node    *corev1.Node
 }
 
 var _ connector.Store = (*Store)(nil)
@@ -129,22 +133,26 @@ func (s *Store) read() (changed bool) {
 // publish shows what the files hold, and reports whether it is the first time, or the trouble is another one.
 func (s *Store) publish(trouble string) (changed bool) {
 	var seen render.Observed
+	policy := s.config.Policy.Clone()
 	for _, f := range s.files {
 		switch {
 		case f.service != nil && f.service.Namespace == s.config.Namespace:
 			seen.Services = append(seen.Services, f.service)
 		case f.slice != nil && f.slice.Namespace == s.config.Namespace:
 			seen.Slices = append(seen.Slices, f.slice)
+		case f.node != nil:
+			connector.AddNode(&policy, f.node)
 		}
 	}
 	s.view.Lock()
 	defer s.view.Unlock()
 	changed = s.trouble != trouble || !s.listed && trouble == ""
-	s.seen, s.trouble, s.listed = seen, trouble, s.listed || trouble == ""
+	s.seen, s.policy, s.trouble, s.listed = seen, policy, trouble, s.listed || trouble == ""
 	return changed
 }
 
-// decode reads an object. What is no Service and no slice, or cannot be read, is not the connector's and no matter of it.
+// decode reads an object. What is no Service, slice or Node, or cannot be read, is no matter of the
+// connector.
 func decode(text []byte) *file {
 	f := &file{sum: sha256.Sum256(text)}
 	var head metav1.TypeMeta
@@ -162,6 +170,10 @@ func decode(text []byte) *file {
 			object.ResourceVersion = f.version()
 			f.slice = object
 		}
+	case "Node":
+		if object := (&corev1.Node{}); yaml.Unmarshal(text, object) == nil {
+			f.node = object
+		}
 	}
 	return f
 }
@@ -172,7 +184,7 @@ func (f *file) version() string { return hex.EncodeToString(f.sum[:8]) }
 func (s *Store) Observe() (seen render.Observed, policy catalog.Policy, ok bool) {
 	s.view.Lock()
 	defer s.view.Unlock()
-	return s.seen, catalog.Policy{ServiceRanges: s.config.Pool, Deny: s.config.Deny}, s.listed
+	return s.seen, s.policy, s.listed
 }
 
 // Trouble satisfies connector.Store.

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var pool = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/29"), netip.MustParsePrefix("fd00::/120")}
 
+var policy = catalog.Policy{ServiceRanges: pool, Pods: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}}
+
 // stage is a store in a directory.
 type stage struct {
 	*testing.T
@@ -34,7 +36,7 @@ type stage struct {
 
 // open starts a store in a directory.
 func open(t *testing.T, dir string) *stage {
-	s := &stage{t, New(Config{Directory: dir, Namespace: "outside", Pool: pool}, slog.New(slog.DiscardHandler)), dir, make(chan struct{}, 1)}
+	s := &stage{t, New(Config{Directory: dir, Namespace: "outside", Pool: pool, Policy: policy}, slog.New(slog.DiscardHandler)), dir, make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -120,6 +122,31 @@ func TestA25ClusterIPs(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "foreign.yaml"))
 	if err != nil || string(text) != foreign {
 		t.Errorf("%v %s", err, text)
+	}
+}
+
+// TestNodes: the addresses of nodes and of their pods are refused where the Node stands in the
+// directory, like those that are configured.
+func TestNodes(t *testing.T) {
+	dir := t.TempDir()
+	node := "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {podCIDRs: [10.1.1.0/24]}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.200}]}\n"
+	if err := os.WriteFile(filepath.Join(dir, "node.yaml"), []byte(node), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	<-s.changes
+	_, policy, ok := s.store.Observe()
+	for address, want := range map[string]catalog.Reason{
+		"192.0.2.200": catalog.ReasonNode, "10.1.1.7": catalog.ReasonPod, "10.2.1.7": catalog.ReasonPod, "10.96.0.3": catalog.ReasonServiceRange, "192.0.2.1": "",
+	} {
+		_, problem := policy.Address(catalog.Instance{Address: address})
+		if !ok || (problem == nil) != (want == "") || problem != nil && problem.Reason != want {
+			t.Errorf("%s: %v, want %q", address, problem, want)
+		}
+	}
+	policy.AllowPods = true
+	if _, problem := policy.Address(catalog.Instance{Address: "10.1.1.7"}); problem != nil {
+		t.Errorf("although pods are allowed: %v", problem)
 	}
 }
 

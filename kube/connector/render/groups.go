@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -48,7 +49,8 @@ func (r *renderer) groups(used []admitted, ports []port) []group {
 		byKey[key].endpoints = append(byKey[key].endpoints, endpoint{i.address, i.State, i.Zone})
 	}
 	var out []group
-	for _, g := range byKey {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		g := byKey[key]
 		slices.SortFunc(g.endpoints, compareEndpoints)
 		unique := slices.CompactFunc(g.endpoints, func(a, b endpoint) bool { return a.address == b.address })
 		if n := len(g.endpoints) - len(unique); n > 0 {
@@ -57,7 +59,6 @@ func (r *renderer) groups(used []admitted, ports []port) []group {
 		g.endpoints = unique
 		out = append(out, *g)
 	}
-	slices.SortFunc(out, func(a, b group) int { return strings.Compare(a.prefix(""), b.prefix("")) })
 	return out
 }
 

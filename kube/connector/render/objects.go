@@ -31,6 +31,10 @@ const (
 	AnnotationName = "troupe.dev/external-name"
 )
 
+// mostSlices is how many EndpointSlices all services may have. Instances that listen on different
+// ports are in different slices, so that a catalog could have a slice made for each.
+const mostSlices = 12_000
+
 // Options of rendering. They are the same for all services.
 type Options struct {
 	// Namespace of all objects.
@@ -73,19 +77,29 @@ type Want struct {
 	Slices []*discoveryv1.EndpointSlice
 }
 
-// Render returns the objects for the services of the sources, earlier sources first where names collide. seen are the objects that are there, from
-// which the place of an endpoint among the slices follows. Each service has a name once in its source.
+// Render returns the objects for the services of the sources, earlier sources first where names
+// collide. seen are the objects that are there, from which the place of an endpoint among the
+// slices follows. Each service has a name once in its source. A service with which there would be
+// more than mostSlices is kept as it is.
 func Render(sources []catalog.Sourced, seen Observed, o Options) Wanted {
 	named, problems := catalog.Assign(o.Prefix, sources)
 	out := Wanted{Services: make([]Want, 0, len(named)), Problems: problems}
 	placed := placements(seen, o, sources)
+	count := 0 // slices
 	for _, n := range named {
 		if n.Service.Unknown {
 			out.Services = append(out.Services, Want{Name: n.Label, Keep: true})
 			continue
 		}
 		r := renderer{options: o, named: n}
-		out.Services = append(out.Services, r.render(placed))
+		want := r.render(placed)
+		if count+len(want.Slices) > mostSlices {
+			r.problems = nil
+			r.report("", catalog.ReasonLimit, "more than %d EndpointSlices of all services", mostSlices)
+			want = Want{Name: n.Label, Keep: true}
+		}
+		count += len(want.Slices)
+		out.Services = append(out.Services, want)
 		for _, p := range r.problems {
 			p.Source, p.Service = n.Source, n.Service.Name
 			out.Problems = append(out.Problems, p)

@@ -80,6 +80,32 @@ func TestManyPorts(t *testing.T) {
 	}
 }
 
+// TestManySlices: services whose instances need more slices than all may have are kept as they are,
+// which is a problem of each; the others are rendered.
+func TestManySlices(t *testing.T) {
+	var services []catalog.Service
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		s := catalog.Service{Name: name}
+		for i := range mostSlices / 4 {
+			s.Instances = append(s.Instances, catalog.Instance{Address: "192.0.2.1", Ports: map[string]uint16{"": uint16(1 + i)}})
+		}
+		services = append(services, s)
+	}
+	services = append(services, web("192.0.2.1"))
+	services[0].Instances = services[0].Instances[1:] // room for one
+	wanted := Render([]catalog.Sourced{{Source: "test", Services: services}}, Observed{}, options)
+	n := 0
+	for _, w := range wanted.Services {
+		n += len(w.Slices)
+		if w.Keep != (w.Name == "e") {
+			t.Errorf("%s is kept: %t", w.Name, w.Keep)
+		}
+	}
+	if n != mostSlices || catalog.Count(wanted.Problems)[catalog.ReasonLimit] != 1 {
+		t.Errorf("%d slices, want %d; problems %v", n, mostSlices, catalog.Count(wanted.Problems))
+	}
+}
+
 // TestA4AllUnhealthy: health changes the state of endpoints only; unhealthy is not gone, and gone instances do not take the Service along.
 func TestA4AllUnhealthy(t *testing.T) {
 	c := newCluster(t)
