@@ -21,9 +21,9 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Client makes requests to one API server. It is safe for concurrent use.
+// Client makes requests to one API server, which may have several addresses. It is safe for concurrent use.
 type Client struct {
-	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces.
+	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces. Their watches are of the type Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
 	// Events returns the events of a namespace.
 	Events func(namespace string) Events
@@ -52,14 +52,15 @@ type Leases interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// New makes a client. It does not connect.
-func New(rc *rest.Config) (*Client, error) {
-	groups, err := newGroups(rc)
+// New makes a client of the API server at rc.Host, and at other addresses in the same form with the same credentials: it stays at one that works, and
+// goes to the next one when that fails. New does not connect.
+func New(rc *rest.Config, others ...string) (*Client, error) {
+	groups, err := newGroups(rc, others...)
 	if err != nil {
 		return nil, err
 	}
 	watched := func(group schema.GroupVersion, plural string) cache.ListerWatcherWithContext {
-		return cache.NewFilteredListWatchFromClient(groups[group], plural, metav1.NamespaceAll, func(*metav1.ListOptions) {})
+		return listWatch(groups[group], metav1.NamespaceAll, plural)
 	}
 	return &Client{
 		groups:         groups,
@@ -78,8 +79,11 @@ func New(rc *rest.Config) (*Client, error) {
 }
 
 // newGroups makes a client for each API group. They share connections and rate limit.
-func newGroups(rc *rest.Config) (map[schema.GroupVersion]rest.Interface, error) {
+func newGroups(rc *rest.Config, others ...string) (map[schema.GroupVersion]rest.Interface, error) {
 	shared := *rc
+	if err := through(&shared, others); err != nil {
+		return nil, err
+	}
 	if shared.UserAgent == "" {
 		shared.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
