@@ -22,7 +22,7 @@ func TestAPIServerOverridesKubeconfig(t *testing.T) {
 	defer server.Close()
 	cfg := everything(t)
 	cfg.Kubernetes.Source, cfg.Kubernetes.Kubeconfig = config.SourceKubernetes, kubeconfig(t, dead(t))
-	cfg.Kubernetes.APIServer = server.URL
+	cfg.Kubernetes.APIServer = config.OneOrMore{server.URL}
 	_, client, err := (&Agent{cfg: cfg, log: quiet()}).kubeSource()
 	if err != nil {
 		t.Fatal(err)

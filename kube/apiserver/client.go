@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -25,6 +27,8 @@ import (
 type Client struct {
 	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces. Their watches are of the type Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
+	// Version returns the version of the API server.
+	Version func(ctx context.Context) (*version.Info, error)
 	// Events returns the events of a namespace.
 	Events func(namespace string) Events
 	// Leases returns the Leases of a namespace.
@@ -69,6 +73,7 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),
 		Pods:           watched(corev1.SchemeGroupVersion, "pods"),
 		ServiceCIDRs:   watched(networkingv1.SchemeGroupVersion, "servicecidrs"),
+		Version:        func(ctx context.Context) (*version.Info, error) { return versionOf(ctx, groups[corev1.SchemeGroupVersion]) },
 		Events: func(namespace string) Events {
 			return objects[eventsv1.Event, *eventsv1.Event]{groups[eventsv1.SchemeGroupVersion], namespace, "events"}
 		},
@@ -76,6 +81,19 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 			return leases{objects[coordinationv1.Lease, *coordinationv1.Lease]{groups[coordinationv1.SchemeGroupVersion], namespace, "leases"}}
 		},
 	}, nil
+}
+
+// versionOf asks for the version of the API server, once.
+func versionOf(ctx context.Context, client rest.Interface) (*version.Info, error) {
+	answer, err := client.Get().AbsPath("/version").SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info := &version.Info{}
+	if err := json.Unmarshal(answer, info); err != nil {
+		return nil, fmt.Errorf("decode version of the API server: %w", err)
+	}
+	return info, nil
 }
 
 // newGroups makes a client for each API group. They share connections and rate limit.

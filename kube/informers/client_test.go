@@ -41,6 +41,9 @@ func TestClientFromKubeconfig(t *testing.T) {
 	if rc, err = restConfig(ClientConfig{Kubeconfig: path, Servers: []string{"https://192.0.2.9"}, Burst: 70}); err != nil || rc.Host != "https://192.0.2.9" || rc.QPS != 5 || rc.Burst != 70 {
 		t.Errorf("with another server: %v, %v", rc, err)
 	}
+	if _, err = restConfig(ClientConfig{Kubeconfig: path, Servers: []string{"https://192.0.2.9", "https://192.0.2.10"}}); err != nil {
+		t.Errorf("with several servers: %v", err)
+	}
 	if client, err := NewClient(ClientConfig{Kubeconfig: path}); err != nil || client == nil {
 		t.Errorf("client %v, %v", client, err)
 	}
@@ -73,6 +76,14 @@ func TestCredentialsAreEncrypted(t *testing.T) {
 	rc, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"http://192.0.2.1:8080"}})
 	if err != nil || rc.BearerToken != "" {
 		t.Errorf("kubeconfig: %v, the token is sent: %t", err, rc.BearerToken != "")
+	}
+}
+
+// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused also where it is not the first.
+func TestCredentialsOfSeveralServersAreEncrypted(t *testing.T) {
+	_, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"https://192.0.2.1", "http://192.0.2.2:8080"}})
+	if !errors.Is(err, ErrCleartext) || !strings.Contains(err.Error(), "192.0.2.2") {
+		t.Errorf("%v", err)
 	}
 }
 

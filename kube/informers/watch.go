@@ -31,6 +31,8 @@ type resource struct {
 	hold   cache.TransformFunc // what the cache keeps
 
 	optional *optional // nil = the agent needs it
+
+	before func(context.Context) error // is asked before each request, and is part of it; nil = nothing
 }
 
 // serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
@@ -80,7 +82,16 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 	}
 	ask := func(ctx context.Context, options *metav1.ListOptions, request func() error) error {
 		options.LabelSelector, options.FieldSelector = r.labels, r.fields
-		return r.optional.ask(ctx, func() error { return g.pass(ctx, set, request) })
+		return r.optional.ask(ctx, func() error {
+			return g.pass(ctx, set, func() error {
+				if r.before != nil {
+					if err := r.before(ctx); err != nil {
+						return err
+					}
+				}
+				return request()
+			})
+		})
 	}
 	sight := &sight{counts: func() { set(trouble{}) }}
 	lw := &cache.ListWatch{
