@@ -53,7 +53,8 @@ api:
 	}
 }
 
-// TestOneOrMoreAddresses: the address of the API server is one string, as in earlier versions, or a list; the flag may be repeated.
+// TestOneOrMoreAddresses: the address of the API server is one string, as in earlier versions, or a
+// list; the flag may be repeated.
 func TestOneOrMoreAddresses(t *testing.T) {
 	const a, b = "https://10.0.0.1:6443", "https://10.0.0.2:6443"
 	for in, want := range map[string]OneOrMore{

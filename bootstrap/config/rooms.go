@@ -48,11 +48,15 @@ func (s Services) Serving() (service.Config, error) {
 	return cfg, nil
 }
 
-// ExternalIPsAuto is the word that has external IPs served where Kubernetes does in the version of the API server.
+// ExternalIPsAuto is the word that has external IPs served where Kubernetes does in the version of
+// the API server.
 const ExternalIPsAuto = "auto"
 
-// FollowExternalIPs reports whether the version of the API server decides if external IPs are served.
-func (s Services) FollowExternalIPs() bool { return slices.Equal(s.AllowExternalIPs, []string{ExternalIPsAuto}) }
+// FollowExternalIPs reports whether the version of the API server decides if external IPs are
+// served.
+func (s Services) FollowExternalIPs() bool {
+	return slices.Equal(s.AllowExternalIPs, []string{ExternalIPsAuto})
+}
 
 // Keeper returns the settings of the host routes; ok is false when there are none. It fails only where Validate does.
 func (h HostRoute) Keeper() (cfg hostroute.Config, ok bool, err error) {

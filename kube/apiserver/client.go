@@ -23,9 +23,11 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Client makes requests to one API server, which may have several addresses. It is safe for concurrent use.
+// Client makes requests to one API server, which may have several addresses. It is safe for
+// concurrent use.
 type Client struct {
-	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces. Their watches are of the type Watch.
+	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all
+	// namespaces. Their watches are of the type Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
 	// Version returns the version of the API server.
 	Version func(ctx context.Context) (*version.Info, error)
@@ -56,8 +58,9 @@ type Leases interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// New makes a client of the API server at rc.Host, and at other addresses in the same form with the same credentials: it stays at one that works, and
-// goes to the next one when that fails. New does not connect.
+// New makes a client of the API server at rc.Host, and at other addresses in the same form with the
+// same credentials: it stays at one that works, and goes to the next one when that fails. New does
+// not connect.
 func New(rc *rest.Config, others ...string) (*Client, error) {
 	groups, err := newGroups(rc, others...)
 	if err != nil {
@@ -73,7 +76,9 @@ func New(rc *rest.Config, others ...string) (*Client, error) {
 		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),
 		Pods:           watched(corev1.SchemeGroupVersion, "pods"),
 		ServiceCIDRs:   watched(networkingv1.SchemeGroupVersion, "servicecidrs"),
-		Version:        func(ctx context.Context) (*version.Info, error) { return versionOf(ctx, groups[corev1.SchemeGroupVersion]) },
+		Version: func(ctx context.Context) (*version.Info, error) {
+			return versionOf(ctx, groups[corev1.SchemeGroupVersion])
+		},
 		Events: func(namespace string) Events {
 			return objects[eventsv1.Event, *eventsv1.Event]{groups[eventsv1.SchemeGroupVersion], namespace, "events"}
 		},

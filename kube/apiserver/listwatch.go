@@ -16,12 +16,13 @@ type Watch struct {
 	outcome *outcome
 }
 
-// Broken returns what the watch broke off with on its way; nil while it lasts and where the API server has ended it. When the result channel is closed,
-// or has brought an error, it is known.
+// Broken returns what the watch broke off with on its way; nil while it lasts and where the API
+// server has ended it. When the result channel is closed, or has brought an error, it is known.
 func (w *Watch) Broken() error { return w.outcome.failure() }
 
-// listWatch lists and watches a resource, in all namespaces if namespace is "". A request is made once: who makes it knows best when to make it again.
-// A watch that was not answered is an error: client-go returns one that is empty.
+// listWatch lists and watches a resource, in all namespaces if namespace is "". Each request is
+// made once: the caller decides when to repeat it. A watch without an answer is an error, where
+// client-go returns an empty watch.
 func listWatch(client rest.Interface, namespace, plural string) cache.ListerWatcherWithContext {
 	get := func(options *metav1.ListOptions) *rest.Request {
 		return client.Get().Namespace(namespace).Resource(plural).VersionedParams(options, metav1.ParameterCodec).MaxRetries(0)

@@ -14,15 +14,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// transport judges every request where it is made: an answer of the API server, or a failure on the way. It sends requests to one of several addresses
-// of the API server, and to the next one when that fails.
+// transport judges every request where it is made: the API server answered, or the request failed
+// on its way. It sends requests to one of several addresses of the API server, and to the next one
+// when that fails.
 type transport struct {
 	next    http.RoundTripper
 	servers []*url.URL // at least one; the first is that of the requests
 	current atomic.Int64
 }
 
-// through has the requests of a client judged, and sent to rc.Host or to one of the others, which have the same form.
+// through has the requests of a client judged, and sent to rc.Host or to one of the others, which
+// have the same form.
 func through(rc *rest.Config, others []string) error {
 	t := &transport{}
 	for _, host := range append([]string{rc.Host}, others...) {
@@ -40,7 +42,8 @@ func through(rc *rest.Config, others []string) error {
 	return nil
 }
 
-// RoundTrip satisfies http.RoundTripper. What only reads is asked of each address in turn before it fails.
+// RoundTrip satisfies http.RoundTripper. A request that only reads fails after each address has
+// failed, any other with the first.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	var failure error
 	for range t.servers {

@@ -20,7 +20,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// TestWatchWithoutAnswer: client-go returns an empty watch and no error for each of these, most of them after 10 more requests, one a second.
+// TestWatchWithoutAnswer: client-go returns an empty watch and no error for each of these, most of
+// them after 10 more requests, one a second.
 func TestWatchWithoutAnswer(t *testing.T) {
 	for name, failure := range map[string]func(net.Conn){
 		"end":   func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) },
@@ -156,7 +157,8 @@ func newMember(t *testing.T, tls bool) *member {
 	return m
 }
 
-// TestSeveralAddresses: a client stays with an address that works and goes to the next one when it fails; what only reads does not notice that.
+// TestSeveralAddresses: a client stays with an address that works and goes to the next one when it
+// fails; what only reads does not notice that.
 func TestSeveralAddresses(t *testing.T) {
 	a, b, c := newMember(t, true), newMember(t, true), newMember(t, true)
 	rc := &rest.Config{Host: a.URL, TLSClientConfig: rest.TLSClientConfig{
@@ -206,7 +208,8 @@ func TestSeveralAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesWithPaths: what changes between two addresses is the scheme, the host and the path in front of that of the API.
+// TestAddressesWithPaths: what changes between two addresses is the scheme, the host and the path
+// in front of that of the API.
 func TestAddressesWithPaths(t *testing.T) {
 	var paths []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,12 +19,13 @@ import (
 	"github.com/troupe-vpp/troupe/kube/kubetest"
 )
 
-// balanced runs a test in virtual time with a source whose four informers watch an API server over HTTP/2 with TLS, through a load balancer.
+// balanced runs a test in virtual time with a source whose four informers watch an API server over
+// HTTP/2 with TLS, through a load balancer.
 func balanced(t *testing.T, test func(*testing.T, *link, *apiServer, *running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		api, lb := newAPIServer(), newLink()
-		api.add("services", service("web", "10.96.0.1"))
+		api.add(service("web", "10.96.0.1"))
 		server := httptest.NewUnstartedServer(api)
 		_ = server.Listener.Close()
 		server.Listener, server.EnableHTTP2, server.Config.ErrorLog = lb, true, log.New(io.Discard, "", 0)
@@ -56,8 +57,9 @@ func balanced(t *testing.T, test func(*testing.T, *link, *apiServer, *running)) 
 	})
 }
 
-// TestLoadBalancer: an API server behind a load balancer that is there and brings nothing. The source says so within a minute and goes on saying so,
-// whatever client-go makes of it, and is current within 5 seconds of its return.
+// TestLoadBalancer: an API server behind a load balancer that is there and brings nothing. The
+// source says so within a minute and goes on saying so, whatever client-go makes of it, and is
+// current within 5 seconds of its return.
 func TestLoadBalancer(t *testing.T) {
 	for name, mode := range map[string]mode{"closes": closes, "stopped": stopped, "silent, and refuses": refuses} {
 		for _, length := range []time.Duration{time.Minute, 5 * time.Minute, 3 * time.Hour} {
@@ -88,7 +90,7 @@ func TestLoadBalancer(t *testing.T) {
 						t.Logf("told after %s: %v", told, r.mirror.View().Healths[begun:])
 					}
 					lb.become(passes)
-					api.add("services", service("new", "10.96.0.2"))
+					api.add(service("new", "10.96.0.2"))
 					time.Sleep(5 * time.Second)
 					if view := r.settle(); !view.Healthy() {
 						t.Errorf("5 s after it is back: %+v", view.Healths)
@@ -100,21 +102,22 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestQuietAPIServer: where nothing changes and no bookmark comes, which an API server sends of what has changed since its start only, the watches are
-// well for hours.
+// TestQuietAPIServer: where nothing changes and no bookmark comes, which an API server sends of
+// what has changed since its start only, the watches are well for hours.
 func TestQuietAPIServer(t *testing.T) {
 	balanced(t, func(t *testing.T, lb *link, api *apiServer, r *running) {
-		dialed := lb.dialed
+		dialed := lb.connections()
 		time.Sleep(5 * time.Hour)
-		if view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`); len(view.Healths) != 1 || !view.Healthy() || lb.dialed != dialed {
-			t.Errorf("%d new connections, %+v", lb.dialed-dialed, view.Healths)
+		if view := r.want(`a/web=10.96.0.1; 0 nodes, self ""`); len(view.Healths) != 1 || !view.Healthy() || lb.connections() != dialed {
+			t.Errorf("%d new connections, %+v", lb.connections()-dialed, view.Healths)
 		}
-		api.add("services", service("new", "10.96.0.2"))
+		api.add(service("new", "10.96.0.2"))
 		r.want(`a/new=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`)
 	})
 }
 
-// TestFlappingLoadBalancer: whatever the rhythm in which a load balancer comes and goes, no reflector backs off: the source is current within 5 seconds.
+// TestFlappingLoadBalancer: whatever the rhythm in which a load balancer comes and goes, no
+// reflector backs off: the source is current within 5 seconds.
 func TestFlappingLoadBalancer(t *testing.T) {
 	for _, rhythm := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 20 * time.Second, 100 * time.Second} {
 		t.Run(rhythm.String(), func(t *testing.T) {
@@ -128,12 +131,12 @@ func TestFlappingLoadBalancer(t *testing.T) {
 				lb.become(closes)
 				time.Sleep(rhythm)
 				lb.become(passes)
-				api.add("services", service("new", "10.96.0.2"))
+				api.add(service("new", "10.96.0.2"))
 				time.Sleep(5 * time.Second)
 				if view := r.want(`a/new=10.96.0.2; a/web=10.96.0.1; 0 nodes, self ""`); !view.Healthy() {
 					t.Errorf("5 s after it is back: %+v", view.Healths)
 				}
-				for _, asked := range api.asked[10:] {
+				for _, asked := range api.requests()[10:] {
 					if !strings.Contains(asked, "watch=") || strings.Contains(asked, "sendInitialEvents") {
 						t.Errorf("listed again: %s", asked)
 					}

@@ -15,8 +15,8 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// Limits of a connection. client-go adds that of the TLS handshake, 10 seconds, and pings an HTTP/2 connection that has been silent for 30 seconds: 15
-// seconds without an answer end it.
+// Limits of a connection. client-go adds that of the TLS handshake, 10 seconds, and pings an HTTP/2
+// connection that has been silent for 30 seconds: 15 seconds without an answer end it.
 const (
 	dialTimeout = 5 * time.Second
 	keepAlive   = 30 * time.Second
@@ -37,8 +37,10 @@ var (
 type ClientConfig struct {
 	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod (in-cluster).
 	Kubeconfig string
-	// Servers override the address of the API server: URLs, or "host:port" with TLS, of the control plane endpoint or of the members of the control plane.
-	// The client stays at one that works, and goes to the next one when that fails. Credentials and certificate authority are the same for all.
+	// Servers override the address of the API server: URLs, or "host:port" with TLS, of the control
+	// plane endpoint or of the members of the control plane. The client stays at one that works,
+	// and goes to the next one when that fails. Credentials and certificate authority are the same
+	// for all.
 	Servers []string
 	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused with ErrClusterIP. Without them a cluster
 	// IP is recognised by the environment that the kubelet gives to pods.
@@ -91,7 +93,8 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
-	// An address that answers nothing is known to be one soon, so that the next is tried, and so that the API server is found again soon after its return.
+	// An address that answers nothing is known to be one soon, so that the next is tried, and so
+	// that the API server is found again soon after its return.
 	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	rereadToken(rc)
 	return rc, nil

@@ -79,7 +79,8 @@ func TestCredentialsAreEncrypted(t *testing.T) {
 	}
 }
 
-// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused also where it is not the first.
+// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused also where it is
+// not the first.
 func TestCredentialsOfSeveralServersAreEncrypted(t *testing.T) {
 	_, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"https://192.0.2.1", "http://192.0.2.2:8080"}})
 	if !errors.Is(err, ErrCleartext) || !strings.Contains(err.Error(), "192.0.2.2") {

@@ -16,7 +16,8 @@ import (
 	"github.com/troupe-vpp/troupe/messages"
 )
 
-// The minor versions of Kubernetes 1 that deprecate spec.externalIPs, and in which kube-proxy does not serve it by default (KEP-5707).
+// The minor versions of Kubernetes 1 that deprecate spec.externalIPs, and in which kube-proxy does
+// not serve it by default (KEP-5707).
 const (
 	deprecates = 36
 	leavesOut  = 40
@@ -37,7 +38,8 @@ func (r *resource) follow(e *externalIPs) {
 	r.before, r.hold = e.ask, normalised(e.service)
 }
 
-// ask asks for the version, once. Where the API server keeps it for itself, external IPs are served as before 1.36.
+// ask asks for the version, once. Where the API server keeps it for itself, external IPs are served
+// as before 1.36.
 func (e *externalIPs) ask(ctx context.Context) error {
 	if e.asked.Load() {
 		return nil

@@ -54,7 +54,7 @@ func (l *link) become(m mode) {
 	}
 }
 
-// cut ends all connections without a word to either side but the server, as a load balancer that starts anew after its machine has died.
+// cut closes all connections. The lock must be held.
 func (l *link) cut() {
 	for _, c := range l.conns {
 		_ = c.Close()
@@ -92,6 +92,13 @@ func (l *link) dial(context.Context, string, string) (net.Conn, error) {
 		}
 	}()
 	return near, nil
+}
+
+// connections returns how many were dialed.
+func (l *link) connections() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dialed
 }
 
 // carry takes what comes, as the kernel does, and passes it on while the load balancer runs.

@@ -12,17 +12,19 @@ import (
 	"github.com/troupe-vpp/troupe/kube/apiserver"
 )
 
-// brief is how long a watch lasts that may end without an event. client-go has the same limit, and backs off for up to a minute after one that ends earlier.
+// brief is the time within which a watch that ends without an event has failed. client-go has the
+// same limit, and backs off after such a watch, for up to a minute.
 const brief = time.Second
 
-// errBrief is what is wrong with an API server that answers watches, and ends them.
+// errBrief is the failure of an API server that answers watches, and ends them.
 var errBrief = errors.New("watches end at once, without an event")
 
-// sight is when the watch of a resource counts. The API server answers a watch at once, and ends it with an event when it cannot serve it, so that a watch
-// counts from its answer: where nothing changes, the first event may be minutes away. After one that was brief, the next one counts from its first
-// event, or when it is no longer brief.
+// sight says from when on the watch of a resource counts: from the answer of the API server, which
+// comes at once. The first event may come minutes later, or never, where nothing changes. After a
+// watch that was brief, the next one counts from its first event, or when it is no longer brief. A
+// second brief watch in a row is a failure.
 type sight struct {
-	counts   func() // is told that the resource is watched
+	counts   func() // the resource is watched
 	doubtful atomic.Bool
 }
 
@@ -36,8 +38,9 @@ type observed struct {
 	stop   func()
 }
 
-// observe passes the events of a watch on that was answered just now, until it is stopped or ends; its goroutine ends with it. failed is told what it ends
-// with, unless the API server has ended it as it does every few minutes.
+// observe passes the events of a watch on that was answered just now, until it is stopped or ends;
+// its goroutine ends with it. It calls failed with the error that ends the watch; the API server
+// ends each watch without one every few minutes.
 func (s *sight) observe(w watch.Interface, failed func(error)) watch.Interface {
 	o := &observed{Interface: w, sight: s, failed: failed, out: make(chan watch.Event), done: make(chan struct{})}
 	o.stop = sync.OnceFunc(func() { close(o.done) })
@@ -48,7 +51,8 @@ func (s *sight) observe(w watch.Interface, failed func(error)) watch.Interface {
 	return o
 }
 
-// run passes events until the inner watch ends or the reader stops it. client-go's own watch.Filter would hang in the second case.
+// run passes events until the inner watch ends or the reader stops it. client-go's own watch.Filter
+// would hang in the second case.
 func (o *observed) run() {
 	defer close(o.out)
 	proof := time.NewTimer(brief)
@@ -85,7 +89,8 @@ func (o *observed) run() {
 	}
 }
 
-// end says what the watch ended with, and keeps the end of a brief one from the reflector until that would not back off.
+// end reports the error that ended the watch, and keeps the end of a brief watch from the reflector
+// until that does not back off.
 func (o *observed) end(broken error, proved bool, proof <-chan time.Time) {
 	if !proved && o.sight.doubtful.Swap(true) && broken == nil {
 		broken = errBrief

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestObservedWatch: events pass, errors are seen on the way, and the goroutine ends with the watch, whichever side ends it (goleak checks).
+// TestObservedWatch: events pass, errors are seen on the way, and the goroutine ends with the
+// watch, whichever side ends it (goleak checks).
 func TestObservedWatch(t *testing.T) {
 	s := &sight{counts: func() {}}
 	failures := make(chan error, 1)
@@ -43,8 +44,9 @@ func TestObservedWatch(t *testing.T) {
 	}
 }
 
-// TestBriefWatch: a watch counts from its answer. The end of one that ends at once without an event reaches the reflector only when that does not back off
-// for it; the next one counts from its first event, or when it has lasted, and is a failure when it ends at once, too.
+// TestBriefWatch: a watch counts from its answer. The end of one that ends at once without an event
+// reaches the reflector only when that does not back off for it; the next one counts from its first
+// event, or when it has lasted, and is a failure when it ends at once, too.
 func TestBriefWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string

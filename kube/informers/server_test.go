@@ -2,35 +2,28 @@ package informers
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// apiServer lists and watches over HTTP, as far as a reflector needs it.
+// apiServer lists and watches over HTTP, as far as a reflector needs it. It has Services, which
+// only come; of the other kinds there are no objects. It sends no bookmark but that at the end of a
+// list, as an API server where nothing has changed since its start.
 type apiServer struct {
 	mu       sync.Mutex
-	log      []entry       // the revision of an entry is its index plus 1
-	changed  chan struct{} // closed by the next entry
-	asked    []string      // paths and queries
-	bookmark time.Duration // between two bookmarks; 0 = none, as of a resource that has not changed since the start of the server
+	services []*corev1.Service // their number is the revision
+	changed  chan struct{}     // closed by the next one
+	asked    []string          // paths and queries
 }
 
-// entry is an object that was added.
-type entry struct {
-	plural string
-	object metav1.Object
-}
-
-// kinds are the types that a server has, by the last part of their path.
+// kinds are the types that the server has, by the last part of their path.
 var kinds = map[string]metav1.TypeMeta{
 	"services": {APIVersion: "v1", Kind: "Service"}, "nodes": {APIVersion: "v1", Kind: "Node"}, "pods": {APIVersion: "v1", Kind: "Pod"},
 	"endpointslices": {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
@@ -38,50 +31,54 @@ var kinds = map[string]metav1.TypeMeta{
 
 func newAPIServer() *apiServer { return &apiServer{changed: make(chan struct{})} }
 
-// add adds an object.
-func (s *apiServer) add(plural string, object metav1.Object) {
+// add adds a service.
+func (s *apiServer) add(service *corev1.Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, entry{plural, object})
-	object.SetResourceVersion(strconv.Itoa(len(s.log)))
+	service.TypeMeta, service.ResourceVersion = kinds["services"], strconv.Itoa(len(s.services)+1)
+	s.services = append(s.services, service)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// since returns what was added to a resource after a revision, the revision of now, and what the next entry closes.
-func (s *apiServer) since(plural string, revision int) (objects []metav1.Object, now int, changed <-chan struct{}) {
+// since returns the objects of a kind after a revision, the revision of now, and what the next
+// object closes.
+func (s *apiServer) since(plural string, revision int) (objects []*corev1.Service, now string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.log[min(revision, len(s.log)):] {
-		if e.plural == plural {
-			objects = append(objects, e.object)
-		}
+	if plural == "services" {
+		objects = slices.Clone(s.services[revision:])
 	}
-	return objects, len(s.log), s.changed
+	return objects, strconv.Itoa(len(s.services)), s.changed
+}
+
+// requests returns what was asked.
+func (s *apiServer) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
 }
 
 // ServeHTTP satisfies http.Handler.
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	plural, query := path.Base(r.URL.Path), r.URL.Query()
+	plural := path.Base(r.URL.Path)
 	s.mu.Lock()
 	s.asked = append(s.asked, r.URL.String())
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if query.Get("watch") == "" {
-		objects, now, _ := s.since(plural, 0)
-		kind := kinds[plural]
-		_ = json.NewEncoder(w).Encode(map[string]any{
-			"apiVersion": kind.APIVersion, "kind": kind.Kind + "List", "metadata": map[string]string{"resourceVersion": strconv.Itoa(now)}, "items": objects,
-		})
+	if r.URL.Query().Has("watch") {
+		s.stream(w, r, plural)
 		return
 	}
-	w.WriteHeader(http.StatusOK)
-	s.stream(w, r, plural)
+	objects, now, _ := s.since(plural, 0)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"apiVersion": kinds[plural].APIVersion, "kind": kinds[plural].Kind + "List", "metadata": map[string]string{"resourceVersion": now}, "items": objects,
+	})
 }
 
 // stream answers a watch until its time is over or the client goes.
 func (s *apiServer) stream(w http.ResponseWriter, r *http.Request, plural string) {
-	query := r.URL.Query()
+	query, out := r.URL.Query(), json.NewEncoder(w)
 	seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
 	end := time.NewTimer(time.Duration(seconds) * time.Second)
 	defer end.Stop()
@@ -90,26 +87,22 @@ func (s *apiServer) stream(w http.ResponseWriter, r *http.Request, plural string
 	if initial {
 		revision = 0
 	}
-	var ticks <-chan time.Time
-	if s.bookmark > 0 {
-		ticker := time.NewTicker(s.bookmark)
-		defer ticker.Stop()
-		ticks = ticker.C
-	}
 	for {
 		objects, now, changed := s.since(plural, revision)
 		for _, object := range objects {
-			event(w, "ADDED", plural, object)
+			_ = out.Encode(map[string]any{"type": "ADDED", "object": object})
 		}
 		if initial {
-			event(w, "BOOKMARK", plural, &metav1.ObjectMeta{ResourceVersion: strconv.Itoa(now), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}})
+			_ = out.Encode(map[string]any{"type": "BOOKMARK", "object": map[string]any{
+				"apiVersion": kinds[plural].APIVersion, "kind": kinds[plural].Kind,
+				"metadata": metav1.ObjectMeta{ResourceVersion: now, Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}},
+			}})
 		}
-		revision, initial = now, false
 		_ = http.NewResponseController(w).Flush()
+		initial = false
+		revision, _ = strconv.Atoi(now)
 		select {
 		case <-changed:
-		case <-ticks:
-			event(w, "BOOKMARK", plural, &metav1.ObjectMeta{ResourceVersion: strconv.Itoa(now)})
 		case <-end.C:
 			return
 		case <-r.Context().Done():
@@ -117,31 +110,3 @@ func (s *apiServer) stream(w http.ResponseWriter, r *http.Request, plural string
 		}
 	}
 }
-
-// event writes an event of a watch.
-func event(w http.ResponseWriter, kind, plural string, object metav1.Object) {
-	switch o := object.(type) {
-	case *corev1.Service:
-		o.TypeMeta = kinds[plural]
-	case *corev1.Node:
-		o.TypeMeta = kinds[plural]
-	case *corev1.Pod:
-		o.TypeMeta = kinds[plural]
-	case *discoveryv1.EndpointSlice:
-		o.TypeMeta = kinds[plural]
-	case *metav1.ObjectMeta:
-		_, _ = fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", kind, encoded(map[string]any{"apiVersion": kinds[plural].APIVersion, "kind": kinds[plural].Kind, "metadata": o}))
-		return
-	}
-	_, _ = fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", kind, encoded(object))
-}
-
-func encoded(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return data
-}
-
-var _ runtime.Object = (*corev1.Service)(nil)

@@ -23,8 +23,9 @@ type Config struct {
 	NodeName string
 	// ServiceCIDRs has the ServiceCIDR objects of the cluster watched.
 	ServiceCIDRs bool
-	// FollowExternalIPs leaves out spec.externalIPs where Kubernetes does in the version of the API server: from 1.40 on. From 1.36 on, which deprecates
-	// the field, its use is logged. The version is asked once in the life of the source.
+	// FollowExternalIPs leaves out spec.externalIPs where Kubernetes does in the version of the API
+	// server: from 1.40 on. From 1.36 on, which deprecates the field, its use is logged. The
+	// version is asked once in the life of the source.
 	FollowExternalIPs bool
 	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
 	// is not delayed. Default 10 ms.

@@ -24,9 +24,11 @@ type NodePortAddresses struct {
 	cidrs []netip.Prefix
 }
 
-// ParseNodePortAddresses reads the configured words: an empty list or "all" alone is every address of the node except loopback. Otherwise "primary" is the
-// first address of each family, every other word is a CIDR and means the addresses inside, and the list is the union of its words. Without "primary" a
-// family that has no CIDR in the list is served on all of its addresses. The error is an ErrNodePortAddresses that names the word.
+// ParseNodePortAddresses reads the configured words: an empty list or "all" alone is every address
+// of the node except loopback. Otherwise "primary" is the first address of each family, every other
+// word is a CIDR and means the addresses inside, and the list is the union of its words. Without
+// "primary" a family that has no CIDR in the list is served on all of its addresses. The error is
+// an ErrNodePortAddresses that names the word.
 func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	if len(words) == 0 {
 		return NodePortAddresses{mode: nodePortsAll}, nil

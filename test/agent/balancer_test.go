@@ -9,8 +9,10 @@ import (
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
-// TestLoadBalancer: the API server is behind a TCP load balancer that accepts connections and closes them, or that is stopped with its connections open.
-// The agent, which runs on, tells it within a minute (readiness, metric, log), goes on telling it, and is current 5 seconds after its return.
+// TestLoadBalancer: the API server is behind a TCP load balancer that accepts connections and
+// closes them, or that is stopped with its connections open. The agent, which runs on, tells it
+// within a minute (readiness, metric, log), goes on telling it, and is current 5 seconds after its
+// return.
 func TestLoadBalancer(t *testing.T) {
 	for name, away := range map[string]func(*wire, bool){"closes": (*wire).sever, "stopped": (*wire).stop} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// wire is the connection of one agent to a server, as a TCP proxy on loopback that a story can cut or stop.
+// wire is the connection of one agent to a server, as a TCP proxy on loopback that a story can cut
+// or stop.
 type wire struct {
 	net.Listener
 	to string
@@ -78,7 +79,8 @@ func (w *wire) carry(to io.Writer, from io.Reader) {
 	}
 }
 
-// stop has the wire pass no byte on, as a proxy does whose process is stopped: its kernel still accepts connections and bytes. Or it has the wire go on.
+// stop has the wire pass no byte on, as a proxy does whose process is stopped: its kernel still
+// accepts connections and bytes. Or it has the wire go on.
 func (w *wire) stop(stop bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
