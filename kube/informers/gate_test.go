@@ -115,3 +115,39 @@ func TestBackAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonOfNow: an outage that begins with one failure and goes on with another gives the one of
+// now as its reason, for all kinds: a connection is reset, then refused, then the token is wrong.
+func TestReasonOfNow(t *testing.T) {
+	reset := func(port int) error {
+		return &url.Error{Op: "Get", URL: "https://10.0.0.1/", Err: &net.OpError{
+			Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 9), Port: port}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}, Err: syscall.ECONNRESET,
+		}}
+	}
+	o := &outage{err: reset(1)}
+	run(t, []runtime.Object{service("web", "10.96.0.1")}, o.prepare, func(r *running) {
+		time.Sleep(5 * time.Minute)
+		o.away.Store(true)
+		for _, w := range o.watches {
+			w.Stop()
+		}
+		for _, tt := range []struct {
+			err    error
+			reason string
+			new    int
+		}{
+			{reset(1), "the API server does not answer: read tcp 10.0.0.1:6443: connection reset by peer", 1},
+			{reset(2), "the API server does not answer: read tcp 10.0.0.1:6443: connection reset by peer", 0},
+			{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, "the API server does not answer: dial tcp: connection refused", 1},
+			{apierrors.NewUnauthorized("Unauthorized"), string(unauthorized), 1},
+		} {
+			before := len(r.mirror.View().Healths)
+			o.err = tt.err
+			time.Sleep(time.Minute)
+			healths := r.settle().Healths
+			if last := healths[len(healths)-1]; last.Reason != tt.reason || (len(healths) > before) != (tt.new > 0) {
+				t.Errorf("%v: %+v", tt.err, healths[before:])
+			}
+		}
+	})
+}
