@@ -21,7 +21,8 @@ import (
 
 // outage makes an API server go away: watches end, and requests fail.
 type outage struct {
-	err      error // of requests while it is away
+	err      error                 // of requests while it is away
+	later    atomic.Pointer[error] // in its place, if it is set
 	away     atomic.Bool
 	requests atomic.Int64 // while it is away
 	expired  atomic.Int64 // watches that get 410 Gone when it is back
@@ -31,7 +32,7 @@ type outage struct {
 // prepare gives each resource a first watch that the outage can end.
 func (o *outage) prepare(r *running) {
 	r.client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return o.fails(), nil, o.err
+		return o.fails(), nil, o.failure()
 	})
 	for range r.source.watched {
 		o.watches = append(o.watches, watch.NewFakeWithOptions(watch.FakeOptions{}))
@@ -42,13 +43,21 @@ func (o *outage) prepare(r *running) {
 		case int(i) <= len(o.watches):
 			return true, o.watches[i-1], nil
 		case o.fails():
-			return true, nil, o.err
+			return true, nil, o.failure()
 		case o.expired.Add(-1) >= 0:
 			return true, nil, apierrors.NewResourceExpired("too old resource version")
 		default:
 			return false, nil, nil
 		}
 	})
+}
+
+// failure is that of a request while the server is away.
+func (o *outage) failure() error {
+	if later := o.later.Load(); later != nil {
+		return *later
+	}
+	return o.err
 }
 
 // fails counts a request while the server is away.
@@ -142,7 +151,7 @@ func TestReasonOfNow(t *testing.T) {
 			{apierrors.NewUnauthorized("Unauthorized"), string(unauthorized), 1},
 		} {
 			before := len(r.mirror.View().Healths)
-			o.err = tt.err
+			o.later.Store(&tt.err)
 			time.Sleep(time.Minute)
 			healths := r.settle().Healths
 			if last := healths[len(healths)-1]; last.Reason != tt.reason || (len(healths) > before) != (tt.new > 0) {
