@@ -11,7 +11,8 @@ import (
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 )
 
-// TestAPIServerOverridesKubeconfig gives a kubeconfig whose server does not answer.
+// TestAPIServerOverridesKubeconfig gives a kubeconfig whose server does not answer, and two addresses
+// in its place, of which the first does not answer.
 func TestAPIServerOverridesKubeconfig(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -22,7 +23,7 @@ func TestAPIServerOverridesKubeconfig(t *testing.T) {
 	defer server.Close()
 	cfg := everything(t)
 	cfg.Kubernetes.Source, cfg.Kubernetes.Kubeconfig = config.SourceKubernetes, kubeconfig(t, dead(t))
-	cfg.Kubernetes.APIServer = server.URL
+	cfg.Kubernetes.APIServer = config.OneOrMore{dead(t), server.URL}
 	_, client, err := (&Agent{cfg: cfg, log: quiet()}).kubeSource()
 	if err != nil {
 		t.Fatal(err)

@@ -25,13 +25,15 @@ func (a *Agent) kubeSource() (kube.Source, *apiserver.Client, error) {
 		return nil, nil, err
 	}
 	client, err := informers.NewClient(informers.ClientConfig{
-		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, Server: a.cfg.Kubernetes.APIServer, ServiceCIDRs: serving.ServiceCIDRs,
+		Kubeconfig: a.cfg.Kubernetes.Kubeconfig, Servers: a.cfg.Kubernetes.APIServer, ServiceCIDRs: serving.ServiceCIDRs,
 		QPS: float32(a.cfg.Kubernetes.QPS), Burst: a.cfg.Kubernetes.Burst,
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to Kubernetes: %w", err)
 	}
-	return informers.New(client, informers.Config{NodeName: a.cfg.NodeName, ServiceCIDRs: len(serving.ServiceCIDRs) == 0}, log), client, nil
+	return informers.New(client, informers.Config{
+		NodeName: a.cfg.NodeName, ServiceCIDRs: len(serving.ServiceCIDRs) == 0, FollowExternalIPs: a.cfg.Services.FollowExternalIPs(),
+	}, log), client, nil
 }
 
 // vppSocket returns the sockets of VPP; it starts a simulated VPP if configured.

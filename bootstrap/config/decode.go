@@ -147,6 +147,13 @@ func (d *decoder) value(n *yaml.Node, to reflect.Value, path string) {
 
 // list replaces a list of strings.
 func (d *decoder) list(n *yaml.Node, to reflect.Value, path string) {
+	if single, ok := to.Addr().Interface().(*OneOrMore); ok && n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		if *single = (OneOrMore{}); n.Value != "" {
+			*single = OneOrMore{n.Value}
+			d.doc.lines[path+"[0]"] = n.Line
+		}
+		return
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.fail(n.Line, path, "expected a list, found %s", DescribeYAML(n))
 		return

@@ -53,6 +53,29 @@ api:
 	}
 }
 
+// TestOneOrMoreAddresses: the address of the API server is one string, as in earlier versions, or a
+// list; the flag may be repeated.
+func TestOneOrMoreAddresses(t *testing.T) {
+	const a, b = "https://10.0.0.1:6443", "https://10.0.0.2:6443"
+	for in, want := range map[string]OneOrMore{
+		"''": {}, "[]": {}, "~": {}, a: {a}, "[" + a + "]": {a}, "[" + a + ", " + b + "]": {a, b},
+	} {
+		doc, err := Load([]byte(head+"kubernetes: {apiServer: "+in+"}\n"), "f.yaml")
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+		} else if diff := cmp.Diff(want, doc.Agent.Kubernetes.APIServer); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", in, diff)
+		}
+	}
+	doc, err := parse(t, nil, "--kube-api-server", a, "--kube-api-server", b).Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(OneOrMore{a, b}, doc.Agent.Kubernetes.APIServer); diff != "" {
+		t.Errorf("flags (-want +got):\n%s", diff)
+	}
+}
+
 // TestDecodeErrors holds the text a user sees: place, path, what is wrong. All problems of a file come at once.
 func TestDecodeErrors(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{

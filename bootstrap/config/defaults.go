@@ -8,12 +8,12 @@ func Defaults() *Agent {
 		APIVersion: APIVersion,
 		Kind:       Kind,
 		Renderer:   RendererDual,
-		Kubernetes: Kubernetes{Source: SourceKubernetes, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
+		Kubernetes: Kubernetes{Source: SourceKubernetes, APIServer: OneOrMore{}, StalenessLimit: seconds(60), QPS: 5, Burst: 10},
 		Services: Services{
 			ClusterCIDRs:      []string{},
 			ServiceCIDRs:      []string{},
 			NodePortAddresses: []string{"primary"},
-			AllowExternalIPs:  []string{"0.0.0.0/0", "::/0"}, // as kube-proxy
+			AllowExternalIPs:  []string{ExternalIPsAuto},
 			ReservedPorts: []string{
 				"22/TCP", "179/TCP", "2379/TCP", "2380/TCP", "6443/TCP", "10250/TCP", "10256/TCP", "4789/UDP", // SSH, BGP, etcd, API server, kubelet, kube-proxy, VXLAN
 			},

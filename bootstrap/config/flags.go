@@ -48,6 +48,8 @@ func (f *Flags) bind(one field, name, usage string) {
 		flags.BoolVar(to, name, *to, usage)
 	case *[]string:
 		flags.StringSliceVar(to, name, *to, usage)
+	case *OneOrMore:
+		flags.StringSliceVar((*[]string)(to), name, *to, usage)
 	default:
 		panic("config: flag of an unsupported type: " + name)
 	}

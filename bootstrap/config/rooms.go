@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/hostroute"
@@ -35,6 +36,9 @@ func (s Services) Serving() (service.Config, error) {
 	if cfg.ServiceCIDRs, err = prefixes("services.serviceCIDRs", s.ServiceCIDRs); err != nil {
 		return service.Config{}, err
 	}
+	if s.FollowExternalIPs() {
+		return cfg, nil // the source of services leaves them out where Kubernetes does
+	}
 	if cfg.ExternalIPs, err = prefixes("services.allowExternalIPs", s.AllowExternalIPs); err != nil {
 		return service.Config{}, err
 	}
@@ -42,6 +46,16 @@ func (s Services) Serving() (service.Config, error) {
 		cfg.ExternalIPs = []netip.Prefix{} // none, not all
 	}
 	return cfg, nil
+}
+
+// ExternalIPsAuto is the word that has external IPs served where Kubernetes does in the version of
+// the API server.
+const ExternalIPsAuto = "auto"
+
+// FollowExternalIPs reports whether the version of the API server decides if external IPs are
+// served.
+func (s Services) FollowExternalIPs() bool {
+	return slices.Equal(s.AllowExternalIPs, []string{ExternalIPsAuto})
 }
 
 // Keeper returns the settings of the host routes; ok is false when there are none. It fails only where Validate does.

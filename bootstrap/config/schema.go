@@ -56,6 +56,8 @@ func (f field) typeName() string {
 		return "object"
 	case f.typ == reflect.TypeFor[Duration]():
 		return "duration"
+	case f.typ == reflect.TypeFor[OneOrMore]():
+		return "string or list of strings"
 	case f.typ.Kind() == reflect.Slice:
 		return "list of strings"
 	case f.typ.Kind() == reflect.Bool:

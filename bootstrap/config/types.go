@@ -60,8 +60,10 @@ type Kubernetes struct {
 	// Path of a kubeconfig. Empty: the service account of the pod. The server address must not be a ClusterIP, because ClusterIPs work only
 	// once this agent runs.
 	Kubeconfig string `json:"kubeconfig" flag:"kubeconfig"`
-	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the kubeconfig or of the pod's environment. Empty: theirs.
-	APIServer string `json:"apiServer" flag:"kube-api-server" check:"url"`
+	// Address of the API server, for example https://192.0.2.1:6443, instead of that of the
+	// kubeconfig or of the pod's environment, or a list of them. The agent stays with one that
+	// works, and goes to the next one when that fails. Empty: theirs.
+	APIServer OneOrMore `json:"apiServer" flag:"kube-api-server" check:"url"`
 	// Age of the state served above which the node is not ready (/readyz) while the API server, or the directory, cannot be read; until then
 	// /readyz?verbose shows the age. 0: no limit.
 	StalenessLimit Duration `json:"stalenessLimit" min:"0s" max:"168h"`
@@ -71,6 +73,9 @@ type Kubernetes struct {
 	Burst int `json:"burst" min:"1" max:"10000"`
 }
 
+// OneOrMore is a list of strings that may be written as one string where it has one.
+type OneOrMore []string
+
 // Services holds the settings that kube-proxy has in its configuration, too.
 type Services struct {
 	// Networks of all pods of the cluster. A client address inside them is that of a pod; without them the agent never masquerades ClusterIP
@@ -79,12 +84,16 @@ type Services struct {
 	// Networks of the ClusterIPs. VPP rejects packets to addresses in them that belong to no service, instead of routing them. Empty: those of the
 	// cluster's ServiceCIDR objects, where the API server has them.
 	ServiceCIDRs []string `json:"serviceCIDRs" flag:"service-cidr" check:"cidr"`
-	// Addresses of this node on which node ports are served: "primary" alone (the first address of the Node object, per family), or
-	// networks, or "all" alone; an empty list means all.
+	// Addresses of this node on which node ports are served: "primary" (the first address of the
+	// Node object, per family), networks, or both, which together mean each of these addresses; or
+	// "all" alone. An empty list means all.
 	NodePortAddresses []string `json:"nodePortAddresses" flag:"node-port-addresses" check:"nodeport"`
-	// Networks whose addresses services may name in spec.externalIPs; an empty list means none. The author of a
-	// Service can receive the packets of pods to every port of an allowed address that no other service has.
-	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"cidr"`
+	// Networks whose addresses services may name in spec.externalIPs; an empty list means none.
+	// "auto" alone does as Kubernetes does in the version of the API server: all up to 1.39, with a
+	// warning from 1.36 on, which deprecates the field, and none from 1.40 on. The author of a
+	// Service can receive the packets of pods to every port of an allowed address that no other
+	// service has.
+	AllowExternalIPs []string `json:"allowExternalIPs" flag:"allow-external-ips" check:"externalip"`
 	// Ports of node addresses, and of the VPPs of all nodes, that no external IP or load-balancer address may claim, because the nodes use them
 	// themselves. Ports of the agent's own servers are always among them.
 	ReservedPorts []string `json:"reservedPorts" flag:"reserved-ports" check:"port"`

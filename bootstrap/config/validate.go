@@ -109,9 +109,11 @@ func (v *validator) field(f field) {
 	case f.typ.Kind() == reflect.Int:
 		v.number(f, int(value.Int()))
 	case f.tag.Get("check") == "nodeport":
-		v.nodePortAddresses(f.path, value.Interface().([]string))
+		v.networks(f.path, value.Interface().([]string), "all", "primary")
+	case f.tag.Get("check") == "externalip":
+		v.networks(f.path, value.Interface().([]string), ExternalIPsAuto)
 	case f.typ.Kind() == reflect.Slice:
-		for i, item := range value.Interface().([]string) {
+		for i, item := range value.Convert(reflect.TypeFor[[]string]()).Interface().([]string) {
 			v.text(f.path+"["+strconv.Itoa(i)+"]", f.tag.Get("check"), item)
 		}
 	case f.typ.Kind() == reflect.String && value.String() != "":
@@ -186,15 +188,15 @@ var namespaceName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // hostName is a DNS name; a final dot and underscores are allowed, as browsers do.
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*\.?$`)
 
-// nodePortAddresses follows kube-proxy: "primary" must be the only entry. "all" is an addition of Troupe with the same rule.
-func (v *validator) nodePortAddresses(path string, got []string) {
+// networks checks a list of networks that may also be one word alone, or have other words in it.
+func (v *validator) networks(path string, got []string, alone string, words ...string) {
 	for i, item := range got {
 		at := path + "[" + strconv.Itoa(i) + "]"
 		switch {
-		case item != "primary" && item != "all":
-			v.text(at, "cidr", item)
-		case len(got) > 1:
+		case item == alone && len(got) > 1:
 			v.fail(at, "%q must be the only entry", item)
+		case item != alone && !slices.Contains(words, item):
+			v.text(at, "cidr", item)
 		}
 	}
 }
@@ -209,7 +211,7 @@ func (v *validator) together(a *Agent) {
 		v.fail("kubernetes.source", `%q is neither "kubernetes" nor "files:DIR"`, a.Kubernetes.Source)
 	case files && a.Kubernetes.Kubeconfig != "":
 		v.fail("kubernetes.kubeconfig", "has no meaning with source %q", a.Kubernetes.Source)
-	case files && a.Kubernetes.APIServer != "":
+	case files && len(a.Kubernetes.APIServer) > 0:
 		v.fail("kubernetes.apiServer", "has no meaning with source %q", a.Kubernetes.Source)
 	}
 	if (a.Etcd.Cert == "") != (a.Etcd.Key == "") {

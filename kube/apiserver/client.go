@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -15,16 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Client makes requests to one API server. It is safe for concurrent use.
+// Client makes requests to one API server, which may have several addresses. It is safe for
+// concurrent use.
 type Client struct {
-	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all namespaces.
+	// Services, EndpointSlices, Nodes, Pods and ServiceCIDRs list and watch the objects of all
+	// namespaces. Their watches are of the type Watch.
 	Services, EndpointSlices, Nodes, Pods, ServiceCIDRs cache.ListerWatcherWithContext
+	// Version returns the version of the API server.
+	Version func(ctx context.Context) (*version.Info, error)
 	// Events returns the events of a namespace.
 	Events func(namespace string) Events
 	// Leases returns the Leases of a namespace.
@@ -52,14 +58,16 @@ type Leases interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// New makes a client. It does not connect.
-func New(rc *rest.Config) (*Client, error) {
-	groups, err := newGroups(rc)
+// New makes a client of the API server at rc.Host, and at other addresses in the same form with the
+// same credentials: it stays at one that works, and goes to the next one when that fails. New does
+// not connect.
+func New(rc *rest.Config, others ...string) (*Client, error) {
+	groups, err := newGroups(rc, others...)
 	if err != nil {
 		return nil, err
 	}
 	watched := func(group schema.GroupVersion, plural string) cache.ListerWatcherWithContext {
-		return cache.NewFilteredListWatchFromClient(groups[group], plural, metav1.NamespaceAll, func(*metav1.ListOptions) {})
+		return listWatch(groups[group], metav1.NamespaceAll, plural)
 	}
 	return &Client{
 		groups:         groups,
@@ -68,6 +76,9 @@ func New(rc *rest.Config) (*Client, error) {
 		Nodes:          watched(corev1.SchemeGroupVersion, "nodes"),
 		Pods:           watched(corev1.SchemeGroupVersion, "pods"),
 		ServiceCIDRs:   watched(networkingv1.SchemeGroupVersion, "servicecidrs"),
+		Version: func(ctx context.Context) (*version.Info, error) {
+			return versionOf(ctx, groups[corev1.SchemeGroupVersion])
+		},
 		Events: func(namespace string) Events {
 			return objects[eventsv1.Event, *eventsv1.Event]{groups[eventsv1.SchemeGroupVersion], namespace, "events"}
 		},
@@ -77,9 +88,25 @@ func New(rc *rest.Config) (*Client, error) {
 	}, nil
 }
 
+// versionOf asks for the version of the API server, once.
+func versionOf(ctx context.Context, client rest.Interface) (*version.Info, error) {
+	answer, err := client.Get().AbsPath("/version").SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info := &version.Info{}
+	if err := json.Unmarshal(answer, info); err != nil {
+		return nil, fmt.Errorf("decode version of the API server: %w", err)
+	}
+	return info, nil
+}
+
 // newGroups makes a client for each API group. They share connections and rate limit.
-func newGroups(rc *rest.Config) (map[schema.GroupVersion]rest.Interface, error) {
+func newGroups(rc *rest.Config, others ...string) (map[schema.GroupVersion]rest.Interface, error) {
 	shared := *rc
+	if err := through(&shared, others); err != nil {
+		return nil, err
+	}
 	if shared.UserAgent == "" {
 		shared.UserAgent = rest.DefaultKubernetesUserAgent()
 	}

@@ -4,7 +4,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -21,10 +20,9 @@ type Namespace struct {
 // Namespace returns the requests about a namespace.
 func (c *Client) Namespace(name string) *Namespace {
 	core, discovery := c.groups[corev1.SchemeGroupVersion], c.groups[discoveryv1.SchemeGroupVersion]
-	all := func(*metav1.ListOptions) {}
 	return &Namespace{
-		ServiceList:    cache.NewFilteredListWatchFromClient(core, "services", name, all),
-		SliceList:      cache.NewFilteredListWatchFromClient(discovery, "endpointslices", name, all),
+		ServiceList:    listWatch(core, name, "services"),
+		SliceList:      listWatch(discovery, name, "endpointslices"),
 		Services:       objects[corev1.Service, *corev1.Service]{core, name, "services"},
 		EndpointSlices: objects[discoveryv1.EndpointSlice, *discoveryv1.EndpointSlice]{discovery, name, "endpointslices"},
 		Leases:         objects[coordinationv1.Lease, *coordinationv1.Lease]{c.groups[coordinationv1.SchemeGroupVersion], name, "leases"},

@@ -3,14 +3,23 @@ package informers
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/transport"
 
 	"github.com/troupe-vpp/troupe/kube/apiserver"
+)
+
+// Limits of a connection. client-go adds that of the TLS handshake, 10 seconds, and pings an HTTP/2
+// connection that has been silent for 30 seconds: 15 seconds without an answer end it.
+const (
+	dialTimeout = 5 * time.Second
+	keepAlive   = 30 * time.Second
 )
 
 // Errors of NewClient.
@@ -28,8 +37,11 @@ var (
 type ClientConfig struct {
 	// Kubeconfig is the path of a kubeconfig file. "" = the service account of the pod (in-cluster).
 	Kubeconfig string
-	// Server overrides the address of the API server: a URL, or "host:port" with TLS. It should be the control plane endpoint.
-	Server string
+	// Servers override the address of the API server: URLs, or "host:port" with TLS, of the control
+	// plane endpoint or of the members of the control plane. The client stays at one that works,
+	// and goes to the next one when that fails. Credentials and certificate authority are the same
+	// for all.
+	Servers []string
 	// ServiceCIDRs are the ranges of cluster IPs, if they are known: an address within is refused with ErrClusterIP. Without them a cluster
 	// IP is recognised by the environment that the kubelet gives to pods.
 	ServiceCIDRs []netip.Prefix
@@ -48,7 +60,11 @@ func NewClient(config ClientConfig) (*apiserver.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return apiserver.New(rc)
+	var others []string
+	if len(config.Servers) > 1 {
+		others = config.Servers[1:]
+	}
+	return apiserver.New(rc, others...)
 }
 
 // restConfig returns the configuration of the client.
@@ -57,8 +73,12 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := encrypted(rc); err != nil {
-		return nil, err
+	for _, host := range append([]string{rc.Host}, config.Servers...) {
+		one := *rc
+		one.Host = host
+		if err := encrypted(&one); err != nil {
+			return nil, err
+		}
 	}
 	rc.ContentType = "application/vnd.kubernetes.protobuf"
 	rc.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
@@ -73,6 +93,9 @@ func restConfig(config ClientConfig) (*rest.Config, error) {
 	if config.UserAgent != "" {
 		rc.UserAgent = config.UserAgent
 	}
+	// An address that answers nothing is known to be one soon, so that the next is tried, and so
+	// that the API server is found again soon after its return.
+	rc.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext
 	rereadToken(rc)
 	return rc, nil
 }
@@ -100,17 +123,21 @@ func rereadToken(rc *rest.Config) {
 	rc.BearerToken, rc.BearerTokenFile = "", ""
 }
 
-// baseConfig returns the address of the API server and the credentials.
+// baseConfig returns the first address of the API server and the credentials.
 func baseConfig(config ClientConfig) (*rest.Config, error) {
+	server := ""
+	if len(config.Servers) > 0 {
+		server = config.Servers[0]
+	}
 	if config.Kubeconfig != "" {
-		rc, err := clientcmd.BuildConfigFromFlags(config.Server, config.Kubeconfig)
+		rc, err := clientcmd.BuildConfigFromFlags(server, config.Kubeconfig)
 		if err != nil {
 			return nil, fmt.Errorf("read kubeconfig %s: %w", config.Kubeconfig, err)
 		}
 		return rc, nil
 	}
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
-	if config.Server == "" && !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
+	if server == "" && !config.AllowClusterIP && isClusterIP(host, port, config.ServiceCIDRs) {
 		return nil, fmt.Errorf("%w (KUBERNETES_SERVICE_HOST=%s), which only this agent makes reachable: give the control plane endpoint by --kube-api-server or "+
 			"kubeconfig, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT to it in the pod", ErrClusterIP, host)
 	}
@@ -121,8 +148,8 @@ func baseConfig(config ClientConfig) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read service account: %w", err)
 	}
-	if config.Server != "" {
-		rc.Host = config.Server
+	if server != "" {
+		rc.Host = server
 	}
 	return rc, nil
 }

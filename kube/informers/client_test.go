@@ -38,8 +38,11 @@ func TestClientFromKubeconfig(t *testing.T) {
 		rc.ContentType != "application/vnd.kubernetes.protobuf" || !strings.HasPrefix(rc.AcceptContentTypes, rc.ContentType) {
 		t.Errorf("configuration %v", rc)
 	}
-	if rc, err = restConfig(ClientConfig{Kubeconfig: path, Server: "https://192.0.2.9", Burst: 70}); err != nil || rc.Host != "https://192.0.2.9" || rc.QPS != 5 || rc.Burst != 70 {
+	if rc, err = restConfig(ClientConfig{Kubeconfig: path, Servers: []string{"https://192.0.2.9"}, Burst: 70}); err != nil || rc.Host != "https://192.0.2.9" || rc.QPS != 5 || rc.Burst != 70 {
 		t.Errorf("with another server: %v, %v", rc, err)
+	}
+	if _, err = restConfig(ClientConfig{Kubeconfig: path, Servers: []string{"https://192.0.2.9", "https://192.0.2.10"}}); err != nil {
+		t.Errorf("with several servers: %v", err)
 	}
 	if client, err := NewClient(ClientConfig{Kubeconfig: path}); err != nil || client == nil {
 		t.Errorf("client %v, %v", client, err)
@@ -70,9 +73,18 @@ func TestCredentialsAreEncrypted(t *testing.T) {
 			t.Errorf("%s: %v, refused %t", name, err, c.refused)
 		}
 	}
-	rc, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Server: "http://192.0.2.1:8080"})
+	rc, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"http://192.0.2.1:8080"}})
 	if err != nil || rc.BearerToken != "" {
 		t.Errorf("kubeconfig: %v, the token is sent: %t", err, rc.BearerToken != "")
+	}
+}
+
+// TestCredentialsOfSeveralServersAreEncrypted: an address without TLS is refused also where it is
+// not the first.
+func TestCredentialsOfSeveralServersAreEncrypted(t *testing.T) {
+	_, err := restConfig(ClientConfig{Kubeconfig: writeKubeconfig(t, kubeconfig), Servers: []string{"https://192.0.2.1", "http://192.0.2.2:8080"}})
+	if !errors.Is(err, ErrCleartext) || !strings.Contains(err.Error(), "192.0.2.2") {
+		t.Errorf("%v", err)
 	}
 }
 
@@ -120,7 +132,7 @@ func TestInClusterWithOnlyAClusterIP(t *testing.T) {
 	if _, err := NewClient(ClientConfig{}); !errors.Is(err, ErrClusterIP) || !strings.Contains(err.Error(), "10.96.0.1") {
 		t.Errorf("with nothing else: %v", err)
 	}
-	for name, config := range map[string]ClientConfig{"allowed": {AllowClusterIP: true}, "with a server": {Server: "192.0.2.1:6443"}} {
+	for name, config := range map[string]ClientConfig{"allowed": {AllowClusterIP: true}, "with a server": {Servers: []string{"192.0.2.1:6443"}}} {
 		if _, err := NewClient(config); errors.Is(err, ErrClusterIP) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -19,8 +19,12 @@
 // expires (410 Gone) or breaks, client-go lists again and calls the handlers for what differs, deletions included; in the meantime the
 // cache and everything delivered stay, and Sink.Health says which kind is not being watched, and why.
 //
-// While the API server does not answer, or refuses the credentials, the gate has one request repeated and the others wait, so that no reflector backs off.
-// diagnose says what an error means for an operator, health joins that for all kinds, outageLog writes it into the log once.
+// While the API server does not answer, or refuses the credentials, the gate has one request
+// repeated and the others wait, so that no reflector backs off. Each request is made once, and is
+// judged in kube/apiserver, where it is made: client-go would repeat it for up to two minutes and
+// then return an empty watch without an error. sight says from when on a watch counts, observed
+// what it ended with; HTTP/2 pings end one that has become silent. diagnose says what an error
+// means for an operator, health joins that for all kinds, outageLog writes it into the log once.
 //
 // # Filtering
 //

@@ -17,65 +17,79 @@ const (
 // that. So a reflector sees no error that makes it back off: it is current again soon after the API server is there, however long that was away.
 type gate struct {
 	mu     sync.Mutex
-	closed chan struct{} // closed when the API server may answer again; nil = the gate is open
+	closed chan struct{} // closed when the gate opens, and when why changes; nil = the gate is open
 	why    trouble       // it is closed for
 }
 
-// pass asks until the API server answers, and returns its answer. away gets the trouble while it does not.
+// pass asks until the API server answers, and returns its answer. away gets the trouble while it
+// does not, again when that changes.
 func (g *gate) pass(ctx context.Context, away func(trouble), ask func() error) error {
 	for {
 		if err := g.wait(ctx, away); err != nil {
 			return err
 		}
 		err := ask()
-		why := diagnose(err)
 		if !unanswered(err) || ctx.Err() != nil {
 			return err
 		}
+		why := diagnose(err)
 		away(why)
-		if open := g.close(why); open != nil {
-			return g.repeat(ctx, open, ask)
+		if g.close(why) {
+			return g.repeat(ctx, away, ask)
 		}
 	}
 }
 
 // wait waits until the gate is open.
 func (g *gate) wait(ctx context.Context, away func(trouble)) error {
-	g.mu.Lock()
-	closed, why := g.closed, g.why
-	g.mu.Unlock()
-	if closed == nil {
-		return nil
-	}
-	away(why)
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		g.mu.Lock()
+		closed, why := g.closed, g.why
+		g.mu.Unlock()
+		if closed == nil {
+			return nil
+		}
+		away(why)
+		select {
+		case <-closed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
-// close closes the gate, and returns what opens it again; nil = it is closed already.
-func (g *gate) close(why trouble) (open func()) {
+// close closes the gate, unless it is closed already.
+func (g *gate) close(why trouble) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed != nil {
-		return nil
+		return false
 	}
-	closed := make(chan struct{})
-	g.closed, g.why = closed, why
-	return func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.closed = nil
-		close(closed)
+	g.closed, g.why = make(chan struct{}), why
+	return true
+}
+
+// because changes the trouble for which the gate is closed.
+func (g *gate) because(why trouble) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.why != why {
+		close(g.closed)
+		g.closed, g.why = make(chan struct{}), why
 	}
 }
 
+// open opens the gate.
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.closed)
+	g.closed = nil
+}
+
 // repeat asks again until there is an answer, and opens the gate. When ctx ends it opens the gate too: another request finds out.
-func (*gate) repeat(ctx context.Context, open func(), ask func() error) error {
-	defer open()
+func (g *gate) repeat(ctx context.Context, away func(trouble), ask func() error) error {
+	defer g.open()
 	for {
 		pause := time.NewTimer(leastPause + rand.N(mostPause-leastPause)) //nolint:gosec // Not a secret.
 		select {
@@ -84,9 +98,13 @@ func (*gate) repeat(ctx context.Context, open func(), ask func() error) error {
 			pause.Stop()
 			return ctx.Err()
 		}
-		if err := ask(); !unanswered(err) || ctx.Err() != nil {
+		err := ask()
+		if !unanswered(err) || ctx.Err() != nil {
 			return err
 		}
+		why := diagnose(err)
+		away(why)
+		g.because(why)
 	}
 }
 

@@ -21,7 +21,8 @@ import (
 
 // outage makes an API server go away: watches end, and requests fail.
 type outage struct {
-	err      error // of requests while it is away
+	err      error                 // of requests while it is away
+	later    atomic.Pointer[error] // in its place, if it is set
 	away     atomic.Bool
 	requests atomic.Int64 // while it is away
 	expired  atomic.Int64 // watches that get 410 Gone when it is back
@@ -31,7 +32,7 @@ type outage struct {
 // prepare gives each resource a first watch that the outage can end.
 func (o *outage) prepare(r *running) {
 	r.client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return o.fails(), nil, o.err
+		return o.fails(), nil, o.failure()
 	})
 	for range r.source.watched {
 		o.watches = append(o.watches, watch.NewFakeWithOptions(watch.FakeOptions{}))
@@ -42,13 +43,21 @@ func (o *outage) prepare(r *running) {
 		case int(i) <= len(o.watches):
 			return true, o.watches[i-1], nil
 		case o.fails():
-			return true, nil, o.err
+			return true, nil, o.failure()
 		case o.expired.Add(-1) >= 0:
 			return true, nil, apierrors.NewResourceExpired("too old resource version")
 		default:
 			return false, nil, nil
 		}
 	})
+}
+
+// failure is that of a request while the server is away.
+func (o *outage) failure() error {
+	if later := o.later.Load(); later != nil {
+		return *later
+	}
+	return o.err
 }
 
 // fails counts a request while the server is away.
@@ -114,4 +123,40 @@ func TestBackAtOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestReasonOfNow: an outage that begins with one failure and goes on with another gives the one of
+// now as its reason, for all kinds: a connection is reset, then refused, then the token is wrong.
+func TestReasonOfNow(t *testing.T) {
+	reset := func(port int) error {
+		return &url.Error{Op: "Get", URL: "https://10.0.0.1/", Err: &net.OpError{
+			Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 9), Port: port}, Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 6443}, Err: syscall.ECONNRESET,
+		}}
+	}
+	o := &outage{err: reset(1)}
+	run(t, []runtime.Object{service("web", "10.96.0.1")}, o.prepare, func(r *running) {
+		time.Sleep(5 * time.Minute)
+		o.away.Store(true)
+		for _, w := range o.watches {
+			w.Stop()
+		}
+		for _, tt := range []struct {
+			err    error
+			reason string
+			new    int
+		}{
+			{reset(1), "the API server does not answer: read tcp 10.0.0.1:6443: connection reset by peer", 1},
+			{reset(2), "the API server does not answer: read tcp 10.0.0.1:6443: connection reset by peer", 0},
+			{&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, "the API server does not answer: dial tcp: connection refused", 1},
+			{apierrors.NewUnauthorized("Unauthorized"), string(unauthorized), 1},
+		} {
+			before := len(r.mirror.View().Healths)
+			o.later.Store(&tt.err)
+			time.Sleep(time.Minute)
+			healths := r.settle().Healths
+			if last := healths[len(healths)-1]; last.Reason != tt.reason || (len(healths) > before) != (tt.new > 0) {
+				t.Errorf("%v: %+v", tt.err, healths[before:])
+			}
+		}
+	})
 }

@@ -23,6 +23,10 @@ type Config struct {
 	NodeName string
 	// ServiceCIDRs has the ServiceCIDR objects of the cluster watched.
 	ServiceCIDRs bool
+	// FollowExternalIPs leaves out spec.externalIPs where Kubernetes does in the version of the API
+	// server: from 1.40 on. From 1.36 on, which deprecates the field, its use is logged. The
+	// version is asked once in the life of the source.
+	FollowExternalIPs bool
 	// Interval is the least time between two commits; changes in between coalesce by object. The first change after a quiet time
 	// is not delayed. Default 10 ms.
 	Interval time.Duration
@@ -56,6 +60,9 @@ func New(client *apiserver.Client, config Config, log *slog.Logger) *Source {
 		config.Interval = 10 * time.Millisecond
 	}
 	q, watched := newQueue(), resources(client, config.NodeName)
+	if config.FollowExternalIPs {
+		watched[0].follow(&externalIPs{version: client.Version, log: log})
+	}
 	var plurals []string
 	for _, r := range watched {
 		plurals = append(plurals, r.plural)

@@ -50,7 +50,7 @@ func TestTokenIsReadAgainAfterUnauthorized(t *testing.T) {
 	}
 	write("first")
 	text := strings.NewReplacer("token: t", "tokenFile: "+file, "cluster: {", "cluster: {certificate-authority: "+ca+", ").Replace(kubeconfig)
-	client, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, text), Server: server.URL})
+	client, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, text), Servers: []string{server.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestTokenExpires(t *testing.T) {
 	write(ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	write(file, "10")
 	text := strings.NewReplacer("token: t", "tokenFile: "+file, "cluster: {", "cluster: {certificate-authority: "+ca+", ").Replace(kubeconfig)
-	client, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, text), Server: server.URL, QPS: 100, Burst: 100})
+	client, err := NewClient(ClientConfig{Kubeconfig: writeKubeconfig(t, text), Servers: []string{server.URL}, QPS: 100, Burst: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

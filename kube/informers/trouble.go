@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -44,6 +45,11 @@ func diagnose(err error) trouble {
 	var request *url.Error
 	if errors.As(err, &request) {
 		text = request.Err.Error()
+	}
+	if connection := (*net.OpError)(nil); errors.As(err, &connection) && connection.Source != nil {
+		without := *connection
+		without.Source = nil // its port is another one each time
+		text = strings.ReplaceAll(text, connection.Error(), without.Error())
 	}
 	var status apierrors.APIStatus
 	var certificate *tls.CertificateVerificationError

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -32,6 +31,8 @@ type resource struct {
 	hold   cache.TransformFunc // what the cache keeps
 
 	optional *optional // nil = the agent needs it
+
+	before func(context.Context) error // is asked before each request, and is part of it; nil = nothing
 }
 
 // serviceCIDRs returns the resource of the networks of cluster IPs, which not every cluster has.
@@ -81,8 +82,18 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 	}
 	ask := func(ctx context.Context, options *metav1.ListOptions, request func() error) error {
 		options.LabelSelector, options.FieldSelector = r.labels, r.fields
-		return r.optional.ask(ctx, func() error { return g.pass(ctx, set, request) })
+		return r.optional.ask(ctx, func() error {
+			return g.pass(ctx, set, func() error {
+				if r.before != nil {
+					if err := r.before(ctx); err != nil {
+						return err
+					}
+				}
+				return request()
+			})
+		})
 	}
+	sight := &sight{counts: func() { set(trouble{}) }}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 			err = ask(ctx, &options, func() (err error) { list, err = r.api.ListWithContext(ctx, options); return err })
@@ -96,10 +107,8 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 				}
 				return nil, err
 			}
-			// Only a watch that was opened counts as healthy: a list alone sees no changes.
-			set(trouble{})
 			r.optional.watched()
-			return observe(w, func(event watch.Event) { note(ctx, apierrors.FromObject(event.Object)) }), nil
+			return sight.observe(w, func(err error) { note(ctx, err) }), nil
 		},
 	}
 	informer := cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, r.api), r.object,
@@ -108,44 +117,4 @@ func (r *resource) informer(g *gate, h *health) (cache.SharedIndexInformer, erro
 		note(ctx, err) // the worker logs it; the default handler would do so once more
 	})
 	return informer, errors.Join(err, informer.SetTransform(r.hold))
-}
-
-// observed is a watch whose errors are noted on their way to the reflector, which swallows most of them.
-type observed struct {
-	watch.Interface
-	out  chan watch.Event
-	done chan struct{} // closed by stop
-	stop func()
-}
-
-// observe passes the events of w on until it is stopped or ends; its goroutine ends with it.
-func observe(w watch.Interface, failed func(watch.Event)) watch.Interface {
-	o := &observed{Interface: w, out: make(chan watch.Event), done: make(chan struct{})}
-	o.stop = sync.OnceFunc(func() { close(o.done) })
-	go o.run(failed)
-	return o
-}
-
-// run passes events until the inner watch ends or the reader stops it. client-go's own watch.Filter would hang in the second case.
-func (o *observed) run(failed func(watch.Event)) {
-	defer close(o.out)
-	for event := range o.Interface.ResultChan() {
-		if event.Type == watch.Error {
-			failed(event)
-		}
-		select {
-		case o.out <- event:
-		case <-o.done:
-			return
-		}
-	}
-}
-
-// ResultChan satisfies watch.Interface.
-func (o *observed) ResultChan() <-chan watch.Event { return o.out }
-
-// Stop satisfies watch.Interface; it may be called more than once.
-func (o *observed) Stop() {
-	o.stop()
-	o.Interface.Stop()
 }

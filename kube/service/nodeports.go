@@ -12,7 +12,7 @@ import (
 type nodePortMode uint8
 
 const (
-	nodePortsPrimary nodePortMode = iota
+	nodePortsPrimary nodePortMode = iota // and the CIDRs
 	nodePortsAll
 	nodePortsCIDRs
 )
@@ -24,9 +24,11 @@ type NodePortAddresses struct {
 	cidrs []netip.Prefix
 }
 
-// ParseNodePortAddresses reads the configured words: "primary" alone is the first address of each family; an empty list or "all" alone is
-// every address of the node but loopback; otherwise every word is a CIDR, and the addresses inside are meant, while a family without a
-// CIDR in the list is served on all of its addresses. The error is an ErrNodePortAddresses that names the word.
+// ParseNodePortAddresses reads the configured words: an empty list or "all" alone is every address
+// of the node except loopback. Otherwise "primary" is the first address of each family, every other
+// word is a CIDR and means the addresses inside, and the list is the union of its words. Without
+// "primary" a family that has no CIDR in the list is served on all of its addresses. The error is
+// an ErrNodePortAddresses that names the word.
 func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	if len(words) == 0 {
 		return NodePortAddresses{mode: nodePortsAll}, nil
@@ -34,15 +36,14 @@ func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 	parsed := NodePortAddresses{mode: nodePortsCIDRs}
 	for _, word := range words {
 		word = strings.TrimSpace(word)
-		switch word {
-		case "primary", "all":
-			if len(words) > 1 {
-				return NodePortAddresses{}, fmt.Errorf("%w: %q must stand alone", ErrNodePortAddresses, word)
-			}
-			if word == "all" {
-				return NodePortAddresses{mode: nodePortsAll}, nil
-			}
-			return NodePortAddresses{}, nil
+		switch {
+		case word == "all" && len(words) > 1:
+			return NodePortAddresses{}, fmt.Errorf("%w: %q must stand alone", ErrNodePortAddresses, word)
+		case word == "all":
+			return NodePortAddresses{mode: nodePortsAll}, nil
+		case word == "primary":
+			parsed.mode = nodePortsPrimary
+			continue
 		}
 		prefix, ok := parsePrefix(word)
 		if !ok {
@@ -55,18 +56,17 @@ func ParseNodePortAddresses(words []string) (NodePortAddresses, error) {
 
 // String returns the words that ParseNodePortAddresses reads, separated by commas; the CIDRs in canonical form.
 func (n NodePortAddresses) String() string {
+	var words []string
 	switch n.mode {
 	case nodePortsPrimary:
-		return "primary"
+		words = append(words, "primary")
 	case nodePortsAll:
-		return "all"
-	default:
-		words := make([]string, len(n.cidrs))
-		for i, cidr := range n.cidrs {
-			words[i] = cidr.String()
-		}
-		return strings.Join(words, ",")
+		words = append(words, "all")
 	}
+	for _, cidr := range n.cidrs {
+		words = append(words, cidr.String())
+	}
+	return strings.Join(words, ",")
 }
 
 // Select returns the addresses of one family on which node ports are served, in the order of the node's addresses, canonical, without
@@ -83,22 +83,18 @@ func (n NodePortAddresses) Select(node *messages.NodeContext, family messages.IP
 // choose is Select with the parsed addresses.
 func (n NodePortAddresses) choose(node *messages.NodeContext, family messages.IPFamily) []address {
 	every := n.mode == nodePortsAll || n.mode == nodePortsCIDRs && !hasFamily(n.cidrs, family)
+	primary := n.mode == nodePortsPrimary // the next address of the family is the primary one, and is meant
 	var chosen []address
 	for _, text := range node.GetAddresses() {
 		a, ok := parseAddress(text)
 		if !ok || a.family() != family {
 			continue
 		}
-		if n.mode == nodePortsPrimary {
-			if a.ip.IsLoopback() {
-				return nil
-			}
-			return []address{a}
+		meant := every || primary || anyContains(n.cidrs, a.ip)
+		primary = false
+		if meant && !a.ip.IsLoopback() && !containsAddress(chosen, a.ip) {
+			chosen = append(chosen, a)
 		}
-		if a.ip.IsLoopback() || !every && !anyContains(n.cidrs, a.ip) || containsAddress(chosen, a.ip) {
-			continue
-		}
-		chosen = append(chosen, a)
 	}
 	return chosen
 }

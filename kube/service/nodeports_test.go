@@ -23,13 +23,15 @@ func TestParseNodePortAddresses(t *testing.T) {
 		{[]string{"10.1.2.3/8", " 2001:db8::1/64"}, "10.0.0.0/8,2001:db8::/64"},
 		{[]string{"::ffff:10.1.2.3/104"}, "10.0.0.0/8"},
 		{[]string{"0.0.0.0/0"}, "0.0.0.0/0"},
+		{[]string{"10.1.2.3/8", "primary"}, "primary,10.0.0.0/8"},
+		{[]string{"primary", "primary"}, "primary"},
 	} {
 		got, err := service.ParseNodePortAddresses(test.words)
 		if err != nil || got.String() != test.want {
 			t.Errorf("%q: %q, %v, want %q", test.words, got, err, test.want)
 		}
 	}
-	for _, words := range [][]string{{"primary", "10.0.0.0/8"}, {"10.0.0.0/8", "all"}, {"10.0.0.1"}, {""}, {"10.0.0.0/33"}, {"first"}} {
+	for _, words := range [][]string{{"primary", "10.0.0.1"}, {"primary", "all"}, {"10.0.0.0/8", "all"}, {"10.0.0.1"}, {""}, {"10.0.0.0/33"}, {"first"}} {
 		if got, err := service.ParseNodePortAddresses(words); !errors.Is(err, service.ErrNodePortAddresses) {
 			t.Errorf("%q: %q, %v, want an error", words, got, err)
 		}
@@ -46,6 +48,9 @@ func TestNodePortAddresses(t *testing.T) {
 	}{
 		{"primary is the first of each family", []string{"primary"}, node, []string{"192.168.0.2"}, []string{"2001:db8::2"}},
 		{"primary is never loopback", []string{"primary"}, []string{"127.0.0.1", "192.168.0.2"}, []string{}, []string{}},
+		{"primary and a CIDR", []string{"primary", "192.168.1.0/24"}, node, []string{"192.168.0.2", "192.168.1.2"}, []string{"2001:db8::2"}},
+		{"primary within a CIDR, once", []string{"2001:db8::/32", "primary"}, node, []string{"192.168.0.2"}, []string{"2001:db8::2", "2001:db8:1::2"}},
+		{"a CIDR beside a loopback that is the primary", []string{"primary", "192.168.0.0/16"}, []string{"127.0.0.1", "192.168.0.2"}, []string{"192.168.0.2"}, []string{}},
 		{"all is every one but loopback, once", nil, node, []string{"192.168.0.2", "192.168.1.2"}, []string{"2001:db8::2", "2001:db8:1::2"}},
 		{"a CIDR takes those inside", []string{"192.168.1.0/24", "2001:db8::/64"}, node, []string{"192.168.1.2"}, []string{"2001:db8::2"}},
 		{"a CIDR around loopback does not help", []string{"127.0.0.0/8"}, node, []string{}, []string{"2001:db8::2", "2001:db8:1::2"}},

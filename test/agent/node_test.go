@@ -99,13 +99,15 @@ func (n *node) file(name string) string { return filepath.Join(n.dir, name) }
 // launch starts the agent from a program.
 func (n *node) launch(program string) { n.launchAt(program, "127.0.0.1:0") }
 
-// launchAt is launch with the address of the HTTP server.
-func (n *node) launchAt(program, http string) {
+// launchAt is launch with the address of the HTTP server, and perhaps more flags.
+func (n *node) launchAt(program, http string, more ...string) {
 	n.Helper()
-	n.agent = controlplane.Spawn(n, n.dir, program, "agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
+	n.agent = controlplane.Spawn(n, n.dir, program, append([]string{
+		"agent", "--node-name", thisNode, "--kubeconfig", n.Kubeconfig("agent", "tokenFile: "+n.token),
 		"--vpp-api-socket", n.file("api.sock"), "--vpp-stats-socket", n.file("stats.sock"), "--etcd", "none",
 		"--config", n.file("config.yaml"), "--cluster-cidr", "10.1.0.0/16", "--data-dir", n.file("data"),
-		"--control-socket", n.file("control.sock"), "--http-address", http, "--healthz-bind-address", "", "--log-format", "text")
+		"--control-socket", n.file("control.sock"), "--http-address", http, "--healthz-bind-address", "", "--log-format", "text",
+	}, more...)...)
 }
 
 // write writes a file at once, as the kubelet replaces a token.

@@ -7,14 +7,16 @@ import (
 	"testing"
 )
 
-// wire is the connection of one agent to a server, as a TCP proxy on loopback that a story can cut.
+// wire is the connection of one agent to a server, as a TCP proxy on loopback that a story can cut
+// or stop.
 type wire struct {
 	net.Listener
 	to string
 
-	mu    sync.Mutex
-	cut   bool
-	conns map[net.Conn]bool
+	mu     sync.Mutex
+	cut    bool
+	thawed chan struct{} // closed while bytes pass
+	conns  map[net.Conn]bool
 }
 
 // newWire makes a wire to "host:port" that lives as long as the test.
@@ -24,9 +26,11 @@ func newWire(t *testing.T, to string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{Listener: listener, to: to, conns: map[net.Conn]bool{}}
+	w := &wire{Listener: listener, to: to, conns: map[net.Conn]bool{}, thawed: make(chan struct{})}
+	close(w.thawed)
 	t.Cleanup(func() {
 		_ = listener.Close()
+		w.stop(false)
 		w.sever(true)
 	})
 	go w.serve()
@@ -47,10 +51,47 @@ func (w *wire) serve() {
 		for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
 			if w.keep(pair[0]) {
 				go func() {
-					_, _ = io.Copy(pair[1], pair[0])
+					w.carry(pair[1], pair[0])
 					_, _ = near.Close(), far.Close()
 				}()
 			}
+		}
+	}
+}
+
+// carry passes bytes on until a side ends.
+func (w *wire) carry(to io.Writer, from io.Reader) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		w.mu.Lock()
+		thawed := w.thawed
+		w.mu.Unlock()
+		<-thawed
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stop has the wire pass no byte on, as a proxy does whose process is stopped: its kernel still
+// accepts connections and bytes. Or it has the wire go on.
+func (w *wire) stop(stop bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	select {
+	case <-w.thawed:
+		if stop {
+			w.thawed = make(chan struct{})
+		}
+	default:
+		if !stop {
+			close(w.thawed)
 		}
 	}
 }
@@ -67,7 +108,7 @@ func (w *wire) keep(c net.Conn) bool {
 	return true
 }
 
-// sever cuts the wire, or mends it.
+// sever cuts the wire, so that it accepts connections and closes them, or mends it.
 func (w *wire) sever(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

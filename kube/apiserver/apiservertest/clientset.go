@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +22,7 @@ func Client(set kubernetes.Interface) *apiserver.Client {
 		Nodes:          watched(set, set.CoreV1().Nodes()),
 		Pods:           watched(set, set.CoreV1().Pods("")),
 		ServiceCIDRs:   watched(set, set.NetworkingV1().ServiceCIDRs()),
+		Version:        func(context.Context) (*version.Info, error) { return set.Discovery().ServerVersion() },
 		Events:         func(namespace string) apiserver.Events { return set.EventsV1().Events(namespace) },
 		Leases:         func(namespace string) apiserver.Leases { return set.CoordinationV1().Leases(namespace) },
 	}
