@@ -57,8 +57,8 @@ func BenchmarkGreedyTenant(b *testing.B) {
 			for b.Loop() {
 				n := start(b, realvpp.Start(b, binary, plugins), tt.limits)
 				n.write("greedy.yaml", greedy(tt.services, tt.ports, tt.addresses))
-				n.watch()
-				n.stop()
+				n.watch(b)
+				n.stop(b)
 			}
 		})
 	}
@@ -66,7 +66,7 @@ func BenchmarkGreedyTenant(b *testing.B) {
 
 // node is a VPP with an agent.
 type node struct {
-	*testing.B
+	testing.TB
 	dir     string
 	plane   *realvpp.Generator
 	pod     uint32
@@ -77,8 +77,8 @@ type node struct {
 }
 
 // start runs an agent that serves the other tenant.
-func start(b *testing.B, vpp *realvpp.Process, limits string) *node {
-	n := &node{B: b, dir: b.TempDir(), plane: realvpp.NewGenerator(b, vpp)}
+func start(b testing.TB, vpp *realvpp.Process, limits string) *node {
+	n := &node{TB: b, dir: b.TempDir(), plane: realvpp.NewGenerator(b, vpp)}
 	n.plane.Port(b, false) // pg0, the uplink
 	n.pod = n.plane.Port(b, false)
 	for _, command := range []string{
@@ -103,7 +103,7 @@ func start(b *testing.B, vpp *realvpp.Process, limits string) *node {
 	n.agent = exec.Command(os.Args[0], "agent", "--config", config, "--node-name", "n1", "--kube-source", "files:"+filepath.Join(n.dir, "objects"),
 		"--vpp-api-socket", vpp.Socket(), "--vpp-stats-socket", vpp.StatsSocket(), "--etcd", "none", "--data-dir", filepath.Join(n.dir, "data"),
 		"--control-socket", control, "--http-address", "", "--healthz-bind-address", "", "--log-format", "text", "--log-level", "warn")
-	n.agent.Env = append(os.Environ(), asAgent+"=1", "GOMEMLIMIT=540MiB") // as in a container of 600 MiB
+	n.agent.Env = append(os.Environ(), asAgent+"=1", "GOMEMLIMIT=460MiB") // as in a container of 512 MiB
 	n.agent.Stdout, n.agent.Stderr = &n.out, &n.out
 	n.agent.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := n.agent.Start(); err != nil {
@@ -114,16 +114,16 @@ func start(b *testing.B, vpp *realvpp.Process, limits string) *node {
 }
 
 // stop ends the agent, and reports its memory.
-func (n *node) stop() {
+func (n *node) stop(b *testing.B) {
 	_ = n.agent.Process.Signal(syscall.SIGTERM)
 	if err := n.agent.Wait(); err != nil {
 		n.Errorf("the agent ended: %v\n%s", err, n.out.String())
 	}
-	n.ReportMetric(float64(n.agent.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1024, "MB")
+	b.ReportMetric(float64(n.agent.ProcessState.SysUsage().(*syscall.Rusage).Maxrss)/1024, "MB")
 }
 
 // watch changes the other tenant's endpoint again and again until VPP has all that it should have.
-func (n *node) watch() {
+func (n *node) watch(b *testing.B) {
 	began := time.Now()
 	var longest time.Duration
 	asked, bad, settled, rows := 0, 0, 0, 0
@@ -147,21 +147,24 @@ func (n *node) watch() {
 			n.Fatalf("not settled within %s\n%s", patience, n.out.String())
 		}
 	}
-	n.ReportMetric(float64(rows), "rows")
-	n.ReportMetric(longest.Seconds(), "s/change")
-	n.ReportMetric(time.Since(began).Seconds(), "s/all")
-	n.ReportMetric(100*float64(bad)/float64(asked), "%unlive")
+	b.ReportMetric(float64(rows), "rows")
+	b.ReportMetric(longest.Seconds(), "s/change")
+	b.ReportMetric(time.Since(began).Seconds(), "s/all")
+	b.ReportMetric(100*float64(bad)/float64(asked), "%unlive")
 	if bad > 0 {
 		n.Errorf("%d of %d times /livez was not 200", bad, asked)
 	}
 }
 
 // leadsTo reports whether a new connection of the pod to the other tenant's service gets to an endpoint.
-func (n *node) leadsTo(endpoint string) bool {
+func (n *node) leadsTo(endpoint string) bool { return n.reaches("10.96.0.10:80", endpoint) }
+
+// reaches reports whether a new connection of the pod to a service gets to an endpoint.
+func (n *node) reaches(service, endpoint string) bool {
 	n.packets++
 	from := netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), uint16(20_000+n.packets%40_000))
-	out := n.plane.Exchange(n.B, []realvpp.Packet{{
-		Port: n.pod, ID: n.packets, Src: from, Dst: netip.MustParseAddrPort("10.96.0.10:80"), Proto: frontend.TCP, Flags: 2,
+	out := n.plane.Exchange(n.TB, []realvpp.Packet{{
+		Port: n.pod, ID: n.packets, Src: from, Dst: netip.MustParseAddrPort(service), Proto: frontend.TCP, Flags: 2,
 	}})
 	return out[n.packets].Dst.Addr() == netip.MustParseAddr(endpoint)
 }

@@ -1,6 +1,7 @@
 package realvpp
 
 import (
+	"cmp"
 	"bytes"
 	"fmt"
 	"net"
@@ -64,6 +65,7 @@ var instances atomic.Int32
 type Process struct {
 	binary, plugins, dir string
 	sections             string
+	heap                 int // MB, 0 = 512
 	workers              int
 	process              *exec.Cmd
 	output               bytes.Buffer
@@ -129,6 +131,9 @@ func (p *Process) Restart(t testing.TB) {
 // Configure adds sections to the configuration of the next starts.
 func (p *Process) Configure(sections string) { p.sections = sections }
 
+// Heap sets the size of the main heap of the next starts, in MB.
+func (p *Process) Heap(size int) { p.heap = size }
+
 // configure writes the configuration of the next start. Every start has an API segment of its own: a killed VPP leaves its segment, with
 // its locks.
 func (p *Process) configure(t testing.TB) string {
@@ -136,7 +141,7 @@ func (p *Process) configure(t testing.TB) string {
 	prefix := fmt.Sprintf("troupe%d-%d", os.Getpid(), instances.Add(1))
 	p.prefixes = append(p.prefixes, prefix)
 	path := filepath.Join(p.dir, "startup.conf")
-	unix, cpu, heap := "", "", 512
+	unix, cpu, heap := "", "", cmp.Or(p.heap, 512)
 	if p.workers > 0 {
 		unix = "poll-sleep-usec 50" // workers that share cores must not spin
 		heap *= 2                   // every worker has a table of NAT sessions

@@ -1,0 +1,186 @@
+package greedy
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/realvpp"
+)
+
+var (
+	campaign = flag.Duration("for", 20*time.Second, "how long TestTenants lets the tenants work")
+	seed     = flag.Uint64("seed", 1, "seed of the tenants")
+)
+
+// TestTenants: three tenants at once ask for random sets of services within the limits and change them all the time, IPv4 and IPv6, with a
+// VPP of 1 GiB and an agent of 512 MiB. Neither ends, a service that nobody changes loses no connection attempt of 100 a second, and
+// another tenant's changes get into VPP. A campaign: -for 30m.
+func TestTenants(t *testing.T) {
+	binary, plugins, why := realvpp.Find()
+	if why != "" {
+		t.Skip(why)
+	}
+	vpp := realvpp.Start(t, binary, plugins)
+	vpp.Heap(1024)
+	vpp.Restart(t)
+	n := start(t, vpp, "{}")
+	n.write("still.yaml", strings.NewReplacer("web", "still", "10.96.0.10", "10.96.0.11").Replace(fmt.Sprintf(web, "10.1.1.3")))
+	n.await("the service that nobody changes", func() bool { return n.reaches("10.96.0.11:80", "10.1.1.3") })
+	limitMemory(t, n.agent.Process.Pid, 512<<20)
+
+	ctx, cancel := context.WithTimeout(t.Context(), *campaign)
+	defer cancel()
+	var tenants sync.WaitGroup
+	for i := range 3 {
+		tenants.Go(func() { tenant(ctx, n, i) })
+	}
+	times, lost, sent := n.probe(ctx)
+	tenants.Wait()
+	if n.agent.ProcessState != nil || n.agent.Process.Signal(syscall.Signal(0)) != nil {
+		t.Fatalf("the agent has ended\n%s", n.out.String())
+	}
+	slices.Sort(times)
+	used, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.agent.Process.Pid))
+	memory := ""
+	for line := range strings.Lines(string(used)) {
+		if strings.HasPrefix(line, "VmHWM") {
+			memory = strings.Join(strings.Fields(line)[1:], " ")
+		}
+	}
+	t.Logf("%d changes of another tenant: p50 %s, p90 %s, at most %s; %d of %d probes lost; the agent took %s", len(times),
+		times[len(times)/2].Round(time.Millisecond), times[len(times)*9/10].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond),
+		lost, sent, memory)
+	if lost > 0 {
+		t.Errorf("%d of %d connection attempts to a service that nobody changes were lost", lost, sent)
+	}
+	if n.ask("/livez") != http.StatusOK {
+		t.Error("/livez is not 200")
+	}
+	_ = n.agent.Process.Signal(syscall.SIGTERM)
+	if err := n.agent.Wait(); err != nil {
+		t.Errorf("the agent ended: %v\n%s", err, n.out.String())
+	}
+}
+
+// probe sends ten connection attempts to the service that nobody changes ten times a second, and changes the other tenant's endpoint every
+// two seconds. It returns how long VPP took to follow each change.
+func (n *node) probe(ctx context.Context) (times []time.Duration, lost, sent int) {
+	from, to := netip.MustParseAddr("10.1.1.2"), netip.MustParseAddrPort("10.96.0.11:80")
+	var changed, next time.Time
+	endpoint := ""
+	for turn := 0; ctx.Err() == nil || !changed.IsZero(); time.Sleep(100 * time.Millisecond) {
+		var packets []realvpp.Packet
+		for range 10 {
+			n.packets++
+			packets = append(packets, realvpp.Packet{
+				Port: n.pod, ID: n.packets, Src: netip.AddrPortFrom(from, uint16(20_000+n.packets%40_000)), Dst: to, Proto: frontend.TCP, Flags: 2,
+			})
+		}
+		out := n.plane.Exchange(n.TB, packets)
+		for _, p := range packets {
+			if sent++; out[p.ID].Dst.Addr() != netip.MustParseAddr("10.1.1.3") {
+				lost++
+			}
+		}
+		switch {
+		case changed.IsZero() && time.Now().After(next):
+			endpoint = fmt.Sprint("10.1.1.", 101+turn%100)
+			turn++
+			n.change(endpoint)
+			changed = time.Now()
+		case !changed.IsZero() && n.leadsTo(endpoint):
+			times = append(times, time.Since(changed))
+			changed, next = time.Time{}, time.Now().Add(2*time.Second)
+		case !changed.IsZero() && time.Since(changed) > patience:
+			n.Fatalf("the change of another tenant has not reached VPP within %s\n%s", patience, n.out.String())
+		}
+	}
+	return times, lost, sent
+}
+
+// tenant asks for one random set of services after the other, and changes all of their endpoints a few times.
+func tenant(ctx context.Context, n *node, number int) {
+	r := rand.New(rand.NewPCG(*seed, uint64(number)))
+	for ctx.Err() == nil {
+		ports := []int{1, 16, 256, 1036, 4090}[r.IntN(5)]
+		endpoints := min([]int{1, 16, 64, 253}[r.IntN(4)], 262_144/ports)
+		services := min(1+r.IntN(16), 65_536/ports, 1_048_576/(ports*endpoints))
+		affinity, ip6 := r.IntN(2) == 0, r.IntN(2) == 0
+		for turn := range 1 + r.IntN(5) {
+			n.write(fmt.Sprintf("tenant-%d.yaml", number), shape(number, services, ports, endpoints, turn, affinity, ip6))
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(1+r.IntN(3)) * time.Second):
+			}
+		}
+	}
+}
+
+// shape is a set of services of one tenant.
+func shape(number, services, ports, endpoints, turn int, affinity, ip6 bool) string {
+	var text strings.Builder
+	family, cluster, pod := "IPv4", "10.9%d.0.%d", "10.%d.%d.%d"
+	if ip6 {
+		family, cluster, pod = "IPv6", "fd00:9%d::%d", "fd00:%d:%d::%d"
+	}
+	session := ""
+	if affinity {
+		session = "sessionAffinity: ClientIP"
+	}
+	for s := range services {
+		var numbers, named, addresses []string
+		for p := range ports {
+			numbers = append(numbers, fmt.Sprintf("{name: p%d, port: %d, protocol: TCP}", p, 1+p))
+			named = append(named, fmt.Sprintf("{name: p%d, port: %d, protocol: TCP}", p, 8000+p))
+		}
+		for e := range endpoints {
+			addresses = append(addresses, fmt.Sprintf("- {addresses: ["+pod+"], conditions: {ready: true}, nodeName: n2}", 40+10*number+turn%2, s, 1+e))
+		}
+		fmt.Fprintf(&text, tenantObjects, number, s, fmt.Sprintf(cluster, number+7, 1+s), family, session, strings.Join(numbers, ", "), strings.Join(named, ", "),
+			strings.Join(addresses, "\n"))
+	}
+	return text.String()
+}
+
+// limitMemory puts a process into a memory cgroup of its own. Where there can be none the collector's limit alone holds.
+func limitMemory(t *testing.T, pid int, bytes int) {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Log("no cgroup of its own for the agent: ", err)
+		return
+	}
+	root, file := "/sys/fs/cgroup", "memory.max"
+	path := ""
+	for line := range strings.Lines(string(own)) {
+		switch fields := strings.SplitN(strings.TrimSpace(line), ":", 3); {
+		case slices.Contains(strings.Split(fields[1], ","), "memory"):
+			root, file, path = "/sys/fs/cgroup/memory", "memory.limit_in_bytes", fields[2]
+		case fields[1] == "" && path == "":
+			path = fields[2]
+		}
+	}
+	dir := filepath.Join(root, path, fmt.Sprintf("troupe-test-%d", pid))
+	if err = os.Mkdir(dir, 0o755); err == nil {
+		t.Cleanup(func() { _ = os.Remove(dir) })
+		if err = os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, bytes), 0o600); err == nil {
+			err = os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Append(nil, pid), 0o600)
+		}
+	}
+	if err != nil {
+		t.Logf("no cgroup of its own for the agent: %v", err)
+	}
+}
