@@ -37,7 +37,7 @@ type VPP struct {
 	path     string       // API socket, "" before Listen
 	listener *net.UnixListener
 	clients  map[uint32]*client
-	accepted uint32 // connections so far, for client indexes
+	accepted uint32        // connections so far, for client indexes
 	hung     chan struct{} // closed by Resume; nil = the main thread is not busy
 	lost     bool          // the main thread never leaves its loop over the sockets
 	counters Counters
