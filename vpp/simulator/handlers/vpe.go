@@ -51,6 +51,10 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.Describe()
 	case "show nat44 summary":
 		reply = c.NAT.Summary()
+	case "show cnat timestamp":
+		reply = c.CNAT.Timestamps()
+	case "show errors":
+		reply = c.CNAT.Errors()
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }
