@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type tally struct {
 	vpp     *simulator.VPP
 	base    uint32
-	broken  error // of the statistics
+	broken  error // of the statistics, or what VPP answers when it is asked for CNAT
 	looks   int
 	usage   sessions.Usage
 	limit   uint32
@@ -40,6 +40,7 @@ type tally struct {
 
 	cnat      sessions.CNAT
 	cnatAlarm bool
+	calls     int // of VPP, where they are counted
 }
 
 func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
