@@ -110,12 +110,10 @@ func Tree(d *Deps) runtime.Spec {
 		dataplane = append(dataplane, t.child(r.Name, "renderer", runtime.ReactResync, func() runtime.Behaviour { return r.actor(t.renderer) }))
 	}
 	dataplane = append(dataplane, t.child("audit", "audit", runtime.ReactNone, func() runtime.Behaviour { return audit.New(t.audit) }))
-	if d.usesNAT44() {
-		upkeep := []runtime.Child{
-			t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
-		}
-		dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone})
+	upkeep := []runtime.Child{
+		t.child("sessions", "sessions", runtime.ReactNone, func() runtime.Behaviour { return sessions.New(t.sessions) }),
 	}
+	dataplane = append(dataplane, runtime.Child{Name: "upkeep", Spec: runtime.Ordered("upkeep", upkeep, optional()), Reaction: runtime.ReactNone})
 	services := runtime.Dynamic("services", func(name string) runtime.Spec {
 		key := runtime.UnescapeName(name)
 		return t.spec("service", func() runtime.Behaviour { return desired.NewService(t.desired, key) })
@@ -173,7 +171,7 @@ func newTree(d *Deps) *tree {
 		HeapReserve: d.HeapReserve,
 	}
 	t.link = &link.Config{
-		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect),
+		Link: d.Link, Gate: gate.New(d.Park), Receivers: t.withRenderers(address.Interfaces, address.Introspect, address.Sessions),
 		Renderers: t.names,
 	}
 	t.interfaces = &interfaces.Config{
@@ -185,7 +183,9 @@ func newTree(d *Deps) *tree {
 	t.audit = &audit.Config{Renderers: t.names, Least: timing.DriftCheckLeast, Most: timing.DriftCheck}
 	housekeeping := d.Sessions
 	housekeeping.Min = max(housekeeping.Min, d.NAT44.SessionLimit)
-	t.sessions = &sessions.Config{Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link}
+	t.sessions = &sessions.Config{
+		NAT44: d.usesNAT44(), CNAT: d.CNAT != nil, Settings: housekeeping, Stats: d.SessionStats, Observer: d.SessionObserver, VPP: d.Link,
+	}
 	serving := d.Serving
 	serving.Costs = Costs(d.CNAT)
 	t.desired = &desired.Config{
@@ -197,7 +197,6 @@ func newTree(d *Deps) *tree {
 		Sources: d.External, Gate: gate.New(d.Park), SNAT: d.SNAT, Renderer: address.Renderer(nat44.Name), Retry: timing.Retry,
 	}
 	if d.usesNAT44() {
-		t.link.Receivers = append(t.link.Receivers, address.Sessions)
 		t.desired.Called = append(t.desired.Called, address.External)
 	}
 	t.health = &health.Config{

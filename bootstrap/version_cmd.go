@@ -112,7 +112,8 @@ func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
 	reports := 0
 	log := slog.New(slog.DiscardHandler)
 	link.Quiet(log)
-	err := link.New(link.Config{Socket: socket}, log).Run(ctx, func(s *messages.LinkState) {
+	l := link.New(link.Config{Socket: socket}, log)
+	err := l.Run(ctx, func(s *messages.LinkState) {
 		switch reports++; {
 		case connected != nil || reason != "" || reports == 1: // the first state is that nothing has been tried
 		case s.GetUp():
@@ -123,6 +124,9 @@ func askVPP(ctx context.Context, socket string) (*vppVersion, error) {
 			cancel()
 		}
 	})
+	if err == nil {
+		err = l.Close()
+	}
 	if err == nil && connected == nil {
 		err = errors.New(cmp.Or(reason, "interrupted"))
 	}

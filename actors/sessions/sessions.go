@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/troupe-vpp/troupe/actors/address"
@@ -30,10 +32,14 @@ type Observer interface {
 	SessionsDeleted(n int)
 	// SessionErrors is called with the number of requests about sessions that failed.
 	SessionErrors(n int)
+	// CNATSessions is called after every look at CNAT: how full it is, and whether there is an alarm.
+	CNATSessions(u sessions.CNAT, alarm bool)
 }
 
 // Config is what the actor is given. It is read-only.
 type Config struct {
+	// NAT44 says whether the table of NAT44-ED is kept, CNAT whether the sessions of CNAT are watched.
+	NAT44, CNAT bool
 	// Settings of the housekeeping.
 	Settings sessions.Config
 	// Stats says how full the table is; nil = VPP is asked, which costs it more.
@@ -46,6 +52,7 @@ type Config struct {
 
 // housekeeper keeps VPP's table of NAT sessions from filling up: it reads its usage, frees expired sessions and raises the limit, of which it is the
 // owner while VPP runs. vpp/sessions decides what to do. One request is under way at a time, and what an earlier connection has answered is ignored.
+// Of CNAT it only counts the sessions (cnat.go).
 type housekeeper struct {
 	report.Health
 	config  *Config
@@ -60,6 +67,7 @@ type housekeeper struct {
 	alarm   string
 	origin  origin // where the usage is read
 	broken  string // why the table cannot be read; "" = it can
+	cnat    cnatWatch
 }
 
 // origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts opens one socket after the other.
@@ -109,7 +117,9 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	k.Report(c, true, "", 0)
 	k.Health.Start(c)
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
-	k.after(c, k.cfg.Soon)
+	if k.config.NAT44 {
+		k.after(c, k.cfg.Soon)
+	}
 }
 
 // Stop satisfies runtime.Behaviour: the limit stays what it is.
@@ -133,6 +143,10 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.raised(c, m)
 	case *sessionsFreed:
 		k.freedSome(c, m)
+	case *cnatTick:
+		k.lookCNAT(c)
+	case *cnatLooked:
+		k.cnatLooked(c, m)
 	case *report.Ask:
 		k.Repeat(c)
 	case *report.Beat:
@@ -162,9 +176,10 @@ func (k *housekeeper) linkChanged(c *runtime.Context, m *messages.LinkState) {
 	}
 	k.history, k.left, k.busy = sessions.History{}, nil, false // the result of a request under way is ignored by its session
 	k.settle(c)
-	if m.GetUp() {
+	if m.GetUp() && k.config.NAT44 {
 		k.after(c, k.cfg.Soon)
 	}
+	k.restartCNAT(c)
 }
 
 // do starts the one request that is under way.
@@ -337,26 +352,36 @@ func (k *housekeeper) settle(c *runtime.Context) {
 
 // setAlarm begins or ends the alarm.
 func (k *housekeeper) setAlarm(c *runtime.Context, alarm string) {
-	if (alarm == "") != (k.alarm == "") {
-		e := &messages.Event{Kind: "sessions", Object: "nat44", Text: "alarm: new connections are about to be refused", Error: alarm}
-		if alarm == "" {
-			e.Text = "alarm is over"
-			c.Logger().Info("NAT sessions: " + e.Text)
-		} else {
-			c.Logger().Error("NAT sessions: "+e.Text, "err", alarm)
-		}
-		report.Event(c, e)
-	}
+	raise(c, "nat44", "NAT", k.alarm, alarm)
 	k.alarm = alarm
 	k.warn(c)
 }
 
+// raise records the begin or the end of an alarm. kind is the kind of sessions in the log.
+func raise(c *runtime.Context, object, kind, before, alarm string) {
+	if (alarm == "") == (before == "") {
+		return
+	}
+	e := &messages.Event{Kind: "sessions", Object: object, Text: "alarm: new connections are about to be refused", Error: alarm}
+	if alarm == "" {
+		e.Text = "alarm is over"
+		c.Logger().Info(kind + " sessions: " + e.Text)
+	} else {
+		c.Logger().Error(kind+" sessions: "+e.Text, "err", alarm)
+	}
+	report.Event(c, e)
+}
+
 // warn reports the health of the part, which is always good: the node serves what it should. A warning stands beside it.
 func (k *housekeeper) warn(c *runtime.Context) {
-	reason := k.alarm
+	reasons := []string{k.alarm, k.cnat.alarm}
 	if k.broken != "" {
-		reason = "cannot read NAT sessions: " + k.broken
+		reasons[0] = "cannot read NAT sessions: " + k.broken
 	}
+	if k.cnat.broken != "" {
+		reasons[1] = k.cnat.broken
+	}
+	reason := strings.Join(slices.DeleteFunc(reasons, func(s string) bool { return s == "" }), "; ")
 	if k.Last.GetReason() != reason {
 		k.Report(c, true, reason, 0)
 	}

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type tally struct {
 	vpp     *simulator.VPP
 	base    uint32
-	broken  error // of the statistics
+	broken  error // of the statistics, or what VPP answers when it is asked for CNAT
 	looks   int
 	usage   sessions.Usage
 	limit   uint32
@@ -37,6 +37,10 @@ type tally struct {
 	alarm   bool
 	deleted int
 	errors  int
+
+	cnat      sessions.CNAT
+	cnatAlarm bool
+	calls     int // of VPP, where they are counted
 }
 
 func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
@@ -44,6 +48,9 @@ func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alar
 }
 func (o *tally) SessionsDeleted(n int) { o.deleted += n }
 func (o *tally) SessionErrors(n int)   { o.errors += n }
+func (o *tally) CNATSessions(u sessions.CNAT, alarm bool) {
+	o.cnat, o.cnatAlarm = u, alarm
+}
 
 // Read satisfies SessionStats.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {
@@ -67,7 +74,7 @@ func keeping(t *testing.T, limit uint32, cfg sessions.Config, play func(s *stage
 	s := &stage{Stage: probe.New(t)}
 	s.vpp = s.VPP()
 	o := &tally{vpp: s.vpp.VPP, base: limit}
-	config := &Config{Settings: cfg, Stats: o, Observer: o, VPP: s.vpp}
+	config := &Config{NAT44: true, Settings: cfg, Stats: o, Observer: o, VPP: s.vpp}
 	s.Start(address.Sessions, probe.Actors{address.Sessions: func() runtime.Behaviour { return New(config) }})
 	s.exec(&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: limit})
 	s.exec(&nat44_ed.Nat44ForwardingEnableDisable{Enable: true})

@@ -186,12 +186,13 @@ func (a *Agent) startActors(makeSource sourceMaker) error {
 // newLink makes the connection to VPP, and the clean-up behind it where it is asked for.
 func (a *Agent) newLink(socket string, hints chan<- struct{}) *link.Link {
 	cfg := link.Config{Socket: socket, Window: a.cfg.VPP.RequestWindow, ReplyTimeout: a.cfg.VPP.ReplyTimeout.Duration()}
-	if a.cfg.CleanupOnExit {
-		quiet := cfg
-		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, quiet) })
-	}
 	cfg.OnEvent = func() { hint(hints) }
-	return link.New(cfg, a.log.With("part", "link"))
+	l := link.New(cfg, a.log.With("part", "link"))
+	a.onClose("connection to VPP", closeWith(l))
+	if a.cfg.CleanupOnExit {
+		a.onClose("rows and routes in VPP", func(ctx context.Context) error { return a.cleanUp(ctx, l) })
+	}
+	return l
 }
 
 // onFault passes a failure to the journal, and to introspection, which tells the users of a service that was put aside; metrics read the mailboxes.

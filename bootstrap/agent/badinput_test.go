@@ -40,7 +40,7 @@ func TestBadInput(t *testing.T) {
 			func(_ *testing.T, cfg *config.Agent, tries *atomic.Int64) { cfg.NodeName = "shop-z"; tries.Store(3) },
 			"registry", "Kubernetes has no node shop-z: --node-name must be the name of the Node object", 1,
 		},
-		"a VPP that never answers": {muteVPP, "link", "and does not answer (no answer in time): it hangs, or is no VPP; restart it", 2},
+		"a VPP that never answers": {muteVPP, "link", "(no answer in time): its main thread is busy or hangs, or it is no VPP; waiting for an answer", 2},
 		"a VPP without NAT44":      {vppWith(simulator.Options{WithoutPlugins: []string{"nat44_ed"}}, "", ""), "nat44", "the plugin nat44_ed is not loaded (plugins in VPP's startup.conf)", 3},
 		"another VPP": {
 			vppWith(simulator.Options{}, "nat44_show_running_config_51077d14", "nat44_show_running_config_00000001"),
@@ -164,10 +164,17 @@ func listenAsVPP(t *testing.T, cfg *config.Agent, tries *atomic.Int64, serve fun
 	cfg.VPP.Mode, cfg.VPP.APISocket, cfg.VPP.StatsSocket = config.VPPSocket, socket, ""
 }
 
-// muteVPP accepts connections, takes what comes, and never answers.
+// muteVPP accepts connections, takes what comes, and never answers. It gets one connection, so there are no further tries.
 func muteVPP(t *testing.T, cfg *config.Agent, tries *atomic.Int64) {
 	cfg.VPP.ReplyTimeout = config.Duration(100 * time.Millisecond)
-	listenAsVPP(t, cfg, tries, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	tries.Store(3)
+	var connections atomic.Int64
+	listenAsVPP(t, cfg, &connections, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	t.Cleanup(func() {
+		if n := connections.Load(); n != 1 {
+			t.Errorf("%d connections to a VPP that does not answer", n)
+		}
+	})
 }
 
 // vppWith is a simulated VPP in whose table of messages one has another name of the same length. Tries are readings of the settings.

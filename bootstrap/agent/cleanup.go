@@ -15,27 +15,27 @@ import (
 )
 
 // cleanUp removes the agent's rows and translations, the hairpin address, the NAT addresses of external configuration, the interface roles, the access lists and
-// the agent's routes from VPP (--cleanup-on-exit). It runs after the end of the actors, over a connection of its own, and gives up when ctx ends:
+// the agent's routes from VPP (--cleanup-on-exit). It runs the link again after the end of the actors, and gives up when ctx ends:
 // a VPP that does not answer keeps its configuration.
-func (a *Agent) cleanUp(ctx context.Context, config link.Config) error {
-	ctx, cancel := context.WithCancel(ctx)
-	up, done := make(chan struct{}, 1), make(chan error, 1)
-	vpp := link.New(config, a.log.With("part", "clean-up"))
+func (a *Agent) cleanUp(ctx context.Context, vpp *link.Link) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	up, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
-		done <- vpp.Run(ctx, func(s *messages.LinkState) {
+		defer close(done)
+		cancel(vpp.Run(ctx, func(s *messages.LinkState) {
 			if s.GetUp() {
 				hint(up)
 			}
-		})
+		}))
 	}()
 	defer func() {
-		cancel()
+		cancel(nil)
 		<-done
 	}()
 	select {
 	case <-up:
 	case <-ctx.Done():
-		return fmt.Errorf("no connection to VPP: %w", ctx.Err())
+		return fmt.Errorf("no connection to VPP: %w", context.Cause(ctx))
 	}
 	operations := 0
 	var errs []error

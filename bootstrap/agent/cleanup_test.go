@@ -2,11 +2,13 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.fd.io/govpp/api"
 	aclapi "go.fd.io/govpp/binapi/acl"
@@ -42,7 +44,7 @@ func TestCleanUp(t *testing.T) {
 			a := &Agent{cfg: &config.Agent{}, log: slog.New(slog.DiscardHandler), outside: outside.New(outside.Config{})}
 			succeed(t, a.outside.Save(t.Context(), "ops", []byte(`{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration",
 				"natAddresses": ["203.0.113.5"], "interfaces": [{"name": "uplink1", "role": "output"}]}`)))
-			succeed(t, a.cleanUp(t.Context(), link.Config{Socket: socket}))
+			succeed(t, a.cleanUp(t.Context(), link.New(link.Config{Socket: socket}, a.log)))
 			state := v.State()
 			if strings.Contains(state, "203.0.113.5") || !strings.Contains(state, "203.0.113.6") || strings.Contains(state, "uplink1 output") {
 				t.Errorf("NAT addresses and output interfaces after it:\n%s", state)
@@ -51,6 +53,33 @@ func TestCleanUp(t *testing.T) {
 				t.Errorf("after it:\n%s", state)
 			}
 		})
+	}
+}
+
+// TestCleanUpOfABusyVPP: clean-up waits on the connection of the link, and so does the next one. VPP gets no connection for each.
+func TestCleanUpOfABusyVPP(t *testing.T) {
+	v := simulator.New(simulator.Options{})
+	socket := filepath.Join(shortDir(t), "vpp")
+	succeed(t, v.Listen(socket))
+	defer v.Close()
+	v.Hang()
+	a := &Agent{cfg: &config.Agent{}, log: slog.New(slog.DiscardHandler)}
+	vpp := link.New(link.Config{Socket: socket}, a.log)
+	defer vpp.Close()
+	for range 20 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := a.cleanUp(ctx, vpp); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("clean-up = %v", err)
+		}
+		cancel()
+	}
+	if n := v.Accepted(); n != 1 || v.Lost() {
+		t.Errorf("%d connections, lost = %t", n, v.Lost())
+	}
+	v.Resume()
+	succeed(t, a.cleanUp(t.Context(), vpp))
+	if n := v.Accepted(); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }
 

@@ -19,6 +19,10 @@ type natSessions struct {
 	deleted prometheus.Counter
 	errors  prometheus.Counter
 	last    atomic.Pointer[SessionTable]
+
+	cnat        prometheus.Gauge
+	cnatDropped *prometheus.GaugeVec
+	cnatAlarm   prometheus.Gauge
 }
 
 func newNATSessions() *natSessions {
@@ -39,6 +43,12 @@ func newNATSessions() *natSessions {
 		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
 		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
+		cnat:    gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
+		cnatDropped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "troupe_cnat_dropped_packets",
+			Help: "Packets that CNAT dropped since VPP started or its errors were cleared, because no source port was free (ports) or its table was full (sessions).",
+		}, []string{"reason"}),
+		cnatAlarm: gauge("troupe_cnat_session_alarm", "1 while CNAT refuses connections, or has nearly as many sessions as a NAT address has source ports."),
 	}
 }
 
@@ -48,10 +58,11 @@ func (s *natSessions) register(r *prometheus.Registry) {
 		s.count.WithLabelValues(p.String())
 		s.expired.WithLabelValues(p.String())
 	}
-	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors)
+	s.dropped(sessions.CNAT{})
+	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
 }
 
-// Sessions sets the fill level of VPP's table of NAT sessions. With the next two methods it satisfies sessionsactor.Observer.
+// Sessions sets the fill level of VPP's table of NAT sessions. With the next methods it satisfies sessionsactor.Observer.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
 	m.sessions.last.Store(&SessionTable{At: m.clock(), Usage: u, Limit: limit, Survey: s, Alarm: alarm})
 	for p := range sessions.Protocols {
@@ -60,11 +71,28 @@ func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, al
 	}
 	m.sessions.busiest.Set(float64(u.Busiest))
 	m.sessions.limit.Set(float64(limit))
-	on := 0.0
-	if alarm {
-		on = 1
+	m.sessions.alarm.Set(one(alarm))
+}
+
+// CNATSessions sets the fill level of CNAT.
+func (m *Metrics) CNATSessions(u sessions.CNAT, alarm bool) {
+	m.sessions.cnat.Set(float64(u.Sessions))
+	m.sessions.dropped(u)
+	m.sessions.cnatAlarm.Set(one(alarm))
+}
+
+// dropped sets what CNAT has dropped.
+func (s *natSessions) dropped(u sessions.CNAT) {
+	s.cnatDropped.WithLabelValues("ports").Set(float64(u.NoPort))
+	s.cnatDropped.WithLabelValues("sessions").Set(float64(u.NoSession))
+}
+
+// one is 1 for true, 0 for false.
+func one(on bool) float64 {
+	if on {
+		return 1
 	}
-	m.sessions.alarm.Set(on)
+	return 0
 }
 
 // SessionTable is what is known of VPP's table of NAT sessions.

@@ -211,6 +211,9 @@ func TestAlerts(t *testing.T) {
 		"TroupeNATSessionsFull": {
 			series{`troupe_nat_session_alarm{` + n1 + `}`: {0}}, series{`troupe_nat_session_alarm{` + n1 + `}`: {1}}, `{node="n1"}`,
 		},
+		"TroupeCNATSessionsFull": {
+			series{`troupe_cnat_session_alarm{` + n1 + `}`: {0}}, series{`troupe_cnat_session_alarm{` + n1 + `}`: {1}}, `{node="n1"}`,
+		},
 		"TroupeHostRouteMissing": {
 			series{`troupe_host_routes{state="kept",` + n1 + `}`: {1}, `troupe_host_routes{state="foreign",` + n1 + `}`: {0}},
 			series{`troupe_host_routes{state="foreign",` + n1 + `}`: {1}, `troupe_host_routes{state="failed",` + n1 + `}`: {0}},

@@ -11,7 +11,8 @@ type Config struct {
 	// Socket is the path of VPP's binary API socket (socksvr in startup.conf). Default /run/vpp/api.sock.
 	Socket string
 	// Adapter makes the transport of one session; it is called once per connection attempt and its value never used again. Default:
-	// a client of Socket. Its Connect must end by itself; its callback may come from one goroutine only.
+	// a client of Socket. Its Connect should take as long as VPP does: each one that gives up counts as a connection that VPP has not
+	// noticed. Its callback may come from one goroutine only.
 	Adapter func() adapter.VppAPI
 	// Stamp identifies the VPP that listens at present, from outside of the connection; it is a part of the boot identity. Default:
 	// identity of the socket file, which VPP makes anew with every start; nothing when Adapter is set.
@@ -29,8 +30,11 @@ type Config struct {
 	// with 100 backends 119 MB.
 	MaxDumpBytes int
 
-	// ConnectTimeout bounds one connection attempt, handshake included. Default 3 s.
+	// ConnectTimeout is the time after which a connection without an answer is reported. The link goes on waiting for it. Default 3 s.
 	ConnectTimeout time.Duration
+	// ReplaceAfter is how long the link waits for the first answer on a connection before it replaces the connection by another; it doubles
+	// with each one. After three there is no other until VPP has answered or restarted. Default 2 min.
+	ReplaceAfter time.Duration
 	// ReplyTimeout is the time after which an unanswered request ends the session. VPP does not answer for seconds while it scans large
 	// session tables. Default 5 s.
 	ReplyTimeout time.Duration
@@ -61,6 +65,7 @@ func (c Config) withDefaults() Config {
 	def(&c.MaxDumpDetails, 1<<20)
 	def(&c.MaxDumpBytes, 256<<20)
 	def(&c.ConnectTimeout, 3*time.Second)
+	def(&c.ReplaceAfter, 2*time.Minute)
 	def(&c.ReplyTimeout, 5*time.Second)
 	def(&c.DumpTimeout, 30*time.Second)
 	c.DumpTimeout = max(c.DumpTimeout, c.ReplyTimeout)

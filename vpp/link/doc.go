@@ -24,6 +24,17 @@
 // detected at once, behind a transport that cannot say so (Config.Adapter) with the next write, at the latest the ping that follows
 // Config.ProbeInterval after the last frame.
 //
+// # A VPP that does not answer
+//
+// The main thread of VPP may be busy for minutes. VPP still accepts connections then, and keeps each one, also after the client has closed it,
+// until the process of its API runs. With 16 that are closed or have a request waiting, VPP 25.10 polls its sockets for ever (vlib_file_poll):
+// the process of the API never runs, and without workers no packet is forwarded. So the link opens one connection and waits on it, however long,
+// and the state says since when. A session that falls silent ends, because its callers wait, and the next connection waits.
+// After Config.ReplaceAfter, doubled each time, one more connection takes the place of the one that waits. There are at most three (attempt.go),
+// with those that the link has closed and VPP may not have noticed, until VPP proves that it has: it answers, closes or refuses a connection, or
+// the socket file is another one. They are counted in the Link, over all of its runs, so all clients of a process share one Link; a run
+// that ends leaves the connection that waits to the next one, and Close closes it.
+//
 // # What VPP may send
 //
 // A VPP that sends garbage costs the session and nothing else. The link allocates no memory because of a number that VPP sent before it has
@@ -39,7 +50,7 @@
 // # Shutdown
 //
 // Run returns when its context is done: calls are released first, then the transport is closed, with Config.CloseTimeout for all. A
-// transport that does not close in that time is abandoned and ends with VPP.
+// transport that does not close in that time is abandoned and ends with VPP. Call Close after the last Run.
 //
 // # Boot identity
 //

@@ -153,7 +153,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(stream(0)[:headerBytes-1])
 	buf := make([]byte, readBuffer)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := newSocket("", 0)
+		s := newSocket("")
 		s.input = bufio.NewReader(bytes.NewReader(data))
 		for rest := len(data); ; {
 			frame, err := s.next(buf)

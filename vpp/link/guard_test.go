@@ -107,6 +107,10 @@ func TestCheck(t *testing.T) {
 		{"cli: sessions", &vlib.CliInband{Cmd: "clear nat44 ed sessions"}, "only reads"},
 		{"cli: sessions, abbreviated", &vlib.CliInband{Cmd: "cle nat44 ed ses"}, "only reads"},
 		{"cli: limit", &vlib.CliInband{Cmd: "set nat44 session limit 1000"}, "only reads"},
+		{"cli: purge of CNAT", &vlib.CliInband{Cmd: "cnat purge"}, "only reads"}, // of 26.10
+		{"cli: purge of CNAT, abbreviated", &vlib.CliInband{Cmd: " cnat  pur"}, "only reads"},
+		{"cli: purge of CNAT in a second line", &vlib.CliInband{Cmd: "show cnat timestamp\ncnat purge"}, "only reads"},
+		{"cli: timestamps of CNAT", &vlib.CliInband{Cmd: "show cnat timestamp"}, ""},
 		{"cli: second line", &vlib.CliInband{Cmd: "show version\nclear nat44 ed sessions"}, "only reads"},
 		{"cli: word that begins like show", &vlib.CliInband{Cmd: "showdown"}, "only reads"},
 		{"cli: half of two words", &vlib.CliInband{Cmd: "clear"}, "only reads"},

@@ -26,18 +26,11 @@ type identity struct {
 	features []*messages.VPPFeature
 }
 
-// open connects a new session and reads the identity of VPP. This takes at most Config.ConnectTimeout; a transport whose Connect takes
-// longer is abandoned.
-func (l *Link) open(ctx context.Context) (*session, identity, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, l.cfg.ConnectTimeout, ErrTimeout)
-	defer cancel()
-	before, err := l.cfg.Stamp()
-	if err != nil {
-		return nil, identity{}, err
-	}
-	s := newSession(&l.cfg, l.cfg.Adapter(), l.registry, l.log)
+// open connects a session and reads the identity of VPP, which takes as long as VPP takes to answer. When ctx is done it closes the
+// transport; one whose Connect cannot be interrupted is closed as soon as it is connected. before is the stamp of VPP.
+func (l *Link) open(ctx context.Context, s *session, before string) (identity, error) {
 	if err := connect(ctx, s); err != nil {
-		return nil, identity{}, err
+		return identity{}, err
 	}
 	id, err := s.handshake(ctx)
 	if err == nil {
@@ -45,31 +38,25 @@ func (l *Link) open(ctx context.Context) (*session, identity, error) {
 	}
 	if err != nil {
 		s.close(err)
-		return nil, identity{}, err
 	}
-	return s, id, nil
+	return id, err
 }
 
-// connect opens the transport. A Connect cannot be interrupted: one that still connects when ctx ends is abandoned and
-// closed as soon as it is connected.
+// connect opens the transport.
 func connect(ctx context.Context, s *session) error {
-	result := make(chan error, 1)
-	go func() { result <- s.api.Connect() }()
-	select {
-	case err := <-result:
-		if err != nil {
-			return fmt.Errorf("connect: %w", err)
-		}
-		return nil
-	case <-ctx.Done():
-		s.fail(errClosed)
-		go func() {
-			if <-result == nil {
-				_ = disconnect(s.api)
-			}
-		}()
-		return fmt.Errorf("connect: %w", context.Cause(ctx))
+	if transport, ok := s.api.(interface{ abort() }); ok {
+		stop := context.AfterFunc(ctx, transport.abort)
+		defer stop()
 	}
+	err := s.api.Connect()
+	if err == nil && ctx.Err() != nil {
+		_ = disconnect(s.api)
+		err = ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return nil
 }
 
 // handshake makes the session usable and reads the process id and the version of VPP, which also proves that it answers. The field boot of

@@ -66,6 +66,9 @@ func start(t *testing.T, cfg Config) *running {
 	r.stop = func() {
 		cancel()
 		<-ended
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	return r
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +22,10 @@ type Link struct {
 	cfg      Config
 	log      *slog.Logger
 	registry *registry
-	running  atomic.Bool
 	current  atomic.Pointer[session]
+	// running guards ration: it belongs to Run, or to Close.
+	running atomic.Bool
+	ration  ration
 }
 
 var _ Caller = (*Link)(nil)
@@ -39,7 +40,7 @@ func New(cfg Config, log *slog.Logger) *Link {
 		}
 	}
 	if cfg.Adapter == nil {
-		cfg.Adapter = func() adapter.VppAPI { return newSocket(cfg.Socket, cfg.ConnectTimeout) }
+		cfg.Adapter = func() adapter.VppAPI { return newSocket(cfg.Socket) }
 	}
 	return &Link{cfg: cfg, log: log, registry: newRegistry()}
 }
@@ -65,7 +66,8 @@ func (l *Link) Dump(ctx context.Context, req api.Message, each func(api.Message)
 // Run maintains the connection: it connects, reports, watches, and reconnects without limit. on is called from Run's goroutine with every
 // change of the state, the first time at once; the message belongs to the receiver. When on reports a session that is up, Do and Dump use
 // it; when on reports that it is down, they have stopped using it and every call on it has been released or is about to be. Run returns nil
-// after ctx is done, within Config.CloseTimeout.
+// after ctx is done, within Config.CloseTimeout. It may be called again: all runs of a link together have at most three connections that VPP
+// does not answer, so every client of this process uses the same link.
 func (l *Link) Run(ctx context.Context, on func(*messages.LinkState)) error {
 	if !l.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -93,26 +95,29 @@ type runner struct {
 	reason string
 }
 
-// once makes one attempt and serves its session to the end. It returns how long to wait before the next attempt.
+// once makes one attempt, or goes on with the one that waits, and serves its session to the end. It returns how long to wait before the next.
 func (r *runner) once(ctx context.Context) time.Duration {
-	s, id, err := r.link.open(ctx)
+	a, err := r.link.begin()
+	var id identity
+	if err == nil {
+		id, err = r.await(ctx, a)
+	}
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return 0
+	case errors.Is(err, errRestarted), errors.Is(err, errReplaced):
+		return r.link.cfg.BackoffMin
 	case errors.Is(err, fs.ErrNotExist):
 		// VPP is not started yet, which is not a failure.
 		r.down(fmt.Sprintf("waiting for VPP: %v", err))
 		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 		return r.link.cfg.PollInterval
-	case errors.Is(err, ErrTimeout), errors.Is(err, os.ErrDeadlineExceeded):
-		r.down(fmt.Sprintf("VPP accepts connections at %s and does not answer (%v): it hangs, or is no VPP; restart it", r.link.cfg.Socket, ErrTimeout))
-		return r.pause.Step()
 	case err != nil:
 		r.down(err.Error())
 		return r.pause.Step()
 	}
 	began := time.Now()
-	r.serve(ctx, s, id)
+	r.serve(ctx, a.session, id)
 	if time.Since(began) > r.link.cfg.BackoffMax {
 		r.pause = newBackoff(r.link.cfg.BackoffMin, r.link.cfg.BackoffMax)
 	}
@@ -141,6 +146,7 @@ func (r *runner) serve(ctx context.Context, s *session, id identity) {
 	l.log.Log(ctx, level, "connection to VPP ended", "err", cause, "session", r.sessions)
 	r.down(cause.Error())
 	s.close(cause)
+	l.ration.ended(cause)
 }
 
 // down reports that there is no connection, once per reason.

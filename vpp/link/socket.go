@@ -36,7 +36,6 @@ const (
 // socket is the transport over VPP's API socket, for one session. Other than GoVPP's, it bounds what a frame may be, and reports the end of the stream.
 type socket struct {
 	path    string
-	timeout time.Duration // of Connect
 	receive adapter.MsgCallback
 	// ended is called when the stream has ended or VPP sent what no frame can be.
 	ended func(error)
@@ -47,7 +46,8 @@ type socket struct {
 	client  uint32
 	readers sync.WaitGroup
 
-	// write guards the writer's side: the buffer of a frame and whether a part of one may have been sent, after which VPP understands no other.
+	// write guards the writer's side: the buffer of a frame and whether nothing more may be sent, because a part of a frame may have been
+	// sent, after which VPP understands no other, or because Connect was aborted.
 	write  sync.Mutex
 	output []byte
 	torn   bool
@@ -56,8 +56,8 @@ type socket struct {
 var _ adapter.VppAPI = (*socket)(nil)
 
 // newSocket makes a transport that is not connected yet.
-func newSocket(path string, timeout time.Duration) *socket {
-	return &socket{path: path, timeout: timeout, receive: func(uint16, []byte) {}, ended: func(error) {}}
+func newSocket(path string) *socket {
+	return &socket{path: path, receive: func(uint16, []byte) {}, ended: func(error) {}}
 }
 
 // SetMsgCallback sets the receiver of messages; it is called before Connect.
@@ -69,13 +69,16 @@ func (s *socket) onEnd(ended func(error)) { s.ended = ended }
 // WaitReady is a part of the interface that the link does not use.
 func (*socket) WaitReady() error { return nil }
 
-// Connect connects to VPP and reads its message table.
+// Connect connects to VPP and reads its message table. It takes as long as VPP takes to answer; abort ends it.
 func (s *socket) Connect() error {
-	conn, err := (&net.Dialer{Timeout: s.timeout}).Dial("unix", s.path)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: s.path, Net: "unix"})
 	if err != nil {
 		return err
 	}
-	s.conn, s.input = conn.(*net.UnixConn), bufio.NewReaderSize(conn, readBuffer)
+	s.input = bufio.NewReaderSize(conn, readBuffer)
+	s.write.Lock()
+	s.conn = conn
+	s.write.Unlock()
 	if err := s.register(); err != nil {
 		_ = conn.Close()
 		return fmt.Errorf("register with VPP: %w", err)
@@ -86,9 +89,6 @@ func (s *socket) Connect() error {
 
 // register sends the first message of a client and takes the numbers of all others from its answer.
 func (s *socket) register() error {
-	if err := s.conn.SetDeadline(time.Now().Add(s.timeout)); err != nil {
-		return err
-	}
 	request, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: "troupe"}, createID)
 	if err != nil {
 		return err
@@ -113,7 +113,17 @@ func (s *socket) register() error {
 	for _, entry := range reply.MessageTable {
 		s.ids[strings.TrimSuffix(entry.Name, "\x13")] = entry.Index // older versions of VPP put the character behind the name
 	}
-	return s.conn.SetDeadline(time.Time{})
+	return nil
+}
+
+// abort ends a Connect, also one that has not begun.
+func (s *socket) abort() {
+	s.write.Lock()
+	defer s.write.Unlock()
+	s.torn = true
+	if s.conn != nil {
+		_ = s.conn.Close()
+	}
 }
 
 // Disconnect says good-bye and closes the socket. A write that VPP does not take ends too.
@@ -122,7 +132,7 @@ func (s *socket) Disconnect() error {
 		return nil
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(farewell))
-	_ = s.unregister() // the end of the stream says the same
+	_ = s.unregister() // VPP 25.10 overlooks an end of the stream that follows another read without data (errno of before)
 	err := s.conn.Close()
 	s.readers.Wait()
 	if errors.Is(err, net.ErrClosed) {

@@ -159,6 +159,9 @@ func connectTo(t *testing.T, cfg Config) (*Link, chan *messages.LinkState, func(
 		case <-time.After(5 * time.Second):
 			t.Error("Run does not end")
 		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 	t.Cleanup(stop)
 	return l, states, stop
@@ -251,7 +254,7 @@ func TestHungVPPNeverBlocksAWrite(t *testing.T) {
 			vpp := newFakeVPP()
 			path := filepath.Join(t.TempDir(), "api.sock")
 			listen(t, vpp, path)
-			transport := newSocket(path, time.Second)
+			transport := newSocket(path)
 			l, states, stop := connectTo(t, Config{
 				Adapter: func() adapter.VppAPI { return transport }, ReplyTimeout: time.Minute, ProbeInterval: 5 * time.Millisecond,
 			})

@@ -8,6 +8,8 @@
 //	Free     finds and deletes expired sessions, in one bounded slice
 //	Raise    sets a higher limit
 //	List     the sessions of some backends
+//	LookCNAT, DecideCNAT
+//	         sessions and source ports of CNAT, which are only counted
 //
 // # Ownership
 //

@@ -14,6 +14,9 @@ var (
 	// simulated VPP is crashed and not restarted yet.
 	ErrDown = errors.New("simulated vpp is down")
 
+	// ErrLost is the fate of packets in a VPP that polls its sockets for ever.
+	ErrLost = errors.New("simulated vpp polls its sockets for ever")
+
 	// ErrListening is returned by Listen when the simulator listens already.
 	ErrListening = errors.New("simulator listens already")
 

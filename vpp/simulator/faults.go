@@ -113,32 +113,6 @@ func (f Fault) before(v *VPP, c *client) bool {
 	return true
 }
 
-// Hang makes VPP stop serving: connections are accepted, requests are read,
-// nothing is executed or answered, as when the main thread is stuck. Requests
-// that arrive meanwhile are executed after Resume.
-func (v *VPP) Hang() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.hung == nil && !v.closed {
-		v.hung = make(chan struct{})
-	}
-}
-
-// Resume ends Hang.
-func (v *VPP) Resume() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.resumeLocked()
-}
-
-// resumeLocked is Resume with mu held.
-func (v *VPP) resumeLocked() {
-	if v.hung != nil {
-		close(v.hung)
-		v.hung = nil
-	}
-}
-
 // DisconnectClients closes every API connection and leaves VPP running.
 func (v *VPP) DisconnectClients() {
 	v.mu.Lock()

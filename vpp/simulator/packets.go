@@ -46,13 +46,17 @@ const (
 
 // Send passes a packet through VPP and returns its fate. Sessions that
 // it creates stay until they are ended or time out. Neighbours count as
-// resolved, and the TTL is large. A crashed VPP drops everything.
+// resolved, and the TTL is large. A crashed VPP drops everything, and so does
+// a lost one without workers.
 func (v *VPP) Send(p Packet) Verdict {
 	if p.Proto == ProtoTCP && p.Flags == 0 {
 		p.Flags = SYN
 	}
 	verdict := Verdict{Packet: p, Src: p.Src, Dst: p.Dst, OutIndex: pool.None, Action: Dropped}
 	err := v.with(func(m *model.Model) error {
+		if v.lost && m.Workers == 0 {
+			return ErrLost
+		}
 		m.Send(p, &verdict)
 		return nil
 	})

@@ -30,6 +30,10 @@ type client struct {
 	index uint32 // what the client puts into its requests as client_index
 	gone  chan struct{}
 
+	// ready says that the socket is readable although VPP is busy: a frame waits in it, or the client has closed it. dead says the latter.
+	// Both are guarded by vpp.mu.
+	ready, dead bool
+
 	mu      sync.Mutex
 	out     []byte
 	closing bool
@@ -97,10 +101,24 @@ func (c *client) readLoop() {
 	c.vpp.forget(c)
 }
 
-// forget removes a client and everything VPP holds for it.
+// forget removes a client and everything VPP holds for it, as soon as its main
+// thread is not busy.
 func (v *VPP) forget(c *client) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	c.mu.Lock()
+	byVPP := c.closing
+	c.mu.Unlock()
+	if v.hung != nil && !byVPP && v.clients[c.index] == c {
+		c.dead = true
+		v.readable(c)
+		return
+	}
+	v.forgetLocked(c)
+}
+
+// forgetLocked is forget with mu held and a VPP that is not busy.
+func (v *VPP) forgetLocked(c *client) {
 	if v.clients[c.index] == c {
 		delete(v.clients, c.index)
 		c.inc.model.Unsubscribe(c.index)
@@ -251,8 +269,10 @@ func (v *VPP) enter(c *client) bool {
 		}
 		hung := v.hung
 		if hung == nil {
+			c.ready = false
 			return true
 		}
+		v.readable(c)
 		v.mu.Unlock()
 		select {
 		case <-hung:

@@ -37,8 +37,9 @@ type VPP struct {
 	path     string       // API socket, "" before Listen
 	listener *net.UnixListener
 	clients  map[uint32]*client
-	accepted uint32 // connections so far, for client indexes
-	hung     chan struct{}
+	accepted uint32        // connections so far, for client indexes
+	hung     chan struct{} // closed by Resume; nil = the main thread is not busy
+	lost     bool          // the main thread never leaves its loop over the sockets
 	counters Counters
 
 	statsPath string      // statistics socket, "" before ListenStats
@@ -222,6 +223,9 @@ func (v *VPP) takeDown() {
 		c.shut()
 	}
 	clear(v.clients)
+	if v.lost {
+		v.resumeLocked()
+	}
 }
 
 // restartLater is the process supervisor of AutoRestart.

@@ -30,7 +30,7 @@ func (p *Plugin) Input(t *packet.Packet) {
 	}
 	row, _ := p.Translations.Get(id)
 	backend := row.choose(t)
-	p.open(t, input, output, flow{src: t.Src, dst: backend}, t.Dst.Addr())
+	p.open(t, input, output, flow{src: t.Src, dst: backend}, t.Dst.Addr(), source{})
 }
 
 // Output is the node on the output arc of an interface: answers of backends get the address of the VIP, and sources are replaced where the policy says so.
@@ -45,15 +45,15 @@ func (p *Plugin) Output(t *packet.Packet, out uint32) bool {
 	if p.known(t, output) || !p.SNAT.replaces(t, out) || addr.IsUnspecified() {
 		return true
 	}
-	port, free := p.allocate(addr, t)
+	source, free := p.allocate(t.Proto)
 	if !free {
 		return false
 	}
-	to := flow{src: netip.AddrPortFrom(addr, port), dst: t.Dst}
+	to := flow{src: netip.AddrPortFrom(addr, source.port), dst: t.Dst}
 	if echo(t.Proto) {
-		to.dst = netip.AddrPortFrom(t.Dst.Addr(), port)
+		to.dst = netip.AddrPortFrom(t.Dst.Addr(), source.port)
 	}
-	p.open(t, output, input, to, netip.Addr{})
+	p.open(t, output, input, to, netip.Addr{}, source)
 	return true
 }
 

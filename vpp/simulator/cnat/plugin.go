@@ -48,13 +48,15 @@ type Plugin struct {
 	users        map[netip.Addr]int // translations and sessions, by VIP
 	sessions     map[sessionKey]*session
 	scanned      float64 // when sessions were scanned
-	nextPort     uint16
+	sources      map[source]bool
+	lowest       map[uint8]uint16 // by protocol: no source port below it is free
+	noPort       uint64           // packets that were dropped because no source port was free
 	SNAT         SNAT
 }
 
 // NewPlugin returns the state after the start of VPP.
 func NewPlugin(net *vnet.Network) *Plugin {
-	return &Plugin{net: net, ids: make(map[Key]uint32), users: make(map[netip.Addr]int), sessions: make(map[sessionKey]*session), SNAT: newSNAT()}
+	return &Plugin{net: net, ids: make(map[Key]uint32), users: make(map[netip.Addr]int), sessions: make(map[sessionKey]*session), sources: make(map[source]bool), lowest: make(map[uint8]uint16), SNAT: newSNAT()}
 }
 
 // Update adds a translation, or changes the one of the same key in place, and returns its id. The plugin keeps t.

@@ -2,6 +2,7 @@ package cnat
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -35,9 +36,10 @@ type sessionKey struct {
 
 // session is what becomes of the packets of one direction.
 type session struct {
-	to  flow
-	age *age
-	vip netip.Addr // whose entry in the FIB it keeps; invalid = none
+	to     flow
+	age    *age
+	vip    netip.Addr // whose entry in the FIB it keeps; invalid = none
+	source source     // that it has; zero = none
 }
 
 // age is shared by both directions of a connection.
@@ -69,9 +71,9 @@ func (p *Plugin) translate(t *packet.Packet, s *session) {
 
 // open makes the sessions of a connection and translates its first packet. Where there is a session for the answers already, that of another connection, it
 // stays.
-func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr) {
+func (p *Plugin) open(t *packet.Packet, at, back location, to flow, vip netip.Addr, src source) {
 	from, age := flow{t.Src, t.Dst}, &age{used: p.net.Now(), life: ageNew}
-	s := &session{to: to, age: age, vip: vip}
+	s := &session{to: to, age: age, vip: vip, source: src}
 	if vip.IsValid() {
 		p.hold(vip, false)
 	}
@@ -106,6 +108,10 @@ func (p *Plugin) end(which func(*session) bool) {
 		if s.vip.IsValid() {
 			p.release(s.vip)
 		}
+		if s.source != (source{}) {
+			delete(p.sources, s.source)
+			p.lowest[s.source.proto] = min(p.lowest[s.source.proto], s.source.port)
+		}
 	}
 }
 
@@ -132,21 +138,42 @@ func (p *Plugin) Sessions() []Session {
 // Ports of replaced sources.
 const (
 	firstPort = 49152
-	ports     = 1<<16 - firstPort
+	lastPort  = 65534
 )
 
-// allocate returns a port of the address that no connection with the destination has.
-func (p *Plugin) allocate(addr netip.Addr, t *packet.Packet) (uint16, bool) {
-	for range ports {
-		port := firstPort + p.nextPort%ports
-		p.nextPort++
-		dst := t.Dst
-		if echo(t.Proto) {
-			dst = netip.AddrPortFrom(t.Dst.Addr(), port)
-		}
-		if _, taken := p.sessions[sessionKey{flow{dst, netip.AddrPortFrom(addr, port)}, t.Proto, input}]; !taken {
-			return port, true
+// source is a source port that a session has, of all NAT addresses.
+type source struct {
+	proto uint8
+	port  uint16
+}
+
+// allocate returns the lowest port that no session of the protocol has.
+func (p *Plugin) allocate(proto uint8) (source, bool) {
+	for port := max(firstPort, p.lowest[proto]); port <= lastPort; port++ {
+		if s := (source{proto, port}); !p.sources[s] {
+			p.sources[s], p.lowest[proto] = true, port+1
+			return s, true
 		}
 	}
-	return 0, false
+	p.noPort++
+	return source{}, false
+}
+
+// Timestamps is the output of "show cnat timestamp": each connection has one.
+func (p *Plugin) Timestamps() string {
+	p.scan()
+	all := make(map[*age]bool, len(p.sessions))
+	for _, s := range p.sessions {
+		all[s.age] = true
+	}
+	return fmt.Sprintf("-- Pool 0 [%d/65536]\nTotal timestamps %d\n", len(all), len(all))
+}
+
+// Errors is the output of "show errors", as far as CNAT counts.
+func (p *Plugin) Errors() string {
+	text := "  Count                  Node                              Reason               Severity \n"
+	if p.noPort > 0 {
+		text += fmt.Sprintf("%10d         cnat-output-ip6                 no more free ports           error   \n", p.noPort)
+	}
+	return text
 }

@@ -55,6 +55,10 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.NAT.Summary()
 	case heap.Command:
 		reply = c.DescribeHeap()
+	case "show cnat timestamp":
+		reply = c.CNAT.Timestamps()
+	case "show errors":
+		reply = c.CNAT.Errors()
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }
