@@ -44,7 +44,7 @@ func TestRun(t *testing.T) {
 			if decoder.More() {
 				t.Error("more than one document")
 			}
-			if !report.OK || report.Services != 16 || report.InSync != 16 || report.Rows < 20 || len(report.Probes) < 40 || len(report.Drills) != 2+3 {
+			if !report.OK || report.Services != 15 || report.InSync != 15 || report.Rows < 20 || len(report.Probes) < 40 || len(report.Drills) != 2+3 {
 				t.Errorf("%+v", report)
 			}
 			if took, err := time.ParseDuration(report.InSyncAfter); err != nil || took > 3*time.Second {

@@ -36,7 +36,8 @@ func (s *Source) apply() {
 	}
 }
 
-// applyService records a Service. A server that does not implement the selectors sends objects of other proxies and headless ones.
+// applyService records a Service. A server that does not implement the selectors sends objects of other proxies,
+// headless ones and those of type ExternalName.
 func (s *Source) applyService(key string, h *held) {
 	if out, _ := h.value.(*messages.Service); out != nil && normalize.SelectedService(out) {
 		s.store.SetService(out, h.problems)

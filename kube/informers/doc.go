@@ -1,4 +1,4 @@
-// Package informers is the kube.Source that watches the API server, with the informers of client-go: Services that are not headless
+// Package informers is the kube.Source that watches the API server, with the informers of client-go: Services that are neither headless nor of type ExternalName
 // and not of another proxy, EndpointSlices that are not of a headless service, all Nodes, the Pods of this node, and, where the API has them, ServiceCIDRs.
 //
 // # Concurrency

@@ -378,7 +378,7 @@ func TestSelectors(t *testing.T) {
 			}
 		}
 		want := map[string]string{
-			"services":       "!service.kubernetes.io/service-proxy-name spec.clusterIP!=None",
+			"services":       "!service.kubernetes.io/service-proxy-name spec.clusterIP!=None,spec.type!=ExternalName",
 			"endpointslices": "!service.kubernetes.io/headless ",
 			"nodes":          " ",
 			"pods":           " spec.nodeName=n1",

@@ -49,7 +49,10 @@ func resources(client *apiserver.Client, node string) []resource {
 		{
 			kind: normalize.KindService, plural: "services", object: &corev1.Service{}, hold: normalised(normalize.Service),
 			labels: "!service.kubernetes.io/service-proxy-name",
-			fields: fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone).String(),
+			fields: fields.AndSelectors(
+				fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone),
+				fields.OneTermNotEqualSelector("spec.type", string(corev1.ServiceTypeExternalName)),
+			).String(),
 			api:    client.Services,
 		},
 		{

@@ -70,8 +70,11 @@ func (o *Objects) Select(node string) *Objects {
 	return out
 }
 
-// SelectedService mirrors the selectors of Services: label !service.kubernetes.io/service-proxy-name, field spec.clusterIP!=None.
-func SelectedService(s *messages.Service) bool { return !s.GetHeadless() && !s.GetForeignProxy() }
+// SelectedService mirrors the selectors of Services: label !service.kubernetes.io/service-proxy-name,
+// fields spec.clusterIP!=None and spec.type!=ExternalName. Such a Service needs nothing of a node.
+func SelectedService(s *messages.Service) bool {
+	return !s.GetHeadless() && !s.GetForeignProxy() && s.GetType() != messages.ServiceType_EXTERNAL_NAME
+}
 
 // SelectedSlice mirrors the selector of EndpointSlices: label !service.kubernetes.io/headless. A slice without a service is of no
 // use and left out too.

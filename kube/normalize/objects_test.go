@@ -23,7 +23,7 @@ func TestSelect(t *testing.T) {
 		Ignored: 3,
 	}
 	got := all.Select("n1")
-	if len(got.Services) != 2 || len(got.Slices) != 1 || len(got.Nodes) != 2 || len(got.Pods) != 1 || got.Ignored != 3 {
+	if len(got.Services) != 1 || len(got.Slices) != 1 || len(got.Nodes) != 2 || len(got.Pods) != 1 || got.Ignored != 3 {
 		t.Errorf("selected for n1: %v", got)
 	}
 	if got := all.Select(""); len(got.Pods) != 0 {
