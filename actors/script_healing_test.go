@@ -39,6 +39,16 @@ func (s *story) iface(name string) {
 	s.aliases[name] = inside
 }
 
+// net adds an interface with its addresses.
+func (s *story) net(args []string) {
+	s.iface(args[0])
+	for _, text := range args[1:] {
+		if err := s.plane.behind(args[0], text); err != nil {
+			s.Fatalf("%s: %v", s.line, err)
+		}
+	}
+}
+
 // attach gives a pod an interface, "" takes it away.
 func (s *story) attach(pod, name string) {
 	var request any = &interfaces.Attach{Pod: pod, Interface: cmp.Or(s.aliases[name], name)}

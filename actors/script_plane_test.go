@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
@@ -16,6 +17,8 @@ import (
 type plane interface {
 	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
 	addInterface(name string) (string, error)
+	// behind gives an interface an address of VPP, "ip/len", or a host behind it, "ip".
+	behind(name, address string) error
 	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
 	// crash ends VPP, and starts it again, empty, when the end was noticed.
@@ -38,6 +41,14 @@ type simulated struct{ vpp *simulator.VPP }
 func (p simulated) addInterface(name string) (string, error) {
 	_, err := p.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true})
 	return name, err
+}
+
+func (p simulated) behind(name, address string) error {
+	if prefix, err := netip.ParsePrefix(address); err == nil {
+		return p.vpp.AddAddress(name, prefix)
+	}
+	host := netip.MustParseAddr(address)
+	return p.vpp.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(host, host.BitLen()), NextHop: host, Interface: name})
 }
 
 func (p simulated) send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string) {
@@ -69,6 +80,7 @@ type tangible struct {
 	vpp       *realvpp.Process
 	generator *realvpp.Generator
 	ports     map[string]uint32
+	names     []string // of the ports, in their order
 	ip6       bool // the interfaces pass packets of IPv6
 	id        uint64
 }
@@ -110,9 +122,22 @@ func (p *tangible) crash(noticed func()) {
 
 func (p *tangible) addInterface(name string) (string, error) {
 	inside := fmt.Sprintf("pg%d", len(p.ports))
-	p.ports[name] = p.generator.Port(p, p.ip6)
+	p.ports[name], p.names = p.generator.Port(p, p.ip6), append(p.names, name)
 	p.generator.Command(p, "set interface state "+inside+" up")
 	return inside, nil
+}
+
+func (p *tangible) behind(name, address string) error {
+	index := fmt.Sprintf("pg%d", slices.Index(p.names, name))
+	prefix, err := netip.ParsePrefix(address)
+	switch host, _ := netip.ParseAddr(address); {
+	case err == nil && prefix.Addr().Is6() != p.ip6: // its packets are of the other family
+	case err == nil:
+		p.generator.Command(p, fmt.Sprintf("set interface ip address %s %s", index, address))
+	case host.Is6() == p.ip6:
+		p.generator.Command(p, fmt.Sprintf("ip route add %s/%d via %s", host, host.BitLen(), index))
+	}
+	return nil
 }
 
 // exchange sends one packet.

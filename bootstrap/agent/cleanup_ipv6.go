@@ -28,7 +28,7 @@ func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, e
 	}
 	for _, held := range state.Rows {
 		if !held.Ours {
-			want.SNAT = state.SNAT
+			want.SNAT, want.Partial = state.SNAT, true
 			clear(want.Interfaces)
 		}
 	}

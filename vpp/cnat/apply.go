@@ -87,9 +87,16 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			return snatMessages(op)
 		}
 		return []api.Message{snatMessage(op.SNAT)}
+	case SetTargets:
+		for _, p := range op.Add {
+			msgs = append(msgs, excludeMessage(p, 1))
+		}
+		for _, p := range op.Del {
+			msgs = append(msgs, excludeMessage(p, 0))
+		}
 	case Attach:
 		if (op.Moved || len(missing) > 0) && !op.Tables.Lost {
-			msgs = tableMessages(op.Interface, op.Tables)
+			msgs = tableMessages(op.Interface, &op.Tables)
 		}
 		for _, n := range missing {
 			msgs = append(msgs, n.change(op.Interface, true))
@@ -105,7 +112,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			}
 		}
 		if !op.Tables.Lost {
-			msgs = append(msgs, tableMessages(op.Interface, Tables{})...)
+			msgs = append(msgs, tableMessages(op.Interface, nil)...)
 		}
 	case PutRow:
 		return []api.Message{rowMessage(op.Row)}
@@ -128,7 +135,7 @@ func (r *OpResult) add(answer link.Result) {
 			r.Op.ID = reply.ID
 		}
 		return
-	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach):
+	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach || retval == retNotExcluded && r.Op.Verb == SetTargets):
 		return // it is gone
 	case answered && retval == retNoInterface:
 		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true

@@ -16,4 +16,5 @@ var (
 const (
 	retNoInterface = -2
 	retNoSuchEntry = -6
+	retNotExcluded = 1 // the removal of a network that is not excluded
 )

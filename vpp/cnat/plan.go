@@ -17,8 +17,8 @@ import (
 const (
 	whyRanges   = "CNAT translates before access lists see the address, so that nothing can keep out what the source ranges leave out"
 	whyAffinity = "CNAT has no affinity: the hash of the source address decides, and all clients behind one address get one endpoint"
-	whySource   = "CNAT decides about the source by the interfaces of a packet: it is replaced between interfaces that are not those of pods, and where an endpoint " +
-		"calls itself"
+	whySource   = "CNAT decides about the source by interface and destination: it is replaced on the way from an interface that is not that of a pod or the " +
+		"host to an endpoint on another node, and where an endpoint calls itself"
 	whoseSource = "replaced for clients outside before endpoints on other nodes"
 	whyNoSNAT   = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
 )
@@ -31,6 +31,8 @@ type ServicePlan struct {
 	*rule.Plan
 	// Rows to install, in the order of the frontends.
 	Rows []Row
+	// Remote are the addresses of their endpoints that are not on this node, ordered, without duplicates.
+	Remote []netip.Addr
 }
 
 // Claims are the rows, and one without backends for each refused frontend.
@@ -46,18 +48,21 @@ func (p *ServicePlan) Claims() []Row {
 // from kube/service, which orders frontends by address, port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 } // where it serves IPv6 alone another renderer serves IPv4
-	p := planner{cfg: cfg, Planner: rule.New(view, rule.Config{
+	p := planner{cfg: cfg, known: map[netip.Addr]bool{}, Planner: rule.New(view, rule.Config{
 		Renderer: Renderer, Name: "CNAT", Family: family, Unreachable: cfg.Unreachable, Ground: cfg.Ground,
 	})}
 	p.Each(p.forward)
-	return &ServicePlan{Plan: p.Plan, Rows: p.rows}
+	slices.SortFunc(p.remote, netip.Addr.Compare)
+	return &ServicePlan{Plan: p.Plan, Rows: p.rows, Remote: p.remote}
 }
 
 // planner collects the plan of one service.
 type planner struct {
 	*rule.Planner
-	cfg  Config
-	rows []Row
+	cfg    Config
+	rows   []Row
+	remote []netip.Addr
+	known  map[netip.Addr]bool // those in remote
 }
 
 // forward plans the row of a rule that forwards.
@@ -118,6 +123,7 @@ func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.Ad
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	all = slices.Compact(all)
 	if len(all) <= MaxBackends {
+		p.remember(all, here)
 		return all
 	}
 	p.Approximate(fmt.Sprintf("%d endpoints", len(all)), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
@@ -133,7 +139,18 @@ func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.Ad
 	})
 	all = all[:MaxBackends]
 	slices.SortFunc(all, netip.AddrPort.Compare)
+	p.remember(all, here)
 	return all
+}
+
+// remember notes the backends that are not on this node. A service has them behind most of its frontends, so the list stays short only without duplicates.
+func (p *planner) remember(backends []netip.AddrPort, here map[netip.AddrPort]bool) {
+	for _, b := range backends {
+		if addr := b.Addr(); !here[b] && !p.known[addr] {
+			p.known[addr] = true
+			p.remote = append(p.remote, addr)
+		}
+	}
 }
 
 // place orders the backends that compete for a row, on each node in another way, and so that one more or less changes one.

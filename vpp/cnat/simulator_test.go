@@ -45,11 +45,11 @@ func newNode(t testing.TB) *testNode {
 	}
 	t.Cleanup(func() { _ = n.vpp.Close() })
 	up, err := n.vpp.AddInterface("up", []netip.Prefix{netip.MustParsePrefix("2001:db8::1/64")}, true)
-	n.want.Interfaces[up] = &Tables{}
+	n.want.Interfaces[up] = &Tables{Outside: true}
 	for _, pod := range []string{"1", "2"} {
 		index, failed := n.vpp.AddPod("pod"+pod, netip.MustParseAddr("fd00:1::"+pod))
 		err = errors.Join(err, failed)
-		n.want.Interfaces[index] = &Tables{Pod: true}
+		n.want.Interfaces[index] = &Tables{}
 	}
 	if err = errors.Join(err, n.vpp.DefaultRoute("up", netip.MustParseAddr("2001:db8::fe"))); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestLeastMessages(t *testing.T) {
 		if _, err := n.link.Do(t.Context(), []api.Message{loopback, loopback, loopback}); err != nil {
 			t.Fatal(err)
 		}
-		n.want.Interfaces = map[uint32]*Tables{1: {}, 2: {Pod: true}, 3: {Pod: true}}
+		n.want.Interfaces = map[uint32]*Tables{1: {Outside: true}, 2: {}, 3: {}}
 		leastMessages(t, n)
 	})
 }
@@ -234,7 +234,7 @@ func leastMessages(t *testing.T, n *testNode) {
 		},
 		{"a drift check", func() { n.read() }, 0, ""},
 		{"a new agent", func() { n.state = nil; n.read() }, 0, ""},
-		{"an interface of the host", func() { n.want.Interfaces[2] = &Tables{Pod: true, Host: true} }, 4, "attach CNAT to interface 2 of the host"},
+		{"an interface of the host", func() { n.want.Interfaces[2] = &Tables{Host: true} }, 4, "attach CNAT to interface 2 of the host"},
 		{
 			"another SNAT address", func() { n.want.SNAT[1] = netip.MustParseAddr("fd00:1::77") }, anew,
 			"replace sources by 0.0.0.0 and fd00:1::77, as Kubernetes does" + tables,
@@ -323,7 +323,7 @@ func TestRefused(t *testing.T) {
 	key := frontend.Key{Addr: netip.MustParseAddr("fd00:96::1"), Port: 80, Proto: 6}
 	good := &Row{Key: key, Backends: []netip.AddrPort{netip.MustParseAddrPort("[fd00:1::1]:80")}}
 	results := Apply(t.Context(), n.link, []Op{
-		{Verb: Attach, Interface: 99, Tables: Tables{Pod: true}},
+		{Verb: Attach, Interface: 99, Tables: Tables{}},
 		{Verb: PutRow, Key: key, Row: &Row{Key: key}}, // would crash VPP
 		{Verb: DelRow, Key: key, ID: 7},
 		{Verb: PutRow, Key: key, Row: good},

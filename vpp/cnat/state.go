@@ -19,10 +19,11 @@ type Held struct {
 	Odd bool
 }
 
-// Tables are those of the policy of source NAT that an interface is in.
+// Tables are those of the policy of source NAT that an interface is in. Every interface is in that of pods: otherwise VPP replaces the source of all packets
+// between two that are not.
 type Tables struct {
-	// Pod: what comes from here keeps its source, but for a pod that reaches itself. Host: what leaves here does.
-	Pod, Host bool
+	// Host: what leaves here keeps its source. Outside: the source of what comes from here is replaced on the way to a target (Want.Targets).
+	Host, Outside bool
 	// Lost says that VPP has no tables: that of 26.06 has them with an SNAT address only.
 	Lost bool
 }
@@ -39,6 +40,9 @@ type Want struct {
 	Rows map[frontend.Key]Row
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that some may be missing: those of VPP stay.
+	Targets []netip.Prefix
+	Partial bool
 	// IPv4 says whether interfaces get the nodes of IPv4 besides those of IPv6.
 	IPv4 bool
 	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them. Others are left alone.
@@ -56,6 +60,8 @@ type State struct {
 	Rows map[frontend.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Excluded are the networks on the way to which sources stay.
+	Excluded map[netip.Prefix]bool
 	// Newer says that VPP has the CNAT of 26.06.
 	Newer bool
 	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
@@ -67,13 +73,13 @@ type State struct {
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}}
+	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}}
 }
 
 // Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Rows, c.Attached = maps.Clone(s.Rows), maps.Clone(s.Attached)
+	c.Rows, c.Attached, c.Excluded = maps.Clone(s.Rows), maps.Clone(s.Attached), maps.Clone(s.Excluded)
 	return &c
 }
 
@@ -122,10 +128,18 @@ func (s *State) Record(op Op) {
 	switch op.Verb {
 	case SetSNAT:
 		s.SNAT, s.NoPolicy = op.SNAT, false
-		for index := range s.Attached {
-			if s.Newer {
+		if s.Newer {
+			s.Excluded = map[netip.Prefix]bool{}
+			for index := range s.Attached {
 				s.Attached[index] = &Tables{Lost: true}
 			}
+		}
+	case SetTargets:
+		for _, p := range op.Add {
+			s.Excluded[p] = true
+		}
+		for _, p := range op.Del {
+			delete(s.Excluded, p)
 		}
 	case Attach:
 		s.Attached[op.Interface] = &op.Tables

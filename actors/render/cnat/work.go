@@ -21,6 +21,7 @@ func (a *adapter) RolesRefused() string { return a.refused }
 // settingsWanted are the settings and interfaces that VPP should have.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
+	want.Targets, want.Partial = a.targets, a.phase != render.Passed
 	for _, i := range a.set.GetInterfaces() {
 		switch {
 		case i.GetFrontend() || i.GetBackend():
@@ -32,10 +33,11 @@ func (a *adapter) settingsWanted() *cnat.Want {
 	return want
 }
 
-// tablesOf are the tables of source NAT for an interface. Behind one of the host that leads to no pods nothing can reach itself through a service.
+// tablesOf are the tables of source NAT for an interface. Behind one of the host nothing can reach itself through a service, unless it leads to endpoints: it
+// is one of pods then, whether Kubernetes has delivered the pods or not.
 func tablesOf(i *messages.Interface) *cnat.Tables {
-	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0
-	return &cnat.Tables{Pod: pod || i.GetLocal(), Host: i.GetLocal() && !pod}
+	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0 || i.GetLocal() && i.GetBackend()
+	return &cnat.Tables{Host: i.GetLocal() && !pod, Outside: !i.GetLocal() && !pod}
 }
 
 // settingOps are the operations on settings and interfaces.

@@ -51,6 +51,8 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.Describe()
 	case "show nat44 summary":
 		reply = c.NAT.Summary()
+	case "show cnat snat-policy":
+		reply = c.CNAT.SNAT.Show()
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }
