@@ -81,7 +81,7 @@ type tangible struct {
 	generator *realvpp.Generator
 	ports     map[string]uint32
 	names     []string // of the ports, in their order
-	ip6       bool // the interfaces pass packets of IPv6
+	ip6       bool     // the interfaces pass packets of IPv6
 	id        uint64
 }
 

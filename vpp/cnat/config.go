@@ -21,9 +21,11 @@ type Config struct {
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
 	// reports for frontends without one.
 	Unreachable bool
+	// Services are the networks of the cluster IPs.
+	Services []netip.Prefix
 	// Others are the pod networks of the other nodes.
 	Others []netip.Prefix
-	// Ground are the addresses that no service may claim. Those of hosts decide about Row.RealIP.
+	// Ground are the addresses that no service may claim.
 	Ground frontend.Ground
 }
 
@@ -49,6 +51,11 @@ func (c Config) ForNode(self *messages.Node) Config {
 
 // InCluster completes the configuration with what is known of the cluster.
 func (c Config) InCluster(begin *messages.Begin) Config {
+	for _, text := range begin.GetServiceCidrs() {
+		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.Services, p.Masked()) {
+			c.Services = append(slices.Clip(c.Services), p.Masked())
+		}
+	}
 	own := begin.GetNode().GetNode().GetPodCidrs()
 	for _, text := range begin.GetPodNetworks() {
 		if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 && !slices.Contains(own, text) {

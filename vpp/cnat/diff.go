@@ -25,6 +25,7 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 			if op.Verb == DelRow {
 				replaced = append(replaced, op)
 			} else {
+				op.Newer = have.Newer
 				put = append(put, op)
 			}
 		}

@@ -48,9 +48,14 @@ func (p *ServicePlan) Claims() []Row {
 // from kube/service, which orders frontends by address, port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 } // where it serves IPv6 alone another renderer serves IPv4
-	p := planner{cfg: cfg, known: map[netip.Addr]bool{}, Planner: rule.New(view, rule.Config{
+	p := planner{cfg: cfg, known: map[netip.Addr]bool{}, clusterIPs: map[netip.Addr]bool{}, Planner: rule.New(view, rule.Config{
 		Renderer: Renderer, Name: "CNAT", Family: family, Unreachable: cfg.Unreachable, Ground: cfg.Ground,
 	})}
+	for _, f := range view.GetFrontends() {
+		if addr, err := netip.ParseAddr(f.GetAddress()); err == nil && f.GetKind() == messages.FrontendKind_KIND_CLUSTER_IP {
+			p.clusterIPs[addr] = true
+		}
+	}
 	p.Each(p.forward)
 	slices.SortFunc(p.remote, netip.Addr.Compare)
 	return &ServicePlan{Plan: p.Plan, Rows: p.rows, Remote: p.remote}
@@ -63,6 +68,8 @@ type planner struct {
 	rows   []Row
 	remote []netip.Addr
 	known  map[netip.Addr]bool // those in remote
+	// clusterIPs are those of the service.
+	clusterIPs map[netip.Addr]bool
 }
 
 // forward plans the row of a rule that forwards.
@@ -74,7 +81,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	row := Row{
 		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0,
 		Maglev: rule.GetMaglev() && rule.GetAffinitySeconds() == 0, Backends: p.backends(key, rule),
-		RealIP: rule.GetScope() == messages.Scope_SCOPE_NODEPORT || p.cfg.Ground.Hosts[key.Addr],
+		RealIP: !p.allocated(key.Addr),
 	}
 	if len(row.Backends) == 0 {
 		return
@@ -92,6 +99,15 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	case len(rule.GetMasqueradeFrom()) > 0:
 		p.Approximate("the source of clients outside the cluster replaced", whoseSource, whySource)
 	}
+}
+
+// allocated reports whether an address is one that Kubernetes has allocated: a cluster IP of the service, or one in a network of cluster IPs. Nothing else has
+// such an address, so its other ports need not pass.
+func (p *planner) allocated(addr netip.Addr) bool {
+	if p.clusterIPs[addr] {
+		return true
+	}
+	return slices.ContainsFunc(p.cfg.Services, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // ranged reports whether a frontend has source ranges that leave out a client.

@@ -107,9 +107,11 @@ func (n *testNode) read() {
 // serve wants the rows of a plan from now on.
 func (n *testNode) serve(frontends ...*messages.Frontend) {
 	clear(n.want.Rows)
-	for _, r := range Plan(&messages.ServiceView{Key: "default/web", Frontends: frontends}, onNode).Rows {
+	plan := Plan(&messages.ServiceView{Key: "default/web", Frontends: frontends}, onNode)
+	for _, r := range plan.Rows {
 		n.want.Rows[r.Key] = r
 	}
+	n.want.Targets, _ = Targets(plan.Remote, nil)
 }
 
 // settle makes VPP hold what is wanted, and returns what was done and the number of messages.
@@ -137,10 +139,10 @@ func TestPackets(t *testing.T) {
 	n := newNode(t)
 	const tcp, udp = messages.Protocol_TCP, messages.Protocol_UDP
 	n.serve(
-		serving("fd00:96::1", 80, tcp, "fd00:1::2#8080"),
+		serving("fd00:96::1", 80, tcp, "fd00:1::2#8080*"),
 		serving("fd00:96::1", 53, udp, "fd00:2::1#53"),
-		serving("fd00:96::2", 80, tcp, "fd00:1::1#8080"),
-		with(serving("2001:db8::1", 30080, tcp, "fd00:1::2#8080"), nodePort),
+		serving("fd00:96::2", 80, tcp, "fd00:1::1#8080*"),
+		with(serving("2001:db8::1", 30080, tcp, "fd00:1::2#8080*"), nodePort),
 		with(serving("2001:db8::1", 30081, tcp, "fd00:2::1#8080"), nodePort),
 		with(serving("2001:db8:9::1", 80, tcp, "fd00:2::1#8080"), loadBalancer),
 	)
@@ -159,6 +161,8 @@ func TestPackets(t *testing.T) {
 		{"up", "[2001:db8:5::9]:5000", "[2001:db8::1]:30081", 6, "up [fd00:1::ffff:ffff:ffff:fffe]:49153 > [fd00:2::1]:8080"},
 		{"up", "[2001:db8:5::9]:5001", "[2001:db8:9::1]:80", 6, "up [fd00:1::ffff:ffff:ffff:fffe]:49154 > [fd00:2::1]:8080"},
 		{"up", "[2001:db8:5::9]:5000", "[2001:db8::1]:22", 6, "local"},
+		{"pod1", "[fd00:1::1]:4000", "[2001:db8:9::1]:22", 6, "up [fd00:1::1]:4000 > [2001:db8:9::1]:22"}, // of another host
+		{"up", "[2001:db8:5::9]:5000", "[2001:db8:6::9]:80", 6, "up [2001:db8:5::9]:5000 > [2001:db8:6::9]:80"},
 		{"pod1", "[fd00:1::1]:4000", "[fd00:1::2]:80", 6, "pod2 [fd00:1::1]:4000 > [fd00:1::2]:80"},
 		{"up", "[2001:db8:5::9]:0", "[fd00:96::1]:0", 58, "dropped"},
 	} {
@@ -206,7 +210,7 @@ func leastMessages(t *testing.T, n *testNode) {
 	}
 	nodes, anew, tables := 2, 2, "" // of an interface; messages for another address, and what follows it
 	if n.read(); n.state.Newer {
-		nodes, anew, tables = 4, 3+3*4, ", attach CNAT to interface 1, attach CNAT to interface 2 of the host, attach CNAT to interface 3 of a pod"
+		nodes, anew, tables = 4, 3+1+3*4, ", keep sources on the way to 1 networks more, 0 fewer, attach CNAT to interface 1, attach CNAT to interface 2 of the host, attach CNAT to interface 3 of a pod"
 	}
 	for _, step := range []struct {
 		name   string
@@ -215,21 +219,21 @@ func leastMessages(t *testing.T, n *testNode) {
 		done   string
 	}{
 		{
-			"start", func() { n.read(); n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80")) }, 2 + 3*(4+nodes) + 2,
-			"replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does, attach CNAT to interface 1, attach CNAT to interface 2 of a pod, " +
+			"start", func() { n.read(); n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*")) }, 2 + 1 + 3*(4+nodes) + 2,
+			"replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does, keep sources on the way to 1 networks more, 0 fewer, attach CNAT to interface 1, attach CNAT to interface 2 of a pod, " +
 				"attach CNAT to interface 3 of a pod, put translation [fd00:96::1]:80/TCP -> 1 backends, delete translation [2001:db8:7::1]:80/TCP",
 		},
 		{"nothing", func() {}, 0, ""},
 		{
-			"another endpoint", func() { n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80", "fd00:1::2#80")) }, 1,
+			"another endpoint", func() { n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*", "fd00:1::2#80*")) }, 1,
 			"put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{
-			"affinity", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80", "fd00:1::2#80"), sticky)) }, 2,
+			"affinity", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*", "fd00:1::2#80*"), sticky)) }, 2,
 			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{
-			"maglev", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80", "fd00:1::2#80"), consistent)) }, 2,
+			"maglev", func() { n.serve(with(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*", "fd00:1::2#80*"), consistent)) }, 2,
 			"delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 2 backends",
 		},
 		{"a drift check", func() { n.read() }, 0, ""},
@@ -238,6 +242,16 @@ func leastMessages(t *testing.T, n *testNode) {
 		{
 			"another SNAT address", func() { n.want.SNAT[1] = netip.MustParseAddr("fd00:1::77") }, anew,
 			"replace sources by 0.0.0.0 and fd00:1::77, as Kubernetes does" + tables,
+		},
+		{
+			"an endpoint on another node", func() { n.serve(serving("fd00:96::1", 80, tcp, "8000::#80")) }, 128 + 1 + 2,
+			"keep sources on the way to 128 networks more, 1 fewer, delete translation [fd00:96::1]:80/TCP, put translation [fd00:96::1]:80/TCP -> 1 backends",
+		},
+		{"another drift check", func() { n.read() }, 0, ""},
+		{"a newer agent", func() { n.state = nil; n.read() }, 0, ""},
+		{
+			"the endpoint comes to this node", func() { n.serve(serving("fd00:96::1", 80, tcp, "8000::#80*")) }, 129,
+			"keep sources on the way to 1 networks more, 128 fewer",
 		},
 		{"an interface goes", func() { n.want.Interfaces[2] = nil }, 4 + nodes, "detach CNAT from interface 2"},
 		{"the last endpoint goes", func() { n.serve() }, 1, "delete translation [fd00:96::1]:80/TCP"},
@@ -252,7 +266,7 @@ func leastMessages(t *testing.T, n *testNode) {
 	if len(n.state.Rows) != 1 {
 		t.Errorf("the translation of another client of VPP is gone: %v", n.state.Rows)
 	}
-	n.serve(serving("fd00:96::66", 80, tcp, "fd00:1::2#80"))
+	n.serve(serving("fd00:96::66", 80, tcp, "fd00:1::2#80*"))
 	if done, _ := n.settle(); len(done) > 0 {
 		t.Errorf("the translation of another client of VPP is replaced: %s", done)
 	}

@@ -66,6 +66,7 @@ func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 			case op.Verb == cnat.DelRow:
 				replaced = append(replaced, op)
 			default:
+				op.Newer = a.have.Newer
 				put = append(put, op)
 			}
 		}
