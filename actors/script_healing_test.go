@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"cmp"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,13 @@ func (s *story) net(args []string) {
 		if err := s.plane.behind(args[0], text); err != nil {
 			s.Fatalf("%s: %v", s.line, err)
 		}
+	}
+}
+
+// unreachable adds a route that answers with ICMP.
+func (s *story) unreachable(network string) {
+	if err := s.plane.unreachable(netip.MustParsePrefix(network)); err != nil {
+		s.Fatalf("%s: %v", s.line, err)
 	}
 }
 

@@ -7,7 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -19,6 +23,8 @@ type plane interface {
 	addInterface(name string) (string, error)
 	// behind gives an interface an address of VPP, "ip/len", or a host behind it, "ip".
 	behind(name, address string) error
+	// unreachable adds a route that answers with ICMP.
+	unreachable(network netip.Prefix) error
 	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
 	// crash ends VPP, and starts it again, empty, when the end was noticed.
@@ -49,6 +55,10 @@ func (p simulated) behind(name, address string) error {
 	}
 	host := netip.MustParseAddr(address)
 	return p.vpp.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(host, host.BitLen()), NextHop: host, Interface: name})
+}
+
+func (p simulated) unreachable(network netip.Prefix) error {
+	return p.vpp.AddRoute(simulator.Route{Prefix: network, Action: simulator.RouteReject})
 }
 
 func (p simulated) send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string) {
@@ -136,6 +146,18 @@ func (p *tangible) behind(name, address string) error {
 		p.generator.Command(p, fmt.Sprintf("set interface ip address %s %s", index, address))
 	case host.Is6() == p.ip6:
 		p.generator.Command(p, fmt.Sprintf("ip route add %s/%d via %s", host, host.BitLen(), index))
+	}
+	return nil
+}
+
+func (p *tangible) unreachable(network netip.Prefix) error {
+	path := fib_types.FibPath{SwIfIndex: ^uint32(0), Type: fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH}
+	if network.Addr().Is6() {
+		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
+	}
+	route := &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: forwarding.Prefix(network), NPaths: 1, Paths: []fib_types.FibPath{path}}}
+	if retval := realvpp.NewRaw(p, p.vpp.Socket()).Retval(p, route); retval != 0 {
+		return fmt.Errorf("VPP returned %d", retval)
 	}
 	return nil
 }

@@ -48,6 +48,7 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	healed PART STEP N   the healer counts so many of that step
 //	iface NAME           an interface is added to VPP, up, without address and routes
 //	net NAME ADDRESS...  an interface is added to VPP, up: of a network, "ip/len" with VPP's address, or with a host behind it, "ip"
+//	unreachable NETWORK  another owner's route in VPP answers packets to it with ICMP
 //	attach POD IFACE     a command says that it is that of a pod, and the answer is that it has its roles
 //	detach POD           and takes that back
 //	denied POD IFACE WHY the answer is why not, and nothing has changed
@@ -199,6 +200,7 @@ func (s *story) run(command string, args []string) {
 		"healed":       {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
 		"iface":        {1, func(args []string) { s.iface(args[0]) }},
 		"net":          {-1, s.net},
+		"unreachable":  {1, func(args []string) { s.unreachable(args[0]) }},
 		"attach":       {2, func(args []string) { s.attach(args[0], args[1]) }},
 		"detach":       {1, func(args []string) { s.attach(args[0], "") }},
 		"denied":       {3, func(args []string) { s.denied(args[0], args[1], args[2]) }},
@@ -318,7 +320,7 @@ func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(
 
 // heldTranslations are the translations of CNAT.
 func (s *story) heldTranslations() string {
-	state, err := cnat.Read(s.Context(), s.world.Deps.Link, s.world.CNAT, nil)
+	state, err := cnat.Read(s.Context(), s.world.Deps.Link, s.world.CNAT, nil, nil)
 	if err != nil {
 		return err.Error()
 	}

@@ -1,16 +1,13 @@
 package cnat
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
 
-	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
@@ -41,7 +38,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	}
 	missing, err := missingNodes(ctx, c, nodes, interfaces)
 	if err == nil {
-		err = refuseBelowICMP(ctx, c, results)
+		err = refuseBelow(ctx, c, results)
 	}
 	var msgs []api.Message
 	var owner []int
@@ -72,34 +69,6 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		results[i].add(answer)
 	}
 	return results
-}
-
-// refuseBelowICMP refuses the rows with which VPP before 26.06 would crash: those of addresses that Kubernetes has not allocated, below a route that answers with
-// ICMP. A route of the address alone protects from that while it is there; package routes takes its own away.
-func refuseBelowICMP(ctx context.Context, c link.Caller, results []OpResult) error {
-	var lookups []netip.Prefix // of each address itself, and of what leads there without a route of its own
-	var owner []int
-	for i := range results {
-		if op := &results[i].Op; op.Verb == PutRow && op.Row.RealIP && !op.Newer {
-			bits := op.Key.Addr.BitLen()
-			lookups = append(lookups, netip.PrefixFrom(op.Key.Addr, bits), netip.PrefixFrom(op.Key.Addr, bits-1).Masked())
-			owner = append(owner, i)
-		}
-	}
-	winners, err := forwarding.Covering(ctx, c, lookups)
-	if err != nil {
-		return err
-	}
-	for n, i := range owner {
-		own, cover := winners[2*n], winners[2*n+1]
-		if _, answered := link.Retval(cmp.Or(own.Err, cover.Err)); !answered {
-			return cmp.Or(own.Err, cover.Err)
-		}
-		if protected := own.Prefix == lookups[2*n] && !own.ICMP; cover.ICMP && !protected {
-			results[i].Err = fmt.Errorf("%s: %w: %s", results[i].Op.Describe(), ErrBelowICMP, cover.Prefix)
-		}
-	}
-	return nil
 }
 
 // setPolicy sets the policy of Kubernetes, and reports whether the address may follow: with another policy VPP replaces every source.

@@ -57,6 +57,8 @@ type Op struct {
 	Moved bool
 	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
 	IPv4 bool
+	// Below is the route that answers with ICMP and for which Apply has refused PutRow with ErrBelowICMP.
+	Below netip.Prefix
 	// Newer is that of the State; Held says that VPP has an SNAT address, which SetSNAT replaces.
 	Newer, Held bool
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
-// Read reads what VPP holds, and of these interfaces whether they have the nodes. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
+// Read reads what VPP holds, of these interfaces whether they have the nodes, and of the addresses, which Kubernetes has not allocated, whether they can be served. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
 // means that the plugin is not loaded. The requests are separate: a change that another client of VPP makes between them may be seen in part.
-func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*State, error) {
+func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addresses []netip.Addr) (*State, error) {
 	s := NewState()
 	add := func(msg api.Message) {
 		if d, ok := msg.(*cnat.CnatTranslationDetails); ok {
@@ -35,6 +35,13 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*Stat
 	}
 	if err := s.readExcluded(ctx, c); err != nil {
 		return nil, fmt.Errorf("read the source NAT policy of CNAT: %w", err)
+	}
+	if !s.Newer {
+		found, err := below(ctx, c, addresses)
+		if err != nil {
+			return nil, fmt.Errorf("read what leads to the addresses of CNAT: %w", err)
+		}
+		s.Below = found
 	}
 	missing, err := missingNodes(ctx, c, nodesOf(ip4, s.Newer), indexes)
 	if err != nil {

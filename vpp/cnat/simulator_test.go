@@ -95,7 +95,7 @@ func (n *testNode) row(key frontend.Key) *Row {
 // read reads VPP as a driver does.
 func (n *testNode) read() {
 	n.Helper()
-	state, err := Read(context.Background(), n.link, n.want.IPv4, slices.Collect(maps.Keys(n.want.Interfaces)))
+	state, err := Read(context.Background(), n.link, n.want.IPv4, slices.Collect(maps.Keys(n.want.Interfaces)), nil)
 	if err != nil {
 		n.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", r.Op, r.Err)
 		}
 	}
-	if _, err := Read(t.Context(), n.link, false, nil); err == nil {
+	if _, err := Read(t.Context(), n.link, false, nil, nil); err == nil {
 		t.Error("a VPP that has crashed is read")
 	}
 }

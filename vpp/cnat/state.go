@@ -62,6 +62,9 @@ type State struct {
 	SNAT SNAT
 	// Excluded are the networks on the way to which sources stay.
 	Excluded map[netip.Prefix]bool
+	// Below are addresses of which no row may be added, because VPP would crash (ErrBelowICMP), with the route that answers with ICMP. Only addresses that were
+	// passed to Read, or that Apply has come upon, are in it.
+	Below map[netip.Addr]netip.Prefix
 	// Newer says that VPP has the CNAT of 26.06.
 	Newer bool
 	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
@@ -73,13 +76,13 @@ type State struct {
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}}
+	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
 }
 
 // Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Rows, c.Attached, c.Excluded = maps.Clone(s.Rows), maps.Clone(s.Attached), maps.Clone(s.Excluded)
+	c.Rows, c.Attached, c.Excluded, c.Below = maps.Clone(s.Rows), maps.Clone(s.Attached), maps.Clone(s.Excluded), maps.Clone(s.Below)
 	return &c
 }
 

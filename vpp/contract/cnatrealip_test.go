@@ -39,7 +39,7 @@ func (n *cnatNode) realRow() *cnat.Row {
 // put has the package send a row.
 func (n *cnatNode) put() error {
 	n.Helper()
-	state, err := cnat.Read(n.Context(), n.link, true, nil)
+	state, err := cnat.Read(n.Context(), n.link, true, nil, nil)
 	if err != nil {
 		n.Fatal(err)
 	}

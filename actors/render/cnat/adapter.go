@@ -52,9 +52,30 @@ func New(config cnat.Config) render.Adapter[frontend.Key] {
 	return a
 }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, else the first one.
+// resolve says whose row is installed: none where the key in VPP is not ours, or VPP would crash, else the first one.
 func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
-	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k)
+	_, unsafe := a.below(k)
+	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k) && !unsafe
+}
+
+// below returns the route because of which VPP would crash with a row.
+func (a *adapter) below(k frontend.Key) (netip.Prefix, bool) {
+	if a.have == nil {
+		return netip.Prefix{}, false
+	}
+	network, is := a.have.Below[k.Addr]
+	return network, is
+}
+
+// addresses are those of rows that Kubernetes has not allocated.
+func (a *adapter) addresses() []netip.Addr {
+	found := map[netip.Addr]bool{}
+	for k := range a.claims.Keys() {
+		if first, _ := a.claims.First(k); first.Value.RealIP {
+			found[k.Addr] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), netip.Addr.Compare)
 }
 
 // foreign reports whether VPP holds a translation of another client under a key.
@@ -259,8 +280,10 @@ func (a *adapter) interfaces(before *cnat.State) []uint32 {
 
 // Reader satisfies render.Adapter.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	ip4, interfaces := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last))
-	return func(ctx context.Context, vpp link.Caller) (any, error) { return cnat.Read(ctx, vpp, ip4, interfaces) }
+	ip4, interfaces, addresses := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last)), a.addresses()
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		return cnat.Read(ctx, vpp, ip4, interfaces, addresses)
+	}
 }
 
 // Adopt satisfies render.Adapter.
@@ -290,10 +313,12 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	return found
 }
 
-// contended lists the keys under which another client has a translation, or had one.
+// contended lists the keys under which another client has a translation, or had one, and those that can be served now, or cannot any more.
 func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
 	for k := range a.claims.Keys() {
-		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) {
+		_, was := a.below(k)
+		_, is := now.Below[k.Addr]
+		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) || was != is {
 			keys = append(keys, k)
 		}
 	}

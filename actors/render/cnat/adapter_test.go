@@ -37,7 +37,7 @@ func withRenderer(t *testing.T, play func(s scene)) {
 // holds are the rows in VPP.
 func (s scene) holds() string {
 	s.Helper()
-	state, err := cnatvpp.Read(s.Context(), virtual.NewReader(s.VPP.VPP), false, nil)
+	state, err := cnatvpp.Read(s.Context(), virtual.NewReader(s.VPP.VPP), false, nil, nil)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cnat
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/class"
@@ -101,6 +102,8 @@ func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
 		op, _ := r.Op.(cnat.Op)
 		if r.Err == nil {
 			a.have.Record(op)
+		} else if op.Below.IsValid() { // the row is not wanted as long as the route is there
+			a.have.Below[op.Key.Addr], r.Err = op.Below, nil
 		} else if op.Verb == cnat.Attach || op.Verb == cnat.Detach {
 			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
 				a.refused = r.Err.Error()
@@ -117,10 +120,19 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		return
 	}
 	ack.Approximations = plan.Approximations
+	unrendered := plan.Unrendered
 	for i := range plan.Rows {
-		ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
+		r := &plan.Rows[i]
+		if network, is := a.below(r.Key); is {
+			unrendered = append(slices.Clip(unrendered), &messages.ObjectError{
+				Source: Name, Kind: "Service", Object: service, Field: "address",
+				Message: fmt.Sprintf("frontend %s is not served: %v: %s", r.Key, cnat.ErrBelowICMP, network),
+			})
+			continue
+		}
+		ack.Rows = append(ack.Rows, a.rowState(service, r, known))
 	}
-	render.Unrendered(ack, "not rendered", plan.Unrendered)
+	render.Unrendered(ack, "not rendered", unrendered)
 }
 
 // rowState says what became of one row: in sync, pending, refused, or of another owner.
@@ -139,9 +151,9 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 	if before != nil {
 		before = before.Clone()
 	}
-	interfaces := a.interfaces(before)
+	interfaces, addresses := a.interfaces(before), a.addresses()
 	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces)
+		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces, addresses)
 		if err != nil {
 			return nil, err
 		}
