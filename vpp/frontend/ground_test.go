@@ -54,6 +54,33 @@ func TestGround(t *testing.T) {
 	}
 }
 
+// TestDroppable: UDP is not dropped at addresses that others use, because of its fragments.
+func TestDroppable(t *testing.T) {
+	g := Ground{Hosts: map[netip.Addr]bool{netip.MustParseAddr("192.168.16.2"): true}}
+	for _, c := range []struct {
+		at   string
+		rank Rank
+		want bool
+	}{
+		{"10.96.0.1:53/UDP", OfClusterIP, true},
+		{"203.0.113.7:53/UDP", OfLoadBalancer, true},
+		{"203.0.113.7:53/UDP", OfExternalIP, false},
+		{"192.168.16.2:53/UDP", OfLoadBalancer, false},
+		{"192.168.16.2:30053/UDP", OfNodePort, false},
+		{"172.30.1.1:30053/UDP", OfNodePort, false},
+		{"203.0.113.7:53/TCP", OfExternalIP, true},
+		{"192.168.16.2:30053/TCP", OfNodePort, true},
+	} {
+		key, err := ParseKey(c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Droppable(key, c.rank); got != c.want {
+			t.Errorf("%s of rank %d: %t", c.at, c.rank, got)
+		}
+	}
+}
+
 func TestParsePort(t *testing.T) {
 	for _, text := range []string{"22/TCP", "4789/UDP", "65535/TCP"} {
 		if p, err := ParsePort(text); err != nil || p.String() != text {
