@@ -75,7 +75,10 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 	}
 	excluded := want.excluded(have.Excluded)
 	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
-		before = append(before, Op{Verb: SetTargets, Add: add, Del: del})
+		targets := Op{Verb: SetTargets, Add: add, Del: del}
+		if before = append(before, targets); !have.Newer { // before the address, without which nothing is replaced; in 26.06 there are none without it
+			before = append([]Op{targets}, before[:len(before)-1]...)
+		}
 	}
 	without := Tables{Lost: have.Newer && want.SNAT == NoSNAT()}
 	for _, index := range slices.Sorted(maps.Keys(want.Interfaces)) {

@@ -209,8 +209,10 @@ func leastMessages(t *testing.T, n *testNode) {
 		t.Fatal(err)
 	}
 	nodes, anew, tables := 2, 2, "" // of an interface; messages for another address, and what follows it
+	address := "keep sources on the way to 1 networks more, 0 fewer, replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does"
 	if n.read(); n.state.Newer {
 		nodes, anew, tables = 4, 3+1+3*4, ", keep sources on the way to 1 networks more, 0 fewer, attach CNAT to interface 1, attach CNAT to interface 2 of the host, attach CNAT to interface 3 of a pod"
+		address = "replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does, keep sources on the way to 1 networks more, 0 fewer"
 	}
 	for _, step := range []struct {
 		name   string
@@ -220,7 +222,7 @@ func leastMessages(t *testing.T, n *testNode) {
 	}{
 		{
 			"start", func() { n.read(); n.serve(serving("fd00:96::1", 80, tcp, "fd00:1::1#80*")) }, 2 + 1 + 3*(4+nodes) + 2,
-			"replace sources by 0.0.0.0 and fd00:1::ffff:ffff:ffff:fffe, as Kubernetes does, keep sources on the way to 1 networks more, 0 fewer, attach CNAT to interface 1, attach CNAT to interface 2 of a pod, " +
+			address + ", attach CNAT to interface 1, attach CNAT to interface 2 of a pod, " +
 				"attach CNAT to interface 3 of a pod, put translation [fd00:96::1]:80/TCP -> 1 backends, delete translation [2001:db8:7::1]:80/TCP",
 		},
 		{"nothing", func() {}, 0, ""},
@@ -326,8 +328,10 @@ func TestNoAddressWithoutPolicy(t *testing.T) {
 	n := newNode(t)
 	vpp := &withoutPolicy{Caller: n.link}
 	results := Apply(t.Context(), vpp, Diff(n.state, n.want, true))
-	if !errors.Is(results[0].Err, link.ErrUnsupported) || vpp.addresses > 0 {
-		t.Errorf("%v, the address was set %d times", results[0].Err, vpp.addresses)
+	for _, r := range results {
+		if r.Op.Verb == SetSNAT && !errors.Is(r.Err, link.ErrUnsupported) || vpp.addresses > 0 {
+			t.Errorf("%v, the address was set %d times", r.Err, vpp.addresses)
+		}
 	}
 }
 
