@@ -79,7 +79,7 @@ func (p *planner) frontend(f *messages.Frontend) {
 	if !ok {
 		return
 	}
-	droppable := p.cfg.Ground.Droppable(rule.Key(), frontend.RankOf(f))
+	droppable := p.cfg.Ground.Droppable(rule.Key(), f)
 	if len(f.GetAllowSources()) > 0 {
 		outside := p.complement(rule.From, f)
 		if len(outside) > 0 && !droppable {

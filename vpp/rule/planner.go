@@ -83,7 +83,7 @@ func (p *Planner) frontend(rules []*messages.Frontend, forward func(frontend.Key
 	if !ok {
 		return
 	}
-	guarded := p.cfg.Guarded && p.cfg.Ground.Droppable(key, frontend.RankOf(rules[0]))
+	guarded := p.cfg.Guarded && p.cfg.Ground.Droppable(key, rules[0])
 	open := open(rules, guarded)
 	rule := deciding(open)
 	switch rule.GetAction() {
