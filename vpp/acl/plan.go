@@ -19,8 +19,8 @@ type ServicePlan struct {
 	Ranges, Drops []Rule
 	// Ranged are the frontends with source ranges that need rules, in the order of the view. None of them may be served without its rules.
 	Ranged []frontend.Key
-	// Closed are the frontends with source ranges that no rule may enforce, because it would drop fragments to other ports of an address that others use. They
-	// are not served.
+	// Closed are the frontends with source ranges that no rule may enforce, because it would drop
+	// fragments to other ports of an address that others use. They are not served.
 	Closed []frontend.Key
 	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules it may need even more.
 	Needs int

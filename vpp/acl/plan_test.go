@@ -138,7 +138,8 @@ func TestUnrendered(t *testing.T) {
 	}
 }
 
-// TestUDPAtAddressesOfOthers: no rule for UDP where it would drop fragments to other ports; what has source ranges is closed then.
+// TestUDPAtAddressesOfOthers: no rule for UDP where it would drop fragments to other ports; what
+// has source ranges is closed then.
 func TestUDPAtAddressesOfOthers(t *testing.T) {
 	of := func(kind messages.FrontendKind, f *messages.Frontend) *messages.Frontend {
 		f.Kind = kind

@@ -10,8 +10,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
 
-// below returns those of some addresses that Kubernetes has not allocated and with which VPP before 26.06 would crash, each with the route that it is below and
-// that answers with ICMP. A route of the address alone protects it, unless that answers with ICMP as well: package routes takes its own away.
+// below returns those of some addresses that Kubernetes has not allocated and with which VPP before
+// 26.06 would crash, each with the route that it is below and that answers with ICMP. A route of
+// the address alone protects it, unless that answers with ICMP as well: package routes takes its
+// own away.
 func below(ctx context.Context, c link.Caller, addresses []netip.Addr) (map[netip.Addr]netip.Prefix, error) {
 	var lookups []netip.Prefix // of each address itself, and of what leads there without a route of its own
 	for _, addr := range addresses {

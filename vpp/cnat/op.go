@@ -48,7 +48,8 @@ type Op struct {
 	ID uint32
 	// SNAT are the addresses to be set.
 	SNAT SNAT
-	// Add and Del are networks on the way to which sources stay, and no longer stay; not to be changed.
+	// Add and Del are networks on the way to which sources stay, and no longer stay; not to be
+	// changed.
 	Add, Del []netip.Prefix
 	// Interface is a sw_if_index, Tables those that it is to be in.
 	Interface uint32
@@ -57,7 +58,8 @@ type Op struct {
 	Moved bool
 	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
 	IPv4 bool
-	// Below is the route that answers with ICMP and for which Apply has refused PutRow with ErrBelowICMP.
+	// Below is the route that answers with ICMP and for which Apply has refused PutRow with
+	// ErrBelowICMP.
 	Below netip.Prefix
 	// Newer is that of the State; Held says that VPP has an SNAT address, which SetSNAT replaces.
 	Newer, Held bool

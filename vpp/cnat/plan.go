@@ -31,7 +31,8 @@ type ServicePlan struct {
 	*rule.Plan
 	// Rows to install, in the order of the frontends.
 	Rows []Row
-	// Remote are the addresses of their endpoints that are not on this node, ordered, without duplicates.
+	// Remote are the addresses of their endpoints that are not on this node, ordered, without
+	// duplicates.
 	Remote []netip.Addr
 }
 
@@ -101,8 +102,9 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	}
 }
 
-// allocated reports whether an address is one that Kubernetes has allocated: a cluster IP of the service, or one in a network of cluster IPs. Nothing else has
-// such an address, so its other ports need not pass.
+// allocated reports whether an address is one that Kubernetes has allocated: a cluster IP of the
+// service, or one in a network of cluster IPs. Nothing else has such an address, so its other ports
+// need not pass.
 func (p *planner) allocated(addr netip.Addr) bool {
 	if p.clusterIPs[addr] {
 		return true
@@ -159,7 +161,8 @@ func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.Ad
 	return all
 }
 
-// remember notes the backends that are not on this node. A service has them behind most of its frontends, so the list stays short only without duplicates.
+// remember notes the backends that are not on this node. A service has them behind most of its
+// frontends, so the list stays short only without duplicates.
 func (p *planner) remember(backends []netip.AddrPort, here map[netip.AddrPort]bool) {
 	for _, b := range backends {
 		if addr := b.Addr(); !here[b] && !p.known[addr] {

@@ -17,8 +17,10 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
-// Read reads what VPP holds, of these interfaces whether they have the nodes, and of the addresses, which Kubernetes has not allocated, whether they can be served. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
-// means that the plugin is not loaded. The requests are separate: a change that another client of VPP makes between them may be seen in part.
+// Read reads what VPP holds, of these interfaces whether they have the nodes, and of the addresses,
+// which Kubernetes has not allocated, whether they can be served. An error wraps what the link
+// reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The requests
+// are separate: a change that another client of VPP makes between them may be seen in part.
 func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addresses []netip.Addr) (*State, error) {
 	s := NewState()
 	add := func(msg api.Message) {
@@ -51,8 +53,8 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addres
 		if len(missing[index]) > 0 {
 			continue
 		}
-		if s.Attached[index] = nil; len(s.Excluded) == 0 && s.SNAT != NoSNAT() {
-			s.Attached[index] = &Tables{Host: true, Outside: true} // an earlier version had other tables: no interface is to be in both
+		if s.Attached[index] = nil; s.earlier() {
+			s.Attached[index] = &Tables{Host: true, Outside: true} // it had other tables: no interface is to be in both
 		}
 	}
 	return s, nil
@@ -78,7 +80,8 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 	return nil
 }
 
-// readExcluded reads the networks that are excluded from source NAT. VPP of 26.06 has none before it has an address, and says that with an error.
+// readExcluded reads the networks that are excluded from source NAT. VPP of 26.06 has none before
+// it has an address, and says that with an error.
 func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
 	answers, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show cnat snat-policy"}})
 	if err != nil {

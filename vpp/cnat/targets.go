@@ -7,13 +7,15 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/acl"
 )
 
-// maxTargets is how many networks of single addresses have their own entry: VPP is told which networks are no targets, up to a hundred for each target, and
-// looks for them with every packet that has no session.
+// maxTargets is how many networks of single addresses have their own entry: VPP is told which
+// networks are no targets, up to a hundred for each target, and looks for them with every packet
+// that has no session.
 const maxTargets = 32
 
-// Targets returns the networks of endpoints on other nodes, ordered: on the way to one of them the source of clients outside is replaced. Each endpoint is a
-// network of its own as long as there are no more than maxTargets of a family; else pod networks stand for their endpoints. left are endpoints for which there
-// is no room, the last ones: their clients keep their addresses.
+// Targets returns the networks of endpoints on other nodes, ordered: on the way to one of them the
+// source of clients outside is replaced. Each endpoint is a network of its own as long as there are
+// no more than maxTargets of a family; else pod networks stand for their endpoints. left are
+// endpoints for which there is no room, the last ones: their clients keep their addresses.
 func Targets(endpoints []netip.Addr, podNetworks []netip.Prefix) (targets []netip.Prefix, left int) {
 	for _, ip6 := range [...]bool{false, true} {
 		var single []netip.Prefix
@@ -39,8 +41,8 @@ func Targets(endpoints []netip.Addr, podNetworks []netip.Prefix) (targets []neti
 	return slices.Compact(targets), left
 }
 
-// excluded returns the networks that are no targets: all of the families that have an SNAT address. Until every service has rendered some targets may be
-// missing, so those of VPP stay.
+// excluded returns the networks that are no targets: all of the families that have an SNAT address.
+// Until every service has rendered some targets may be missing, so those of VPP stay.
 func (w *Want) excluded(held map[netip.Prefix]bool) map[netip.Prefix]bool {
 	excluded := map[netip.Prefix]bool{}
 	for _, addr := range w.SNAT {

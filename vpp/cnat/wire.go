@@ -56,7 +56,8 @@ func (n node) change(index uint32, enable bool) api.Message {
 	return &feature.FeatureEnableDisable{SwIfIndex: interface_types.InterfaceIndex(index), Enable: enable, ArcName: n.arc, FeatureName: n.name}
 }
 
-// tableMessages put an interface into its tables of the policy, nil = none, and take it out of all others.
+// tableMessages put an interface into its tables of the policy, nil = none, and take it out of all
+// others.
 func tableMessages(index uint32, t *Tables) []api.Message {
 	pod, t := t != nil, cmp.Or(t, &Tables{})
 	var msgs []api.Message
@@ -78,7 +79,8 @@ func excludeMessage(p netip.Prefix, add uint8) api.Message {
 	return &cnat.CnatSnatPolicyAddDelExcludePfx{Prefix: forwarding.Prefix(p), IsAdd: add}
 }
 
-// excludedIn finds the networks in what "show cnat snat-policy" prints, for which VPP has no message: one on a line, behind the number of its place.
+// excludedIn finds the networks in what "show cnat snat-policy" prints, for which VPP has no
+// message: one on a line, behind the number of its place.
 func excludedIn(text string) map[netip.Prefix]bool {
 	found := map[netip.Prefix]bool{}
 	for line := range strings.Lines(text) {

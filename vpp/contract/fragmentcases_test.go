@@ -9,7 +9,8 @@ import (
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
-// datagram sends both fragments of a UDP datagram from the clients, and returns how many came through.
+// datagram sends both fragments of a UDP datagram from the clients, and returns how many came
+// through.
 func (h *holder) datagram(t testing.TB, dst netip.AddrPort, id uint64) int {
 	t.Helper()
 	fragment := packet{port: h.clients, src: netip.MustParseAddrPort("198.18.0.7:40000"), dst: dst, proto: frontend.UDP}
@@ -18,7 +19,8 @@ func (h *holder) datagram(t testing.TB, dst netip.AddrPort, id uint64) int {
 	return len(h.traffic.exchange(t, []packet{first, second}))
 }
 
-// undelivered is a view of a UDP service with policy Local and without a local endpoint, whose packets from outside are to be dropped.
+// undelivered is a view of a UDP service with policy Local and without a local endpoint, whose
+// packets from outside are to be dropped.
 func undelivered(kind messages.FrontendKind, scope messages.Scope, address string) *messages.ServiceView {
 	return &messages.ServiceView{Key: "default/dns", Frontends: []*messages.Frontend{{
 		Address: address, Port: 53, Protocol: messages.Protocol_UDP, PortName: "dns", Kind: kind, Scope: scope,

@@ -26,7 +26,8 @@ type packet struct {
 	src, dst netip.AddrPort
 	proto    uint8
 	flags    byte
-	// fragment is 0 for a whole packet, 1 for the first fragment of one, 2 for the second, which has no ports on the wire.
+	// fragment is 0 for a whole packet, 1 for the first fragment of one, 2 for the second, which
+	// has no ports on the wire.
 	fragment uint8
 }
 

@@ -77,9 +77,10 @@ func (g Ground) Refuses(k Key, rank Rank) string {
 	}
 }
 
-// Droppable reports whether an access list may drop packets to a frontend. Later fragments carry no port, so that a rule for UDP drops those to every port of
-// the address: no service may do that to an address that its author has chosen, or to one of a host.
-// One with source ranges is a load-balancer address, whatever else it is.
+// Droppable reports whether an access list may drop packets to a frontend. Later fragments carry no
+// port, so that a rule for UDP drops those to every port of the address: no service may do that to
+// an address that its author has chosen, or to one of a host. One with source ranges is a
+// load-balancer address, whatever else it is.
 func (g Ground) Droppable(k Key, f *messages.Frontend) bool {
 	rank := RankOf(f)
 	switch {

@@ -98,8 +98,9 @@ func (p *Planner) frontend(rules []*messages.Frontend, forward func(frontend.Key
 	}
 }
 
-// open returns the rules that the row has to follow: packets that an access list drops, guarded, never reach the renderer. Where the list drops all of them
-// one rule remains, so that the plan reports the address.
+// open returns the rules that the row has to follow: packets that an access list drops, guarded,
+// never reach the renderer. Where the list drops all of them one rule remains, so that the plan
+// reports the address.
 func open(rules []*messages.Frontend, guarded bool) []*messages.Frontend {
 	if !guarded {
 		return rules

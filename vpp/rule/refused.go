@@ -20,7 +20,8 @@ const (
 	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
 
-// refused enters a frontend without a row, whose packets are to be rejected or dropped; guarded says that an access list drops the latter.
+// refused enters a frontend without a row, whose packets are to be rejected or dropped; guarded
+// says that an access list drops the latter.
 func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded bool) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.

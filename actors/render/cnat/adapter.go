@@ -52,7 +52,8 @@ func New(config cnat.Config) render.Adapter[frontend.Key] {
 	return a
 }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, or VPP would crash, else the first one.
+// resolve says whose row is installed: none where the key in VPP is not ours, or VPP would crash,
+// else the first one.
 func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
 	_, unsafe := a.below(k)
 	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k) && !unsafe
@@ -193,7 +194,8 @@ func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	}
 }
 
-// Settle satisfies render.Adapter: targets that no service has any more go when all services have rendered.
+// Settle satisfies render.Adapter: targets that no service has any more go when all services have
+// rendered.
 func (a *adapter) Settle(phase render.Phase) ([]frontend.Key, []string) {
 	a.settings = a.settings && (a.phase == render.Passed) == (phase == render.Passed)
 	a.phase = phase
@@ -313,7 +315,8 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	return found
 }
 
-// contended lists the keys under which another client has a translation, or had one, and those that can be served now, or cannot any more.
+// contended lists the keys under which another client has a translation, or had one, and those that
+// can be served now, or cannot any more.
 func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
 	for k := range a.claims.Keys() {
 		_, was := a.below(k)

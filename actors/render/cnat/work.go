@@ -34,8 +34,9 @@ func (a *adapter) settingsWanted() *cnat.Want {
 	return want
 }
 
-// tablesOf are the tables of source NAT for an interface. Behind one of the host nothing can reach itself through a service, unless it leads to endpoints: it
-// is one of pods then, whether Kubernetes has delivered the pods or not.
+// tablesOf are the tables of source NAT for an interface. Behind one of the host nothing can reach
+// itself through a service, unless it leads to endpoints: it is one of pods then, whether
+// Kubernetes has delivered the pods or not.
 func tablesOf(i *messages.Interface) *cnat.Tables {
 	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0 || i.GetLocal() && i.GetBackend()
 	return &cnat.Tables{Host: i.GetLocal() && !pod, Outside: !i.GetLocal() && !pod}

@@ -62,7 +62,8 @@ func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
 // AnyClosed reports whether there is such a frontend.
 func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
-// SetGround takes other addresses of hosts. The services that they concern have to be planned again.
+// SetGround takes other addresses of hosts. The services that they concern have to be planned
+// again.
 func (r *Ranges) SetGround(ground frontend.Ground) { r.config.Ground = ground }
 
 // Plan takes what a service wants to be dropped; nil = nothing any more.

@@ -237,7 +237,8 @@ func TestAnInterfaceWithAList(t *testing.T) {
 	}
 }
 
-// TestClosedByFragments: UDP with source ranges at an address of a node is not served by any service, and the addresses of nodes may change.
+// TestClosedByFragments: UDP with source ranges at an address of a node is not served by any
+// service, and the addresses of nodes may change.
 func TestClosedByFragments(t *testing.T) {
 	r := New(acl.Config{})
 	view := ranged("default/dns", 1, []string{"10.0.0.0/8"}, "192.168.16.1")

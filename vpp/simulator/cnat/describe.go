@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Show is what "show cnat snat-policy" prints of the addresses and excluded prefixes, without the details of the hash table.
+// Show is what "show cnat snat-policy" prints of the addresses and excluded prefixes, without the
+// details of the hash table.
 func (s *SNAT) Show() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Source NAT\n  ip4: %s;0\n  ip6: %s;0\n\nExcluded prefixes:\n  Hash table 'snat prefixes'\n", s.IP4, s.IP6)
