@@ -307,7 +307,9 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	if known && before != nil {
 		found.Drifted = drifted(before, a.have)
 		for _, op := range a.settingOps() {
-			if _, had := before.Attached[op.Interface]; op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
+			tables, had := before.Attached[op.Interface]
+			had = had && (tables == nil || *tables == op.Tables) // otherwise VPP has not been told yet
+			if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
 				found.Settings++
 			}
 		}
