@@ -2,6 +2,7 @@ package actors_test
 
 import (
 	"cmp"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,23 @@ func (s *story) iface(name string) {
 		s.Fatalf("%s: %v", s.line, err)
 	}
 	s.aliases[name] = inside
+}
+
+// net adds an interface with its addresses.
+func (s *story) net(args []string) {
+	s.iface(args[0])
+	for _, text := range args[1:] {
+		if err := s.plane.behind(args[0], text); err != nil {
+			s.Fatalf("%s: %v", s.line, err)
+		}
+	}
+}
+
+// unreachable adds a route that answers with ICMP.
+func (s *story) unreachable(network string) {
+	if err := s.plane.unreachable(netip.MustParsePrefix(network)); err != nil {
+		s.Fatalf("%s: %v", s.line, err)
+	}
 }
 
 // attach gives a pod an interface, "" takes it away.

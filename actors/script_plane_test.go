@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
+	"go.fd.io/govpp/binapi/fib_types"
+	"go.fd.io/govpp/binapi/ip"
+
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -16,6 +21,10 @@ import (
 type plane interface {
 	// addInterface adds an interface, up, without address and routes, and returns its name in VPP.
 	addInterface(name string) (string, error)
+	// behind gives an interface an address of VPP, "ip/len", or a host behind it, "ip".
+	behind(name, address string) error
+	// unreachable adds a route that answers with ICMP.
+	unreachable(network netip.Prefix) error
 	// send sends the first packet of a TCP connection; fate is "" where it has left VPP, with the addresses of left.
 	send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string)
 	// crash ends VPP, and starts it again, empty, when the end was noticed.
@@ -38,6 +47,18 @@ type simulated struct{ vpp *simulator.VPP }
 func (p simulated) addInterface(name string) (string, error) {
 	_, err := p.vpp.AddInterfaceSpec(simulator.InterfaceSpec{Name: name, Up: true})
 	return name, err
+}
+
+func (p simulated) behind(name, address string) error {
+	if prefix, err := netip.ParsePrefix(address); err == nil {
+		return p.vpp.AddAddress(name, prefix)
+	}
+	host := netip.MustParseAddr(address)
+	return p.vpp.AddRoute(simulator.Route{Prefix: netip.PrefixFrom(host, host.BitLen()), NextHop: host, Interface: name})
+}
+
+func (p simulated) unreachable(network netip.Prefix) error {
+	return p.vpp.AddRoute(simulator.Route{Prefix: network, Action: simulator.RouteReject})
 }
 
 func (p simulated) send(in string, from, to netip.AddrPort) (left simulator.Verdict, fate string) {
@@ -69,7 +90,8 @@ type tangible struct {
 	vpp       *realvpp.Process
 	generator *realvpp.Generator
 	ports     map[string]uint32
-	ip6       bool // the interfaces pass packets of IPv6
+	names     []string // of the ports, in their order
+	ip6       bool     // the interfaces pass packets of IPv6
 	id        uint64
 }
 
@@ -110,9 +132,34 @@ func (p *tangible) crash(noticed func()) {
 
 func (p *tangible) addInterface(name string) (string, error) {
 	inside := fmt.Sprintf("pg%d", len(p.ports))
-	p.ports[name] = p.generator.Port(p, p.ip6)
+	p.ports[name], p.names = p.generator.Port(p, p.ip6), append(p.names, name)
 	p.generator.Command(p, "set interface state "+inside+" up")
 	return inside, nil
+}
+
+func (p *tangible) behind(name, address string) error {
+	index := fmt.Sprintf("pg%d", slices.Index(p.names, name))
+	prefix, err := netip.ParsePrefix(address)
+	switch host, _ := netip.ParseAddr(address); {
+	case err == nil && prefix.Addr().Is6() != p.ip6: // its packets are of the other family
+	case err == nil:
+		p.generator.Command(p, fmt.Sprintf("set interface ip address %s %s", index, address))
+	case host.Is6() == p.ip6:
+		p.generator.Command(p, fmt.Sprintf("ip route add %s/%d via %s", host, host.BitLen(), index))
+	}
+	return nil
+}
+
+func (p *tangible) unreachable(network netip.Prefix) error {
+	path := fib_types.FibPath{SwIfIndex: ^uint32(0), Type: fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH}
+	if network.Addr().Is6() {
+		path.Proto = fib_types.FIB_API_PATH_NH_PROTO_IP6
+	}
+	route := &ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{Prefix: forwarding.Prefix(network), NPaths: 1, Paths: []fib_types.FibPath{path}}}
+	if retval := realvpp.NewRaw(p, p.vpp.Socket()).Retval(p, route); retval != 0 {
+		return fmt.Errorf("VPP returned %d", retval)
+	}
+	return nil
 }
 
 // exchange sends one packet.

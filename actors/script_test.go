@@ -47,6 +47,8 @@ var update = flag.Bool("update", false, "write the rows that VPP holds into the 
 //	refuse MESSAGE N     VPP refuses the next N messages of that name
 //	healed PART STEP N   the healer counts so many of that step
 //	iface NAME           an interface is added to VPP, up, without address and routes
+//	net NAME ADDRESS...  an interface is added to VPP, up: of a network, "ip/len" with VPP's address, or with a host behind it, "ip"
+//	unreachable NETWORK  another owner's route in VPP answers packets to it with ICMP
 //	attach POD IFACE     a command says that it is that of a pod, and the answer is that it has its roles
 //	detach POD           and takes that back
 //	denied POD IFACE WHY the answer is why not, and nothing has changed
@@ -102,12 +104,12 @@ func nodeOf(name string) actorstest.Config {
 
 // TestDualOnRealVPP plays the stories of a node that has IPv6 on a real VPP.
 func TestDualOnRealVPP(t *testing.T) {
-	onRealVPP(t, true, "dual", "dual-restart")
+	onRealVPP(t, true, "dual", "dual-restart", "dual-others")
 }
 
 // TestCNATOnRealVPP plays the stories of a node whose services CNAT serves in both families, with packets of IPv4.
 func TestCNATOnRealVPP(t *testing.T) {
-	onRealVPP(t, false, "cnat")
+	onRealVPP(t, false, "cnat", "cnat-others")
 }
 
 // onRealVPP plays stories in testdata on a real VPP. Its interfaces pass packets of one address family.
@@ -197,6 +199,8 @@ func (s *story) run(command string, args []string) {
 		"refuse":       {2, func(args []string) { s.refuse(args[0], args[1]) }},
 		"healed":       {3, func(args []string) { s.healed(args[0], args[1], args[2]) }},
 		"iface":        {1, func(args []string) { s.iface(args[0]) }},
+		"net":          {-1, s.net},
+		"unreachable":  {1, func(args []string) { s.unreachable(args[0]) }},
 		"attach":       {2, func(args []string) { s.attach(args[0], args[1]) }},
 		"detach":       {1, func(args []string) { s.attach(args[0], "") }},
 		"denied":       {3, func(args []string) { s.denied(args[0], args[1], args[2]) }},
@@ -316,7 +320,7 @@ func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(
 
 // heldTranslations are the translations of CNAT.
 func (s *story) heldTranslations() string {
-	state, err := cnat.Read(s.Context(), s.world.Deps.Link, s.world.CNAT, nil)
+	state, err := cnat.Read(s.Context(), s.world.Deps.Link, s.world.CNAT, nil, nil)
 	if err != nil {
 		return err.Error()
 	}

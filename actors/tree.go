@@ -32,7 +32,9 @@ func (d *Deps) renderers() []renderer {
 		all = append(all, adapted(nat44.New, ip4))
 	}
 	if d.CNAT != nil {
-		all = append(all, adapted(cnat.New, *d.CNAT))
+		config := *d.CNAT
+		config.Services = d.Serving.ServiceCIDRs
+		all = append(all, adapted(cnat.New, config))
 	}
 	return append(all, adapted(routes.New, routes.Config{Plan: d.Routes, Networks: d.Serving.ServiceCIDRs}))
 }

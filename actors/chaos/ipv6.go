@@ -97,7 +97,7 @@ func (w *world) wrongTranslations() (wrong []string) {
 	if !w.cluster.ip6 {
 		return nil
 	}
-	state, err := cnat.Read(context.Background(), w.vpp.Reader(), false, nil)
+	state, err := cnat.Read(context.Background(), w.vpp.Reader(), false, nil, nil)
 	if err != nil {
 		return []string{"I1: " + err.Error()}
 	}
@@ -126,7 +126,7 @@ func (w *world) wrongTranslations() (wrong []string) {
 // stealTranslation removes a translation, as an operator at VPP's command line might.
 func (w *world) stealTranslation(r *rand.Rand) {
 	vpp := w.vpp.Reader()
-	state, err := cnat.Read(context.Background(), vpp, false, nil)
+	state, err := cnat.Read(context.Background(), vpp, false, nil, nil)
 	if err != nil || len(state.Rows) == 0 {
 		return // VPP is down, or has just begun
 	}

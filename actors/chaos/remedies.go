@@ -97,6 +97,9 @@ func (o observer) Drifted(renderer string, n int) {
 			}
 		}
 	}
+	if renderer == cnat.Renderer {
+		explained += o.injector.counts["overlay ended"] // its nodes: the next one may have its index and name
+	}
 	if (renderer == "nat44" || renderer == cnat.Renderer) && o.world.unseen() {
 		explained += o.injector.counts["pod ended"]
 	}

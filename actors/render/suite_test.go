@@ -150,7 +150,7 @@ func nat44Subject() subject {
 func cnatSubject() subject {
 	config := cnatvpp.Config{Node: probe.Node, IPv4: true, SNAT: []netip.Addr{netip.MustParseAddr("10.1.1.254")}}
 	remove := func(vpp *simulator.VPP, addr netip.Addr) error {
-		state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+		state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 		if err == nil {
 			_, err = vpp.Exec(&binapi.CnatTranslationDel{ID: state.Rows[frontend.Key{Addr: addr, Port: 80, Proto: 6}].ID})
 		}
@@ -159,7 +159,7 @@ func cnatSubject() subject {
 	return subject{
 		kind: cnat.New(config).Kind(), view: rendertest.Forwarding, incarnation: incarnations(cnat.New, config), settings: true, owned: true,
 		held: func(vpp *simulator.VPP) (map[string]bool, error) {
-			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+			state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 			held := map[string]bool{}
 			for k, h := range state.Rows {
 				if h.Ours {
@@ -173,7 +173,7 @@ func cnatSubject() subject {
 			case *binapi.CnatTranslationUpdate:
 				addr = netip.AddrFrom4(m.Translation.Vip.Addr.Un.GetIP4())
 			case *binapi.CnatTranslationDel:
-				state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil)
+				state, err := cnatvpp.Read(context.Background(), virtual.NewReader(vpp), true, nil, nil)
 				for k, held := range state.Rows {
 					if err == nil && held.ID == m.ID {
 						addr = k.Addr

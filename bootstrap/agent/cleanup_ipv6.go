@@ -15,7 +15,7 @@ func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, e
 	if err != nil {
 		return 0, fmt.Errorf("clean up CNAT: %w", err)
 	}
-	state, err := cnat.Read(ctx, vpp, false, indexes)
+	state, err := cnat.Read(ctx, vpp, false, indexes, nil)
 	if errors.Is(err, link.ErrUnsupported) {
 		return 0, nil
 	}
@@ -28,7 +28,7 @@ func removeTranslations(ctx context.Context, vpp link.Caller) (operations int, e
 	}
 	for _, held := range state.Rows {
 		if !held.Ours {
-			want.SNAT = state.SNAT
+			want.SNAT, want.Partial = state.SNAT, true
 			clear(want.Interfaces)
 		}
 	}

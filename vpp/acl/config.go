@@ -1,5 +1,7 @@
 package acl
 
+import "github.com/troupe-vpp/troupe/vpp/frontend"
+
 // Renderer is the name of this package in messages and plans.
 const Renderer = "acl"
 
@@ -22,4 +24,7 @@ type Config struct {
 	IPv6Elsewhere bool
 	// Routed says that a route drops the packets to a cluster IP of which every port drops (vpp/routes), so that the plan has no rules for them.
 	Routed bool
+	// Ground are the addresses of hosts, which decide where UDP is not dropped
+	// (frontend.Ground.Droppable).
+	Ground frontend.Ground
 }

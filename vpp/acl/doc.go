@@ -56,8 +56,11 @@
 //
 // # What is not exact
 //
-// The rules match every packet, not only the first one of a connection: a client that is not allowed any more loses its connections.
-// Fragments after the first one carry no ports; VPP compares address and protocol then, so a fragmented datagram to another port of the
-// same address is lost for the clients of a rule (VPP's default; the plan reports it for UDP). ICMP is not dropped. A client is remote or
-// local by the interface through which it enters, not by its address.
+// The rules match every packet, not only the first one of a connection: a client that is not
+// allowed any more loses its connections. Fragments after the first one carry no ports; VPP
+// compares address and protocol then, so a fragmented datagram to another port of the same address
+// is lost for the clients of a rule (VPP's default; the plan reports it for UDP). Therefore there
+// is no rule for UDP at addresses that others use: external IPs, node ports and addresses of hosts
+// (frontend.Ground.Droppable). Source ranges there close the frontend instead. ICMP is not dropped.
+// A client is remote or local by the interface through which it enters, not by its address.
 package acl

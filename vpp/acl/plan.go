@@ -19,6 +19,9 @@ type ServicePlan struct {
 	Ranges, Drops []Rule
 	// Ranged are the frontends with source ranges that need rules, in the order of the view. None of them may be served without its rules.
 	Ranged []frontend.Key
+	// Closed are the frontends with source ranges that no rule may enforce, because it would drop
+	// fragments to other ports of an address that others use. They are not served.
+	Closed []frontend.Key
 	// Needs is how many rules the service needs on interfaces of one class. Above MaxServiceRules it may need even more.
 	Needs int
 	// Approximations are the places where the rules are not exactly what Kubernetes asks for.
@@ -76,8 +79,14 @@ func (p *planner) frontend(f *messages.Frontend) {
 	if !ok {
 		return
 	}
+	droppable := p.cfg.Ground.Droppable(rule.Key(), f)
 	if len(f.GetAllowSources()) > 0 {
-		if outside := p.complement(rule.From, f); len(outside) > 0 {
+		outside := p.complement(rule.From, f)
+		if len(outside) > 0 && !droppable {
+			p.close(rule.Key(), f)
+			return
+		}
+		if len(outside) > 0 {
 			p.plan.Ranged = append(p.plan.Ranged, rule.Key())
 			p.unserved(f.GetAllowSources())
 			p.ranges(rule, outside)
@@ -85,11 +94,23 @@ func (p *planner) frontend(f *messages.Frontend) {
 			return
 		}
 	}
+	if !droppable {
+		return // the planner of the rows says so
+	}
 	if dropped {
 		p.plan.Drops = append(p.plan.Drops, rule)
 		p.reportClass(rule)
 	}
 	p.reportFragments(rule)
+}
+
+// close enters the current frontend as one that is not served.
+func (p *planner) close(k frontend.Key, f *messages.Frontend) {
+	if slices.Contains(p.plan.Closed, k) {
+		return
+	}
+	p.plan.Closed = append(p.plan.Closed, k)
+	p.unrendered(f, "allowSources", fmt.Sprintf("frontend %s is not served: %s", p.name, whyClosed))
 }
 
 // ranges enters the rules of the current frontend's source ranges. What is more than any service may have is not made.

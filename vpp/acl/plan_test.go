@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 const (
@@ -135,6 +136,31 @@ func TestUnrendered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUDPAtAddressesOfOthers: no rule for UDP where it would drop fragments to other ports; what
+// has source ranges is closed then.
+func TestUDPAtAddressesOfOthers(t *testing.T) {
+	of := func(kind messages.FrontendKind, f *messages.Frontend) *messages.Frontend {
+		f.Kind = kind
+		return f
+	}
+	host := netip.MustParseAddr("192.168.16.1")
+	cfg := Config{Ground: frontend.Ground{Hosts: map[netip.Addr]bool{host: true}}}
+	plan := Plan(view("default/dns",
+		of(messages.FrontendKind_KIND_EXTERNAL_IP, dropping("203.0.113.9", 53, udpIP, remote)),
+		of(messages.FrontendKind_KIND_NODE_PORT, dropping(host.String(), 30053, udpIP, remote)),
+		of(messages.FrontendKind_KIND_LOAD_BALANCER_IP, dropping(host.String(), 53, udpIP, remote)),
+		of(messages.FrontendKind_KIND_LOAD_BALANCER_IP, serving(host.String(), 54, udpIP, "10.0.0.0/8")),
+	), cfg)
+	check(t, "rules", nil, plan.Rules())
+	check(t, "approximations", nil, plan.Approximations)
+	check(t, "closed", []frontend.Key{{Addr: host, Port: 54, Proto: frontend.UDP}}, plan.Closed)
+	if len(plan.Unrendered) != 1 || !strings.Contains(plan.Unrendered[0].GetMessage(), whyClosed) {
+		t.Errorf("unrendered %v", plan.Unrendered)
+	}
+	plan = Plan(view("default/dns", of(messages.FrontendKind_KIND_EXTERNAL_IP, dropping("203.0.113.9", 53, tcp, remote))), cfg)
+	check(t, "rules for TCP", 1, len(plan.Rules()))
 }
 
 func TestReports(t *testing.T) {

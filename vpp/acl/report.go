@@ -15,6 +15,7 @@ const (
 	whyClass     = "an access list recognises a client by the interface through which it enters, Kubernetes by its address"
 	whyFamily    = "ACLs are made for IPv4 only"
 	whyFragments = "later fragments carry no port: VPP compares address and protocol only"
+	whyClosed    = "later fragments carry no port, so that rules for its source ranges would drop those to every UDP port of an address that others use"
 	whyUnserved  = "VPP can have no ACL for it: the ACL plugin is not loaded, or there is no room"
 )
 

@@ -37,6 +37,9 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 		}
 	}
 	missing, err := missingNodes(ctx, c, nodes, interfaces)
+	if err == nil {
+		err = refuseBelow(ctx, c, results)
+	}
 	var msgs []api.Message
 	var owner []int
 	for i, op := range ops {
@@ -45,7 +48,7 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 			results[i].Err = fmt.Errorf("%s: %w: %v", op.Describe(), link.ErrNotSent, err)
 			continue
 		}
-		if op.Verb == SetSNAT && !op.Newer && !results[i].setPolicy(ctx, c) {
+		if results[i].Err != nil || op.Verb == SetSNAT && !op.Newer && !results[i].setPolicy(ctx, c) {
 			continue
 		}
 		for _, msg := range op.messages(missing[op.Interface]) {
@@ -87,9 +90,16 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			return snatMessages(op)
 		}
 		return []api.Message{snatMessage(op.SNAT)}
+	case SetTargets:
+		for _, p := range op.Add {
+			msgs = append(msgs, excludeMessage(p, 1))
+		}
+		for _, p := range op.Del {
+			msgs = append(msgs, excludeMessage(p, 0))
+		}
 	case Attach:
 		if (op.Moved || len(missing) > 0) && !op.Tables.Lost {
-			msgs = tableMessages(op.Interface, op.Tables)
+			msgs = tableMessages(op.Interface, &op.Tables)
 		}
 		for _, n := range missing {
 			msgs = append(msgs, n.change(op.Interface, true))
@@ -105,7 +115,7 @@ func (op Op) messages(missing []node) (msgs []api.Message) {
 			}
 		}
 		if !op.Tables.Lost {
-			msgs = append(msgs, tableMessages(op.Interface, Tables{})...)
+			msgs = append(msgs, tableMessages(op.Interface, nil)...)
 		}
 	case PutRow:
 		return []api.Message{rowMessage(op.Row)}
@@ -128,7 +138,7 @@ func (r *OpResult) add(answer link.Result) {
 			r.Op.ID = reply.ID
 		}
 		return
-	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach):
+	case answered && (retval == retNoSuchEntry && r.Op.Verb == DelRow || retval == retNoInterface && r.Op.Verb == Detach || retval == retNotExcluded && r.Op.Verb == SetTargets):
 		return // it is gone
 	case answered && retval == retNoInterface:
 		err, r.Unknown = fmt.Errorf("%w: %w", ErrNoInterface, err), true

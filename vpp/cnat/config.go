@@ -3,6 +3,7 @@ package cnat
 import (
 	"net/netip"
 	"reflect"
+	"slices"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -20,7 +21,11 @@ type Config struct {
 	// Unreachable says that addresses without a row are refused by unreachable routes (vpp/routes). It changes no row, only what the plan
 	// reports for frontends without one.
 	Unreachable bool
-	// Ground are the addresses that no service may claim. Those of hosts decide about Row.RealIP.
+	// Services are the networks of the cluster IPs.
+	Services []netip.Prefix
+	// Others are the pod networks of the other nodes.
+	Others []netip.Prefix
+	// Ground are the addresses that no service may claim.
 	Ground frontend.Ground
 }
 
@@ -39,6 +44,22 @@ func (c Config) ForNode(self *messages.Node) Config {
 		if ip6 := prefix.Addr().Is6(); (ip6 || c.IPv4) && !found[ip6].IsValid() {
 			found[ip6] = lastAddress(prefix)
 			c.SNAT = append(c.SNAT, found[ip6])
+		}
+	}
+	return c
+}
+
+// InCluster completes the configuration with what is known of the cluster.
+func (c Config) InCluster(begin *messages.Begin) Config {
+	for _, text := range begin.GetServiceCidrs() {
+		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(c.Services, p.Masked()) {
+			c.Services = append(slices.Clip(c.Services), p.Masked())
+		}
+	}
+	own := begin.GetNode().GetNode().GetPodCidrs()
+	for _, text := range begin.GetPodNetworks() {
+		if p, err := netip.ParsePrefix(text); err == nil && p.Bits() > 0 && !slices.Contains(own, text) {
+			c.Others = append(c.Others, p.Masked())
 		}
 	}
 	return c

@@ -25,6 +25,7 @@ func Diff(have *State, want *Want, sweep bool) []Op {
 			if op.Verb == DelRow {
 				replaced = append(replaced, op)
 			} else {
+				op.Newer = have.Newer
 				put = append(put, op)
 			}
 		}
@@ -83,17 +84,28 @@ func DiffSettings(have *State, want *Want) (before, after []Op) {
 	if have.SNAT != want.SNAT || have.NoPolicy && want.SNAT != NoSNAT() {
 		before = append(before, Op{Verb: SetSNAT, SNAT: want.SNAT, Newer: have.Newer, Held: have.SNAT != NoSNAT()})
 	}
+	held := have.Excluded
+	if have.Newer && len(before) > 0 {
+		held = nil // they go with the address
+	}
+	excluded := want.excluded(have.Excluded)
+	if add, del := missingFrom(held, excluded), missingFrom(excluded, held); len(add)+len(del) > 0 && (!have.Newer || want.SNAT != NoSNAT()) {
+		targets := Op{Verb: SetTargets, Add: add, Del: del}
+		if before = append(before, targets); !have.Newer { // before the address, without which nothing is replaced; in 26.06 there are none without it
+			before = append([]Op{targets}, before[:len(before)-1]...)
+		}
+	}
 	without := Tables{Lost: have.Newer && want.SNAT == NoSNAT()}
 	for _, index := range slices.Sorted(maps.Keys(want.Interfaces)) {
 		tables := want.Interfaces[index]
 		if tables != nil && without.Lost {
 			tables = &without
 		}
-		held, attached := have.Attached[index]
+		tablesHeld, attached := have.Attached[index]
 		switch {
 		case tables == nil && attached:
 			after = append(after, Op{Verb: Detach, Interface: index, Tables: without, IPv4: want.IPv4, Newer: have.Newer})
-		case tables != nil && (!attached || held != nil && *held != *tables):
+		case tables != nil && (!attached || tablesHeld != nil && *tablesHeld != *tables):
 			before = append(before, Op{Verb: Attach, Interface: index, Tables: *tables, Moved: attached, IPv4: want.IPv4, Newer: have.Newer})
 		}
 	}

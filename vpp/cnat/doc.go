@@ -25,15 +25,27 @@
 //     before nodes: an interface that has the nodes has its tables, and a new agent writes nothing.
 //   - With an address but without a policy VPP replaces the source of everything that leaves. So the policy is set before the address, and VPP has the policy
 //     where it has our address. In 26.06 policy and tables belong to the address: the policy follows it in the same batch, and a new address loses the tables.
-//   - VPP 25.10 crashes when an address that stays one of VPP is covered by a route that answers with ICMP. The addresses of nodes have routes of their own;
-//     for all others, which may have a route of package routes, CNAT takes the address with all its ports.
+//   - CNAT takes the address of a row with all its ports, unless the row says that it stays what it
+//     is. Only cluster IPs are taken: a service may name the address of any host. VPP 25.10 crashes
+//     when an address that stays what it is comes to be below a route that answers with ICMP,
+//     without another route of its own. Apply refuses such a row (ErrBelowICMP), Read finds such
+//     addresses. Nothing protects from a route that another owner adds later.
 //   - Sessions outlive their backend and their translation: established TCP connections and every UDP flow that goes on stay with the backend that has gone,
 //     until 30 s (an hour for TCP) without a packet have passed. VPP has no message for them that leaves the translations in place; 26.06 ends them itself.
-//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what is sent to other ports of them.
+//   - VPP has no message that returns the networks excluded from source NAT; Read takes them from
+//     what the command "show cnat snat-policy" prints.
+//   - Source NAT has 16,384 ports for each protocol and node. VPP drops fragments to VIPs, and what
+//     is sent to other ports of cluster IPs.
 //
 // # Which clients keep their address
 //
-// The policy of Kubernetes decides by the interfaces of a packet. What leaves through an interface of the host keeps its source; what comes from a pod does,
-// unless the pod reaches itself; between other interfaces the source is replaced by the address of this node, so that the answers come back. This includes
-// packets of no service: a VPP that routes between two networks replaces their sources.
+// The policy of Kubernetes decides by the interfaces of a packet and its destination, whether the
+// packet belongs to a service or not; the first rule that applies counts. What leaves through an
+// interface of the host keeps its source. Of what comes from an interface to the outside the source
+// is replaced unless the destination is excluded: everything is, except targets, the endpoints on
+// other nodes. Between interfaces that are not those of pods it would be replaced always, therefore
+// every interface is in the table of pods. A pod that reaches itself has its source replaced.
+//
+// So the source is replaced where answers would go past this node, and where no answer would come.
+// Packets of no service keep theirs, except those from outside straight to a target.
 package cnat

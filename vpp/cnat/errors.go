@@ -8,6 +8,8 @@ import (
 var (
 	// ErrNoInterface means that VPP does not know the interface any more (-2).
 	ErrNoInterface = errors.New("no such interface")
+	// ErrBelowICMP means that the row is not sent, because VPP would crash.
+	ErrBelowICMP = errors.New("VPP of this version cannot serve an address below a route that answers with ICMP")
 	// ErrRejected means that VPP answered with a return value that has no special meaning here.
 	ErrRejected = errors.New("rejected by VPP")
 )
@@ -16,4 +18,5 @@ var (
 const (
 	retNoInterface = -2
 	retNoSuchEntry = -6
+	retNotExcluded = 1 // the removal of a network that is not excluded
 )

@@ -2,6 +2,7 @@ package cnat
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
@@ -13,6 +14,8 @@ type Verb uint8
 const (
 	// SetSNAT sets the addresses Op.SNAT and the policy of Kubernetes: with an address alone VPP replaces every source.
 	SetSNAT Verb = iota + 1
+	// SetTargets excludes the networks Op.Add from source NAT, and then no longer Op.Del.
+	SetTargets
 	// Attach gives Op.Interface the nodes of CNAT, those that it does not have, and before that its Op.Tables, which an earlier interface of that index may
 	// have left to it.
 	Attach
@@ -26,7 +29,7 @@ const (
 
 // String returns the name of the operation, in texts and metrics.
 func (v Verb) String() string {
-	names := [...]string{SetSNAT: "set-snat", Attach: "attach", PutRow: "put-row", DelRow: "delete-row", Detach: "detach"}
+	names := [...]string{SetSNAT: "set-snat", SetTargets: "set-targets", Attach: "attach", PutRow: "put-row", DelRow: "delete-row", Detach: "detach"}
 	if int(v) < len(names) && names[v] != "" {
 		return names[v]
 	}
@@ -45,6 +48,9 @@ type Op struct {
 	ID uint32
 	// SNAT are the addresses to be set.
 	SNAT SNAT
+	// Add and Del are networks on the way to which sources stay, and no longer stay; not to be
+	// changed.
+	Add, Del []netip.Prefix
 	// Interface is a sw_if_index, Tables those that it is to be in.
 	Interface uint32
 	Tables    Tables
@@ -52,6 +58,9 @@ type Op struct {
 	Moved bool
 	// IPv4 says whether the nodes of IPv4 are among those of Attach and Detach.
 	IPv4 bool
+	// Below is the route that answers with ICMP and for which Apply has refused PutRow with
+	// ErrBelowICMP.
+	Below netip.Prefix
 	// Newer is that of the State; Held says that VPP has an SNAT address, which SetSNAT replaces.
 	Newer, Held bool
 }
@@ -64,6 +73,8 @@ func (op Op) Describe() string {
 	switch op.Verb {
 	case SetSNAT:
 		return fmt.Sprintf("replace sources by %s and %s, as Kubernetes does", op.SNAT[0], op.SNAT[1])
+	case SetTargets:
+		return fmt.Sprintf("keep sources on the way to %d networks more, %d fewer", len(op.Add), len(op.Del))
 	case Attach:
 		return fmt.Sprintf("attach CNAT to interface %d%s", op.Interface, op.Tables)
 	case Detach:
@@ -85,9 +96,9 @@ func (t Tables) String() string {
 	switch {
 	case t.Host:
 		return " of the host"
-	case t.Pod:
-		return " of a pod"
-	default:
+	case t.Outside:
 		return ""
+	default:
+		return " of a pod"
 	}
 }

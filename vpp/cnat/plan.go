@@ -17,8 +17,8 @@ import (
 const (
 	whyRanges   = "CNAT translates before access lists see the address, so that nothing can keep out what the source ranges leave out"
 	whyAffinity = "CNAT has no affinity: the hash of the source address decides, and all clients behind one address get one endpoint"
-	whySource   = "CNAT decides about the source by the interfaces of a packet: it is replaced between interfaces that are not those of pods, and where an endpoint " +
-		"calls itself"
+	whySource   = "CNAT decides about the source by interface and destination: it is replaced on the way from an interface that is not that of a pod or the " +
+		"host to an endpoint on another node, and where an endpoint calls itself"
 	whoseSource = "replaced for clients outside before endpoints on other nodes"
 	whyNoSNAT   = "no SNAT address is configured: an endpoint that calls itself gets no answer, and neither do clients of endpoints on other nodes"
 )
@@ -31,6 +31,9 @@ type ServicePlan struct {
 	*rule.Plan
 	// Rows to install, in the order of the frontends.
 	Rows []Row
+	// Remote are the addresses of their endpoints that are not on this node, ordered, without
+	// duplicates.
+	Remote []netip.Addr
 }
 
 // Claims are the rows, and one without backends for each refused frontend.
@@ -46,18 +49,28 @@ func (p *ServicePlan) Claims() []Row {
 // from kube/service, which orders frontends by address, port, protocol and client class.
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	family := func(ip6 bool) (string, bool) { return "", ip6 || cfg.IPv4 } // where it serves IPv6 alone another renderer serves IPv4
-	p := planner{cfg: cfg, Planner: rule.New(view, rule.Config{
+	p := planner{cfg: cfg, known: map[netip.Addr]bool{}, clusterIPs: map[netip.Addr]bool{}, Planner: rule.New(view, rule.Config{
 		Renderer: Renderer, Name: "CNAT", Family: family, Unreachable: cfg.Unreachable, Ground: cfg.Ground,
 	})}
+	for _, f := range view.GetFrontends() {
+		if addr, err := netip.ParseAddr(f.GetAddress()); err == nil && f.GetKind() == messages.FrontendKind_KIND_CLUSTER_IP {
+			p.clusterIPs[addr] = true
+		}
+	}
 	p.Each(p.forward)
-	return &ServicePlan{Plan: p.Plan, Rows: p.rows}
+	slices.SortFunc(p.remote, netip.Addr.Compare)
+	return &ServicePlan{Plan: p.Plan, Rows: p.rows, Remote: p.remote}
 }
 
 // planner collects the plan of one service.
 type planner struct {
 	*rule.Planner
-	cfg  Config
-	rows []Row
+	cfg    Config
+	rows   []Row
+	remote []netip.Addr
+	known  map[netip.Addr]bool // those in remote
+	// clusterIPs are those of the service.
+	clusterIPs map[netip.Addr]bool
 }
 
 // forward plans the row of a rule that forwards.
@@ -69,7 +82,7 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	row := Row{
 		Key: key, Rank: frontend.RankOf(rule), Sticky: rule.GetAffinitySeconds() > 0,
 		Maglev: rule.GetMaglev() && rule.GetAffinitySeconds() == 0, Backends: p.backends(key, rule),
-		RealIP: rule.GetScope() == messages.Scope_SCOPE_NODEPORT || p.cfg.Ground.Hosts[key.Addr],
+		RealIP: !p.allocated(key.Addr),
 	}
 	if len(row.Backends) == 0 {
 		return
@@ -87,6 +100,16 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	case len(rule.GetMasqueradeFrom()) > 0:
 		p.Approximate("the source of clients outside the cluster replaced", whoseSource, whySource)
 	}
+}
+
+// allocated reports whether an address is one that Kubernetes has allocated: a cluster IP of the
+// service, or one in a network of cluster IPs. Nothing else has such an address, so its other ports
+// need not pass.
+func (p *planner) allocated(addr netip.Addr) bool {
+	if p.clusterIPs[addr] {
+		return true
+	}
+	return slices.ContainsFunc(p.cfg.Services, func(network netip.Prefix) bool { return network.Contains(addr) })
 }
 
 // ranged reports whether a frontend has source ranges that leave out a client.
@@ -118,6 +141,7 @@ func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.Ad
 	slices.SortFunc(all, netip.AddrPort.Compare)
 	all = slices.Compact(all)
 	if len(all) <= MaxBackends {
+		p.remember(all, here)
 		return all
 	}
 	p.Approximate(fmt.Sprintf("%d endpoints", len(all)), fmt.Sprintf("%d endpoints, local ones first", MaxBackends), whySubset)
@@ -133,7 +157,19 @@ func (p *planner) backends(key frontend.Key, rule *messages.Frontend) []netip.Ad
 	})
 	all = all[:MaxBackends]
 	slices.SortFunc(all, netip.AddrPort.Compare)
+	p.remember(all, here)
 	return all
+}
+
+// remember notes the backends that are not on this node. A service has them behind most of its
+// frontends, so the list stays short only without duplicates.
+func (p *planner) remember(backends []netip.AddrPort, here map[netip.AddrPort]bool) {
+	for _, b := range backends {
+		if addr := b.Addr(); !here[b] && !p.known[addr] {
+			p.known[addr] = true
+			p.remote = append(p.remote, addr)
+		}
+	}
 }
 
 // place orders the backends that compete for a row, on each node in another way, and so that one more or less changes one.

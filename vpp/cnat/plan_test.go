@@ -52,6 +52,10 @@ func loadBalancer(f *messages.Frontend) {
 	f.Scope, f.Kind = messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_LOAD_BALANCER_IP
 }
 
+func externalIP(f *messages.Frontend) {
+	f.Scope, f.Kind = messages.Scope_SCOPE_EXTERNAL, messages.FrontendKind_KIND_EXTERNAL_IP
+}
+
 func consistent(f *messages.Frontend) { f.Maglev = true }
 
 func sticky(f *messages.Frontend) { f.AffinitySeconds = 60 }
@@ -132,16 +136,29 @@ func TestPlan(t *testing.T) {
 			with(serving("2001:db8::9", 80, tcp, "fd00:1::1#80"), loadBalancer), with(serving("fd00:1::9", 80, tcp, "fd00:1::1#80"), loadBalancer),
 		}, `
 [2001:db8::1]:80/TCP real-ip [fd00:1::1]:80
-[2001:db8::9]:80/TCP [fd00:1::1]:80
+[2001:db8::9]:80/TCP real-ip [fd00:1::1]:80
 ! ports[http].address: frontend [2001:db8::1]:22/TCP is not served: port 22/TCP of the nodes is reserved
 ! ports[http].address: frontend [fd00:1::9]:80/TCP is not served: fd00:1::9 is in a pod network
+`},
+		"an external IP with a cluster IP of the service, and with an address of the networks of cluster IPs": {Config{Services: []netip.Prefix{netip.MustParsePrefix("fd00:97::/112")}}, []*messages.Frontend{
+			serving("fd00:96::1", 80, tcp, "fd00:1::1#80"), with(serving("fd00:96::1", 81, tcp, "fd00:1::1#80"), externalIP),
+			with(serving("fd00:97::5", 80, tcp, "fd00:1::1#80"), externalIP), with(serving("2001:db8::53", 9, tcp, "fd00:1::1#80"), externalIP),
+		}, `
+[fd00:96::1]:80/TCP [fd00:1::1]:80
+[fd00:96::1]:81/TCP [fd00:1::1]:80
+[fd00:97::5]:80/TCP [fd00:1::1]:80
+[2001:db8::53]:9/TCP real-ip [fd00:1::1]:80
+~ [fd00:96::1]:80/TCP: the source replaced where answers would go astray -> the source of no client replaced
+~ [fd00:96::1]:81/TCP: the source replaced where answers would go astray -> the source of no client replaced
+~ [fd00:97::5]:80/TCP: the source replaced where answers would go astray -> the source of no client replaced
+~ [2001:db8::53]:9/TCP: the source replaced where answers would go astray -> the source of no client replaced
 `},
 		"source ranges": {onNode, []*messages.Frontend{
 			with(serving("2001:db8::9", 80, tcp, "fd00:1::1#80"), loadBalancer, allowing("2001:db8:1::/48")),
 			with(serving("2001:db8::9", 81, tcp, "fd00:1::1#80"), loadBalancer, allowing("::/0")),
 			with(serving("2001:db8::9", 82, tcp, "fd00:1::1#80"), loadBalancer, allowing("nonsense")),
 		}, `
-[2001:db8::9]:81/TCP [fd00:1::1]:80
+[2001:db8::9]:81/TCP real-ip [fd00:1::1]:80
 ! ports[http].allowSources: frontend [2001:db8::9]:80/TCP is not served: ` + whyRanges + `
 ! ports[http].allowSources: frontend [2001:db8::9]:82/TCP is not served: ` + whyRanges + `
 `},
@@ -149,7 +166,7 @@ func TestPlan(t *testing.T) {
 			with(serving("2001:db8::9", 80, tcp, "fd00:1::1#80", "fd00:2::1#80"), loadBalancer, from(local)),
 			with(serving("2001:db8::9", 80, tcp, "fd00:1::1#80"), loadBalancer, from(remote)),
 		}, `
-[2001:db8::9]:80/TCP [fd00:1::1]:80
+[2001:db8::9]:80/TCP real-ip [fd00:1::1]:80
 ~ [2001:db8::9]:80/TCP: from local: 2 endpoints -> as for all clients: 1 endpoints
 `},
 		"no endpoints": {onNode, []*messages.Frontend{

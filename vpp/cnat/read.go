@@ -11,14 +11,17 @@ import (
 	"go.fd.io/govpp/binapi/cnat"
 	"go.fd.io/govpp/binapi/feature"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/vlib"
 
 	"github.com/troupe-vpp/troupe/vpp/link"
 	"github.com/troupe-vpp/troupe/vpp/newer"
 )
 
-// Read reads what VPP holds, and of these interfaces whether they have the nodes. An error wraps what the link reports; errors.Is(err, link.ErrUnsupported)
-// means that the plugin is not loaded. The requests are separate: a change that another client of VPP makes between them may be seen in part.
-func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*State, error) {
+// Read reads what VPP holds, of these interfaces whether they have the nodes, and of the addresses,
+// which Kubernetes has not allocated, whether they can be served. An error wraps what the link
+// reports; errors.Is(err, link.ErrUnsupported) means that the plugin is not loaded. The requests
+// are separate: a change that another client of VPP makes between them may be seen in part.
+func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32, addresses []netip.Addr) (*State, error) {
 	s := NewState()
 	add := func(msg api.Message) {
 		if d, ok := msg.(*cnat.CnatTranslationDetails); ok {
@@ -32,13 +35,26 @@ func Read(ctx context.Context, c link.Caller, ip4 bool, indexes []uint32) (*Stat
 	if err := s.readSNAT(ctx, c); err != nil {
 		return nil, fmt.Errorf("read SNAT addresses of CNAT: %w", err)
 	}
+	if err := s.readExcluded(ctx, c); err != nil {
+		return nil, fmt.Errorf("read the source NAT policy of CNAT: %w", err)
+	}
+	if !s.Newer {
+		found, err := below(ctx, c, addresses)
+		if err != nil {
+			return nil, fmt.Errorf("read what leads to the addresses of CNAT: %w", err)
+		}
+		s.Below = found
+	}
 	missing, err := missingNodes(ctx, c, nodesOf(ip4, s.Newer), indexes)
 	if err != nil {
 		return nil, err
 	}
 	for _, index := range indexes {
-		if len(missing[index]) == 0 {
-			s.Attached[index] = nil
+		if len(missing[index]) > 0 {
+			continue
+		}
+		if s.Attached[index] = nil; s.earlier() {
+			s.Attached[index] = &Tables{Host: true, Outside: true} // it had other tables: no interface is to be in both
 		}
 	}
 	return s, nil
@@ -60,6 +76,22 @@ func (s *State) readSNAT(ctx context.Context, c link.Caller) error {
 	}
 	if reply, ok := answers[0].Reply.(*cnat.CnatGetSnatAddressesReply); ok {
 		s.SNAT = SNAT{netip.AddrFrom4(reply.SnatIP4), netip.AddrFrom16(reply.SnatIP6)}
+	}
+	return nil
+}
+
+// readExcluded reads the networks that are excluded from source NAT. VPP of 26.06 has none before
+// it has an address, and says that with an error.
+func (s *State) readExcluded(ctx context.Context, c link.Caller) error {
+	answers, err := c.Do(ctx, []api.Message{&vlib.CliInband{Cmd: "show cnat snat-policy"}})
+	if err != nil {
+		return err
+	}
+	if _, answered := link.Retval(answers[0].Err); answers[0].Err != nil && !answered {
+		return answers[0].Err
+	}
+	if reply, ok := answers[0].Reply.(*vlib.CliInbandReply); ok {
+		s.Excluded = excludedIn(reply.Reply)
 	}
 	return nil
 }

@@ -19,8 +19,9 @@ type Row struct {
 	frontend.Key
 	// Rank of the claim. VPP does not hold it.
 	Rank frontend.Rank
-	// RealIP says that the address is one of VPP itself and goes on to be: its other ports do. VPP drops what is sent to other ports of any other address
-	// of a row. A dump does not return it.
+	// RealIP says that Kubernetes has not allocated the address: packets to other ports of it
+	// follow the routes of VPP. VPP drops what is sent to other ports of any other address of a
+	// row. A dump does not return it.
 	RealIP bool
 	// Sticky sends all connections of a client to the same backend as long as that is there: maglev by the source address, else the hash of the
 	// connection decides. VPP takes it from the request that adds the row.

@@ -19,10 +19,12 @@ type Held struct {
 	Odd bool
 }
 
-// Tables are those of the policy of source NAT that an interface is in.
+// Tables are those of the policy of source NAT that an interface is in. Every interface is in that
+// of pods: otherwise VPP replaces the source of all packets between two that are not.
 type Tables struct {
-	// Pod: what comes from here keeps its source, but for a pod that reaches itself. Host: what leaves here does.
-	Pod, Host bool
+	// Host: what leaves here keeps its source. Outside: the source of what comes from here is
+	// replaced on the way to a target (Want.Targets).
+	Host, Outside bool
 	// Lost says that VPP has no tables: that of 26.06 has them with an SNAT address only.
 	Lost bool
 }
@@ -39,6 +41,10 @@ type Want struct {
 	Rows map[frontend.Key]Row
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Targets are the networks with endpoints on other nodes, see Targets. Partial says that some
+	// may be missing: those of VPP stay.
+	Targets []netip.Prefix
+	Partial bool
 	// IPv4 says whether interfaces get the nodes of IPv4 besides those of IPv6.
 	IPv4 bool
 	// Interfaces by sw_if_index: those that get the nodes; nil = it had them, and loses them. Others are left alone.
@@ -56,6 +62,12 @@ type State struct {
 	Rows map[frontend.Key]Held
 	// SNAT are the addresses that replace sources.
 	SNAT SNAT
+	// Excluded are the networks on the way to which sources stay.
+	Excluded map[netip.Prefix]bool
+	// Below are addresses of which no row may be added, because VPP would crash (ErrBelowICMP),
+	// with the route that answers with ICMP. Only addresses that were passed to Read, or that Apply
+	// has come upon, are in it.
+	Below map[netip.Addr]netip.Prefix
 	// Newer says that VPP has the CNAT of 26.06.
 	Newer bool
 	// NoPolicy says that VPP may lack the policy of Kubernetes although it has an address.
@@ -67,13 +79,13 @@ type State struct {
 
 // NewState returns the state of a VPP that has just started.
 func NewState() *State {
-	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}}
+	return &State{Rows: map[frontend.Key]Held{}, SNAT: NoSNAT(), Attached: map[uint32]*Tables{}, Excluded: map[netip.Prefix]bool{}, Below: map[netip.Addr]netip.Prefix{}}
 }
 
 // Clone returns a copy that shares nothing that changes.
 func (s *State) Clone() *State {
 	c := *s
-	c.Rows, c.Attached = maps.Clone(s.Rows), maps.Clone(s.Attached)
+	c.Rows, c.Attached, c.Excluded, c.Below = maps.Clone(s.Rows), maps.Clone(s.Attached), maps.Clone(s.Excluded), maps.Clone(s.Below)
 	return &c
 }
 
@@ -83,8 +95,14 @@ func (s *State) Interfaces() []uint32 { return slices.Sorted(maps.Keys(s.Attache
 // Lose forgets an interface that VPP has no more: the next one of its index has no node.
 func (s *State) Lose(index uint32) { delete(s.Attached, index) }
 
-// Inherit copies from the state before, of the same start of VPP, what a read does not return: whether the address of a row stays one of VPP, the policy, and the
-// tables of interfaces. After a start of the agent the answer is that of what is wanted: an agent plans the same for the same addresses. A nil State is ignored.
+// earlier reports whether an earlier version of the agent has configured VPP: it excluded no
+// networks from source NAT, and took other addresses with all their ports.
+func (s *State) earlier() bool { return len(s.Excluded) == 0 && s.SNAT != NoSNAT() }
+
+// Inherit copies from the state before, of the same start of VPP, what a read does not return:
+// whether the address of a row stays one of VPP, the policy, and the tables of interfaces. After a
+// start of the agent the answer is that of what is wanted: an agent plans the same for the same
+// addresses, unless it is an earlier version. A nil State is ignored.
 func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 	for key, held := range s.Rows {
 		old, known := Held{}, false
@@ -93,7 +111,7 @@ func (s *State) Inherit(before *State, want func(frontend.Key) *Row) {
 		}
 		if known && old.ID == held.ID {
 			held.RealIP = old.RealIP
-		} else if row := want(key); row != nil {
+		} else if row := want(key); row != nil && !s.earlier() {
 			held.RealIP = row.RealIP
 		}
 		s.Rows[key] = held
@@ -122,10 +140,18 @@ func (s *State) Record(op Op) {
 	switch op.Verb {
 	case SetSNAT:
 		s.SNAT, s.NoPolicy = op.SNAT, false
-		for index := range s.Attached {
-			if s.Newer {
+		if s.Newer {
+			s.Excluded = map[netip.Prefix]bool{}
+			for index := range s.Attached {
 				s.Attached[index] = &Tables{Lost: true}
 			}
+		}
+	case SetTargets:
+		for _, p := range op.Add {
+			s.Excluded[p] = true
+		}
+		for _, p := range op.Del {
+			delete(s.Excluded, p)
 		}
 	case Attach:
 		s.Attached[op.Interface] = &op.Tables

@@ -1,8 +1,10 @@
 package cnat
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
+	"strings"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/cnat"
@@ -10,6 +12,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"github.com/troupe-vpp/troupe/vpp/forwarding"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/newer"
 )
@@ -53,13 +56,15 @@ func (n node) change(index uint32, enable bool) api.Message {
 	return &feature.FeatureEnableDisable{SwIfIndex: interface_types.InterfaceIndex(index), Enable: enable, ArcName: n.arc, FeatureName: n.name}
 }
 
-// tableMessages put an interface into its tables of the policy, and take it out of all others.
-func tableMessages(index uint32, t Tables) []api.Message {
+// tableMessages put an interface into its tables of the policy, nil = none, and take it out of all
+// others.
+func tableMessages(index uint32, t *Tables) []api.Message {
+	pod, t := t != nil, cmp.Or(t, &Tables{})
 	var msgs []api.Message
 	for _, entry := range []struct {
 		table cnat.CnatSnatPolicyTable
 		in    bool
-	}{{cnat.CNAT_POLICY_INCLUDE_V4, false}, {cnat.CNAT_POLICY_INCLUDE_V6, false}, {cnat.CNAT_POLICY_POD, t.Pod}, {cnat.CNAT_POLICY_HOST, t.Host}} {
+	}{{cnat.CNAT_POLICY_POD, pod}, {cnat.CNAT_POLICY_INCLUDE_V4, t.Outside}, {cnat.CNAT_POLICY_INCLUDE_V6, t.Outside}, {cnat.CNAT_POLICY_HOST, t.Host}} {
 		msg := &cnat.CnatSnatPolicyAddDelIf{SwIfIndex: interface_types.InterfaceIndex(index), Table: entry.table}
 		if entry.in {
 			msg.IsAdd = 1
@@ -67,6 +72,27 @@ func tableMessages(index uint32, t Tables) []api.Message {
 		msgs = append(msgs, msg)
 	}
 	return msgs
+}
+
+// excludeMessage excludes a network from source NAT, 1, or no longer, 0.
+func excludeMessage(p netip.Prefix, add uint8) api.Message {
+	return &cnat.CnatSnatPolicyAddDelExcludePfx{Prefix: forwarding.Prefix(p), IsAdd: add}
+}
+
+// excludedIn finds the networks in what "show cnat snat-policy" prints, for which VPP has no
+// message: one on a line, behind the number of its place.
+func excludedIn(text string) map[netip.Prefix]bool {
+	found := map[netip.Prefix]bool{}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) < 2 || len(words) > 2 && words[2] == "src" {
+			continue
+		}
+		if p, err := netip.ParsePrefix(words[1]); err == nil {
+			found[p.Masked()] = true
+		}
+	}
+	return found
 }
 
 // snatMessages set the addresses of a VPP of 26.06, and then the policy, which belongs to them. It does not take one of two addresses away, and crashes on a

@@ -51,7 +51,7 @@ func BenchmarkTranslations(b *testing.B) {
 			b.StopTimer()
 			v := newRig(b, real{realvpp.Start(b, path, plugins)})
 			b.StartTimer()
-			have, err := cnat.Read(b.Context(), v.link, false, nil)
+			have, err := cnat.Read(b.Context(), v.link, false, nil, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

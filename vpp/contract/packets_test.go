@@ -26,6 +26,9 @@ type packet struct {
 	src, dst netip.AddrPort
 	proto    uint8
 	flags    byte
+	// fragment is 0 for a whole packet, 1 for the first fragment of one, 2 for the second, which
+	// has no ports on the wire.
+	fragment uint8
 }
 
 func (p packet) String() string {
@@ -58,7 +61,7 @@ func (w *simulatedTraffic) exchange(t testing.TB, packets []packet) map[uint64]p
 	t.Helper()
 	out := map[uint64]packet{}
 	for _, p := range packets {
-		sent := simulator.Packet{InIndex: uint32(p.port), Src: p.src, Dst: p.dst, Proto: p.proto, ID: p.id, Length: 48}
+		sent := simulator.Packet{InIndex: uint32(p.port), Src: p.src, Dst: p.dst, Proto: p.proto, ID: p.id, Length: 48, Fragment: p.fragment == 2}
 		if p.flags&syn != 0 {
 			sent.Flags |= simulator.SYN
 		}

@@ -28,7 +28,7 @@ func (w realTraffic) exchange(t testing.TB, packets []packet) map[uint64]packet 
 	t.Helper()
 	sent := make([]realvpp.Packet, len(packets))
 	for i, p := range packets {
-		sent[i] = realvpp.Packet{Port: uint32(p.port), ID: p.id, Src: p.src, Dst: p.dst, Proto: p.proto, Flags: p.flags}
+		sent[i] = realvpp.Packet{Port: uint32(p.port), ID: p.id, Src: p.src, Dst: p.dst, Proto: p.proto, Flags: p.flags, Fragment: p.fragment}
 	}
 	out := map[uint64]packet{}
 	for id, p := range w.generator.Exchange(t, sent) {

@@ -44,6 +44,8 @@ type cnatVersion struct {
 	endsSessions bool
 	// selfByLast32: a pod that connects to an address whose last 32 bits are its own is taken for one that reaches itself, also in IPv6.
 	selfByLast32 bool
+	// tracksAll: every connection has a session, so its answers are known as such.
+	tracksAll bool
 	// crashesBelowICMP: VPP crashes when a real address is below a route that answers with ICMP.
 	crashesBelowICMP bool
 	// sessionDetails: the bindings know the details of a session.
@@ -59,7 +61,7 @@ var cnat2510 = cnatVersion{
 
 // cnat2606 is CNAT of 26.06.
 var cnat2606 = cnatVersion{
-	active: 4, policies: []int32{ok, ok, ok, ok, ok, invalidValue}, noPrefix: ok, addressFirst: true, endsSessions: true, selfByLast32: true,
+	active: 4, policies: []int32{ok, ok, ok, ok, ok, invalidValue}, noPrefix: ok, addressFirst: true, endsSessions: true, selfByLast32: true, tracksAll: true,
 	policy: func(p cnat.CnatSnatPolicies) api.Message {
 		return &newer.CnatSetSnatPolicy{CnatSetSnatPolicy: cnat.CnatSetSnatPolicy{Policy: p}}
 	},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/fib"
+	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 
@@ -34,6 +36,8 @@ type Winner struct {
 	Prefix netip.Prefix
 	// Source is the id of its source, when Err is nil.
 	Source uint8
+	// ICMP says that it answers packets with an ICMP error.
+	ICMP bool
 	// Err wraps what the link reports; a link.RetvalError where VPP has answered with a code: there is no such entry, for example.
 	Err error
 }
@@ -71,6 +75,9 @@ func lookUp(ctx context.Context, c link.Caller, prefixes []netip.Prefix, exact u
 			winners[i].Err = fmt.Errorf("look up route %s: %w: answered by %T", prefixes[i], link.ErrProtocol, result.Reply)
 		default:
 			winners[i].Source, winners[i].Prefix = reply.Route.Src, FromPrefix(reply.Route.Prefix)
+			winners[i].ICMP = slices.ContainsFunc(reply.Route.Paths, func(p fib_types.FibPath) bool {
+				return p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH || p.Type == fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT
+			})
 		}
 	}
 	return winners, nil

@@ -77,6 +77,22 @@ func (g Ground) Refuses(k Key, rank Rank) string {
 	}
 }
 
+// Droppable reports whether an access list may drop packets to a frontend. Later fragments carry no
+// port, so that a rule for UDP drops those to every port of the address: no service may do that to
+// an address that its author has chosen, or to one of a host. One with source ranges is a
+// load-balancer address, whatever else it is.
+func (g Ground) Droppable(k Key, f *messages.Frontend) bool {
+	rank := RankOf(f)
+	switch {
+	case k.Proto != UDP:
+		return true
+	case rank == OfNodePort, rank >= OfExternalIP && len(f.GetAllowSources()) == 0:
+		return false
+	default:
+		return !g.Hosts[k.Addr]
+	}
+}
+
 // Routable reports whether an address outside of the service networks may be made unreachable as a whole: no host, no pod and no neighbour can have it.
 func (g Ground) Routable(addr netip.Addr) bool {
 	return !g.Hosts[addr] && !contains(g.Pods, addr) && !contains(g.Connected, addr)

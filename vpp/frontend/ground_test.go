@@ -54,6 +54,38 @@ func TestGround(t *testing.T) {
 	}
 }
 
+// TestDroppable: UDP is not dropped at addresses that others use, because of its fragments.
+func TestDroppable(t *testing.T) {
+	const clusterIP, nodePort = messages.FrontendKind_KIND_CLUSTER_IP, messages.FrontendKind_KIND_NODE_PORT
+	const loadBalancer, externalIP = messages.FrontendKind_KIND_LOAD_BALANCER_IP, messages.FrontendKind_KIND_EXTERNAL_IP
+	g := Ground{Hosts: map[netip.Addr]bool{netip.MustParseAddr("192.168.16.2"): true}}
+	for _, c := range []struct {
+		at      string
+		kind    messages.FrontendKind
+		sources []string
+		want    bool
+	}{
+		{"10.96.0.1:53/UDP", clusterIP, nil, true},
+		{"203.0.113.7:53/UDP", loadBalancer, nil, true},
+		{"203.0.113.7:53/UDP", externalIP, nil, false},
+		{"203.0.113.7:53/UDP", externalIP, []string{"10.0.0.0/8"}, true},
+		{"192.168.16.2:53/UDP", externalIP, []string{"10.0.0.0/8"}, false},
+		{"192.168.16.2:53/UDP", loadBalancer, nil, false},
+		{"192.168.16.2:30053/UDP", nodePort, nil, false},
+		{"172.30.1.1:30053/UDP", nodePort, nil, false},
+		{"203.0.113.7:53/TCP", externalIP, nil, true},
+		{"192.168.16.2:30053/TCP", nodePort, nil, true},
+	} {
+		key, err := ParseKey(c.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.Droppable(key, &messages.Frontend{Kind: c.kind, AllowSources: c.sources}); got != c.want {
+			t.Errorf("%s, %s: %t", c.at, c.kind, got)
+		}
+	}
+}
+
 func TestParsePort(t *testing.T) {
 	for _, text := range []string{"22/TCP", "4789/UDP", "65535/TCP"} {
 		if p, err := ParsePort(text); err != nil || p.String() != text {

@@ -224,6 +224,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func externalIP(f *messages.Frontend) { f.Kind = messages.FrontendKind_KIND_EXTERNAL_IP }
+
 // TestPlanGuarded: where packets are dropped in front of a row, the row is for all other clients, and nothing has to be said.
 func TestPlanGuarded(t *testing.T) {
 	cluster := func(backends ...string) *messages.Frontend { return serving("10.96.0.1", 80, tcp, backends...) }
@@ -253,6 +255,16 @@ func TestPlanGuarded(t *testing.T) {
 			"dropped for each",
 			[]*messages.Frontend{as(cluster(), from(local), dropped), as(cluster(), from(remote), dropped)},
 			"refuse 10.96.0.1:80/TCP\n",
+		},
+		{
+			"policy Local for UDP, no endpoint here: nothing drops in front of an external IP, so nothing is served",
+			[]*messages.Frontend{
+				as(serving("203.0.113.7", 53, messages.Protocol_UDP, "10.1.2.3:53"), external, from(local), masqueraded("node"), externalIP),
+				as(serving("203.0.113.7", 53, messages.Protocol_UDP), external, from(remote), dropped, externalIP),
+			},
+			"refuse 203.0.113.7:53/UDP\n" +
+				"~ 203.0.113.7:53/UDP: drop -> no row: the packet follows the routes of VPP\n" +
+				"~ 203.0.113.7:53/UDP: from local: 1 endpoints -> as for all clients: drop\n",
 		},
 		{
 			"two rows would be needed",

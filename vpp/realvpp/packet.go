@@ -17,6 +17,9 @@ type Packet struct {
 	Src, Dst netip.AddrPort
 	// Proto is frontend.TCP or frontend.UDP, Flags those of TCP as on the wire.
 	Proto, Flags uint8
+	// Fragment is 0 for a whole packet; of a UDP datagram of IPv4, 1 for the first fragment and 2
+	// for the second, which is its payload only.
+	Fragment uint8
 }
 
 // Sizes of capture files, in bytes.
@@ -75,6 +78,9 @@ func (p Packet) encode() []byte {
 	binary.BigEndian.PutUint16(transport, p.Src.Port())
 	binary.BigEndian.PutUint16(transport[2:], p.Dst.Port())
 	binary.BigEndian.PutUint64(transport[len(transport)-8:], p.ID)
+	if p.Fragment == 2 {
+		transport = transport[udpHeader:]
+	}
 	return append(p.header(len(transport)), transport...)
 }
 
@@ -87,6 +93,12 @@ func (p Packet) header(follow int) []byte {
 		binary.BigEndian.PutUint16(b[2:], uint16(ip4Header+follow))
 		copy(b[12:], src)
 		copy(b[16:], dst)
+		switch p.Fragment {
+		case 1:
+			b[5], b[6] = 1, 0x20 // identification; more fragments
+		case 2:
+			b[5], b[7] = 1, (udpHeader+8)/8 // where it begins, in units of 8 bytes
+		}
 		binary.BigEndian.PutUint16(b[10:], checksum(b))
 		return b
 	}

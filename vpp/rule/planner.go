@@ -83,11 +83,12 @@ func (p *Planner) frontend(rules []*messages.Frontend, forward func(frontend.Key
 	if !ok {
 		return
 	}
-	open := p.open(rules)
+	guarded := p.cfg.Guarded && p.cfg.Ground.Droppable(key, rules[0])
+	open := open(rules, guarded)
 	rule := deciding(open)
 	switch rule.GetAction() {
 	case messages.Action_ACTION_REJECT, messages.Action_ACTION_DROP:
-		p.refused(key, rule)
+		p.refused(key, rule, guarded)
 	default:
 		forward(key, rule)
 	}
@@ -97,10 +98,11 @@ func (p *Planner) frontend(rules []*messages.Frontend, forward func(frontend.Key
 	}
 }
 
-// open returns the rules that the row has to follow: packets that an access list drops never reach the renderer. Where the list drops all of them
-// one rule remains, so that the plan reports the address.
-func (p *Planner) open(rules []*messages.Frontend) []*messages.Frontend {
-	if !p.cfg.Guarded {
+// open returns the rules that the row has to follow: packets that an access list drops, guarded,
+// never reach the renderer. Where the list drops all of them one rule remains, so that the plan
+// reports the address.
+func open(rules []*messages.Frontend, guarded bool) []*messages.Frontend {
+	if !guarded {
 		return rules
 	}
 	var left []*messages.Frontend

@@ -16,11 +16,13 @@ const (
 	whyOutside     = "VPP answers with ICMP host unreachable, on every port of the address, unless something else leads there or another service has it: " +
 		"TCP clients fail at once, UDP clients only time out"
 	whyExternalIP = "an unreachable route would cut off every port of an address that is not of the cluster"
+	whyFragments  = "later fragments carry no port: an access list would drop those to every UDP port of an address that others use"
 	whyOneRoute   = "another port of the address is to be refused, and the unreachable route answers for all of them"
 )
 
-// refused enters a frontend without a row, whose packets are to be rejected or dropped.
-func (p *Planner) refused(key frontend.Key, rule *messages.Frontend) {
+// refused enters a frontend without a row, whose packets are to be rejected or dropped; guarded
+// says that an access list drops the latter.
+func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded bool) {
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.
 	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
@@ -37,10 +39,12 @@ func (p *Planner) refused(key frontend.Key, rule *messages.Frontend) {
 		p.Approximate("reject: connection refused", refusedByRoute, whyOutside)
 	case reject:
 		p.Approximate("reject: connection refused", noRow, p.cfg.Name+" sends no refusal; an unreachable route for the address makes connections fail at once")
-	case p.cfg.Guarded: // an access list drops the packet before NAT, exactly as requested
+	case guarded: // an access list drops the packet before NAT, exactly as requested
 	case routed && scope == messages.Scope_SCOPE_CLUSTER && p.refusing(rule.GetAddress()):
 		p.Approximate("drop", refusedByRoute, whyOneRoute)
 	case routed && scope == messages.Scope_SCOPE_CLUSTER: // a route drops the packet, exactly as requested
+	case p.cfg.Guarded:
+		p.Approximate("drop", noRow, whyFragments)
 	default:
 		p.Approximate("drop", noRow, p.cfg.Name+" drops nothing by itself; without a route for the address the packet goes nowhere")
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -28,6 +29,11 @@ type adapter struct {
 	views    map[string]*messages.ServiceView
 	plans    map[string]*cnat.ServicePlan
 	claims   *render.Claims[frontend.Key, cnat.Row, cnat.Row]
+	remote   map[netip.Addr]int     // endpoints on other nodes, and how many services have each
+	targets  []netip.Prefix         // what they come to
+	left     int                    // those for which there is no room
+	stale    bool                   // targets have to be worked out again
+	phase    render.Phase           // when Settle was called last
 	set      *messages.InterfaceSet // nil = not known
 
 	have     *cnat.State // nil = nothing is believed of this VPP
@@ -40,14 +46,38 @@ var _ render.Adapter[frontend.Key] = (*adapter)(nil)
 
 // New returns the adapter. Unset addresses of SNAT are derived from the node.
 func New(config cnat.Config) render.Adapter[frontend.Key] {
-	a := &adapter{config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}}
+	a := &adapter{
+		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*cnat.ServicePlan{}, remote: map[netip.Addr]int{},
+	}
 	a.claims = render.NewClaims(frontend.Key.Compare, func(r cnat.Row) int { return int(r.Rank) }, a.resolve, cnat.Row.Equal)
 	return a
 }
 
-// resolve says whose row is installed: none where the key in VPP is not ours, else the first one.
+// resolve says whose row is installed: none where the key in VPP is not ours, or VPP would crash,
+// else the first one.
 func (a *adapter) resolve(k frontend.Key, claims []render.Claim[cnat.Row]) (cnat.Row, bool) {
-	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k)
+	_, unsafe := a.below(k)
+	return claims[0].Value, len(claims[0].Value.Backends) > 0 && !a.foreign(k) && !unsafe
+}
+
+// below returns the route because of which VPP would crash with a row.
+func (a *adapter) below(k frontend.Key) (netip.Prefix, bool) {
+	if a.have == nil {
+		return netip.Prefix{}, false
+	}
+	network, is := a.have.Below[k.Addr]
+	return network, is
+}
+
+// addresses are those of rows that Kubernetes has not allocated.
+func (a *adapter) addresses() []netip.Addr {
+	found := map[netip.Addr]bool{}
+	for k := range a.claims.Keys() {
+		if first, _ := a.claims.First(k); first.Value.RealIP {
+			found[k.Addr] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), netip.Addr.Compare)
 }
 
 // foreign reports whether VPP holds a translation of another client under a key.
@@ -84,12 +114,14 @@ func (a *adapter) concerns(view *messages.ServiceView) bool {
 // plan translates one view into rows and claims them.
 func (a *adapter) plan(service string) []frontend.Key {
 	view := a.views[service]
+	a.count(a.plans[service], -1)
 	if view == nil {
 		delete(a.plans, service)
 		return a.claims.Set(service, 0, nil)
 	}
 	plan := cnat.Plan(view, a.planned)
 	a.plans[service] = plan
+	a.count(plan, 1)
 	wishes := make(map[frontend.Key]cnat.Row, len(plan.Rows))
 	for _, r := range plan.Claims() {
 		wishes[r.Key] = r
@@ -97,10 +129,34 @@ func (a *adapter) plan(service string) []frontend.Key {
 	return a.claims.Set(service, view.GetCreated(), wishes)
 }
 
+// count adds the endpoints of a plan to those of all services, or takes them away.
+func (a *adapter) count(plan *cnat.ServicePlan, n int) {
+	if plan == nil {
+		return
+	}
+	for _, addr := range plan.Remote {
+		before := a.remote[addr]
+		if a.remote[addr] += n; a.remote[addr] == 0 {
+			delete(a.remote, addr)
+		}
+		a.stale = a.stale || before == 0 || before+n == 0
+	}
+}
+
+// retarget works out where the source of clients outside is replaced, if that may have changed.
+func (a *adapter) retarget() {
+	if !a.stale {
+		return
+	}
+	targets, left := cnat.Targets(slices.Collect(maps.Keys(a.remote)), a.planned.Others)
+	a.settings = a.settings && slices.Equal(targets, a.targets)
+	a.targets, a.left, a.stale = targets, left, false
+}
+
 // Surroundings satisfies render.Adapter: the addresses of source NAT depend on the node, the nodes of CNAT on the interfaces, what services may claim on both.
 func (a *adapter) Surroundings(s render.Surroundings) (changed []frontend.Key) {
 	if s.Begin != nil {
-		planned := a.config.ForNode(s.Begin.GetNode().GetNode())
+		planned := a.config.ForNode(s.Begin.GetNode().GetNode()).InCluster(s.Begin)
 		planned.Ground = frontend.NewGround(s.Begin, cmp.Or(s.Set, a.set), a.config.Ground.Reserved)
 		changed = a.configure(planned)
 	}
@@ -116,7 +172,7 @@ func (a *adapter) configure(planned cnat.Config) (changed []frontend.Key) {
 	if planned.Equal(a.planned) {
 		return nil
 	}
-	a.planned, a.settings = planned, false
+	a.planned, a.settings, a.stale = planned, false, true
 	for _, service := range slices.Sorted(maps.Keys(a.views)) {
 		changed = append(changed, a.plan(service)...)
 	}
@@ -139,8 +195,14 @@ func (a *adapter) loseInterfaces(now *messages.InterfaceSet) {
 	}
 }
 
-// Settle satisfies render.Adapter.
-func (*adapter) Settle(render.Phase) ([]frontend.Key, []string) { return nil, nil }
+// Settle satisfies render.Adapter: targets that no service has any more go when all services have
+// rendered.
+func (a *adapter) Settle(phase render.Phase) ([]frontend.Key, []string) {
+	a.settings = a.settings && (a.phase == render.Passed) == (phase == render.Passed)
+	a.phase = phase
+	a.retarget()
+	return nil, nil
+}
 
 // Objects satisfies render.Adapter.
 func (a *adapter) Objects(service string) []frontend.Key { return a.claims.Of(service) }
@@ -183,7 +245,12 @@ func (a *adapter) held(k frontend.Key) *cnat.Held {
 func (*adapter) Left(string) bool { return true }
 
 // Warning satisfies render.Adapter.
-func (*adapter) Warning() string { return "" }
+func (a *adapter) Warning() string {
+	if a.left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("clients outside keep their addresses before %d endpoints on other nodes: there is no room for that many outside of the pod networks", a.left)
+}
 
 // Handle satisfies render.Adapter.
 func (*adapter) Handle(*runtime.Context, any) (bool, []frontend.Key, []string) {
@@ -216,8 +283,10 @@ func (a *adapter) interfaces(before *cnat.State) []uint32 {
 
 // Reader satisfies render.Adapter.
 func (a *adapter) Reader(bool) func(context.Context, link.Caller) (any, error) {
-	ip4, interfaces := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last))
-	return func(ctx context.Context, vpp link.Caller) (any, error) { return cnat.Read(ctx, vpp, ip4, interfaces) }
+	ip4, interfaces, addresses := a.config.IPv4, a.interfaces(cmp.Or(a.have, a.last)), a.addresses()
+	return func(ctx context.Context, vpp link.Caller) (any, error) {
+		return cnat.Read(ctx, vpp, ip4, interfaces, addresses)
+	}
 }
 
 // Adopt satisfies render.Adapter.
@@ -239,7 +308,9 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	if known && before != nil {
 		found.Drifted = drifted(before, a.have)
 		for _, op := range a.settingOps() {
-			if _, had := before.Attached[op.Interface]; op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
+			tables, had := before.Attached[op.Interface]
+			had = had && (tables == nil || *tables == op.Tables) // otherwise VPP has not been told yet
+			if op.Verb == cnat.SetSNAT && before.SNAT == op.SNAT || op.Verb == cnat.Attach && had {
 				found.Settings++
 			}
 		}
@@ -247,10 +318,13 @@ func (a *adapter) Adopt(read any, known, passed bool) (found render.Comparison[f
 	return found
 }
 
-// contended lists the keys under which another client has a translation, or had one.
+// contended lists the keys under which another client has a translation, or had one, and those that
+// can be served now, or cannot any more.
 func (a *adapter) contended(now *cnat.State) (keys []frontend.Key) {
 	for k := range a.claims.Keys() {
-		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) {
+		_, was := a.below(k)
+		_, is := now.Below[k.Addr]
+		if h, held := now.Rows[k]; held && !h.Ours || a.foreign(k) || was != is {
 			keys = append(keys, k)
 		}
 	}

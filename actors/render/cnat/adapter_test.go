@@ -37,7 +37,7 @@ func withRenderer(t *testing.T, play func(s scene)) {
 // holds are the rows in VPP.
 func (s scene) holds() string {
 	s.Helper()
-	state, err := cnatvpp.Read(s.Context(), virtual.NewReader(s.VPP.VPP), false, nil)
+	state, err := cnatvpp.Read(s.Context(), virtual.NewReader(s.VPP.VPP), false, nil, nil)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -98,14 +98,15 @@ func TestInterfaces(t *testing.T) {
 			return strings.Join(found, "; ")
 		}
 		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on pod3; ip6-unicast cnat-input-ip6 on uplink0; "+
-			"snat table 2: pod2; snat table 2: pod3; snat table 3: pod3" {
+			"snat table 0: uplink0; snat table 1: uplink0; snat table 2: pod2; snat table 2: pod3; snat table 2: uplink0; snat table 3: pod3" {
 			t.Errorf("VPP holds %s", got)
 		}
 		set = s.Interfaces(3, probe.Uplink, "pod2", "pod3")
 		set.Interfaces[1].Pods = []string{"default/p2"}
 		set.Interfaces[2].Frontend, set.Interfaces[2].Detached = false, true
 		s.Tell(set)
-		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on uplink0; snat table 2: pod2" {
+		if got := holds(); got != "ip6-unicast cnat-input-ip6 on pod2; ip6-unicast cnat-input-ip6 on uplink0; "+
+			"snat table 0: uplink0; snat table 1: uplink0; snat table 2: pod2; snat table 2: uplink0" {
 			t.Errorf("without pod3 VPP holds %s", got)
 		}
 	})

@@ -2,6 +2,7 @@ package cnat
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/class"
@@ -21,6 +22,7 @@ func (a *adapter) RolesRefused() string { return a.refused }
 // settingsWanted are the settings and interfaces that VPP should have.
 func (a *adapter) settingsWanted() *cnat.Want {
 	want := a.planned.Want()
+	want.Targets, want.Partial = a.targets, a.phase != render.Passed
 	for _, i := range a.set.GetInterfaces() {
 		switch {
 		case i.GetFrontend() || i.GetBackend():
@@ -32,10 +34,12 @@ func (a *adapter) settingsWanted() *cnat.Want {
 	return want
 }
 
-// tablesOf are the tables of source NAT for an interface. Behind one of the host that leads to no pods nothing can reach itself through a service.
+// tablesOf are the tables of source NAT for an interface. Behind one of the host nothing can reach
+// itself through a service, unless it leads to endpoints: it is one of pods then, whether
+// Kubernetes has delivered the pods or not.
 func tablesOf(i *messages.Interface) *cnat.Tables {
-	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0
-	return &cnat.Tables{Pod: pod || i.GetLocal(), Host: i.GetLocal() && !pod}
+	pod := i.GetKind() == messages.InterfaceKind_INTERFACE_POD || len(i.GetPods()) > 0 || i.GetLocal() && i.GetBackend()
+	return &cnat.Tables{Host: i.GetLocal() && !pod, Outside: !i.GetLocal() && !pod}
 }
 
 // settingOps are the operations on settings and interfaces.
@@ -64,6 +68,7 @@ func (a *adapter) Work(keys []frontend.Key) render.Work[frontend.Key] {
 			case op.Verb == cnat.DelRow:
 				replaced = append(replaced, op)
 			default:
+				op.Newer = a.have.Newer
 				put = append(put, op)
 			}
 		}
@@ -98,6 +103,8 @@ func (a *adapter) Record(results []render.Result[frontend.Key]) []string {
 		op, _ := r.Op.(cnat.Op)
 		if r.Err == nil {
 			a.have.Record(op)
+		} else if op.Below.IsValid() { // the row is not wanted as long as the route is there
+			a.have.Below[op.Key.Addr], r.Err = op.Below, nil
 		} else if op.Verb == cnat.Attach || op.Verb == cnat.Detach {
 			if k, _ := class.Of(r.Err); k == class.Retry || k == class.Abort { // otherwise nothing is known of it
 				a.refused = r.Err.Error()
@@ -114,10 +121,19 @@ func (a *adapter) Acknowledge(ack *messages.RenderAck, service string, known boo
 		return
 	}
 	ack.Approximations = plan.Approximations
+	unrendered := plan.Unrendered
 	for i := range plan.Rows {
-		ack.Rows = append(ack.Rows, a.rowState(service, &plan.Rows[i], known))
+		r := &plan.Rows[i]
+		if network, is := a.below(r.Key); is {
+			unrendered = append(slices.Clip(unrendered), &messages.ObjectError{
+				Source: Name, Kind: "Service", Object: service, Field: "address",
+				Message: fmt.Sprintf("frontend %s is not served: %v: %s", r.Key, cnat.ErrBelowICMP, network),
+			})
+			continue
+		}
+		ack.Rows = append(ack.Rows, a.rowState(service, r, known))
 	}
-	render.Unrendered(ack, "not rendered", plan.Unrendered)
+	render.Unrendered(ack, "not rendered", unrendered)
 }
 
 // rowState says what became of one row: in sync, pending, refused, or of another owner.
@@ -136,9 +152,9 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 	if before != nil {
 		before = before.Clone()
 	}
-	interfaces := a.interfaces(before)
+	interfaces, addresses := a.interfaces(before), a.addresses()
 	return func(ctx context.Context, vpp link.Caller) (operations []string, err error) {
-		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces)
+		state, err := cnat.Read(ctx, vpp, want.IPv4, interfaces, addresses)
 		if err != nil {
 			return nil, err
 		}

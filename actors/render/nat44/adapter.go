@@ -127,11 +127,16 @@ func (a *adapter) configure(planned nat44.Config) (changed []object) {
 	}
 	a.replaceHairpin(planned.TwiceNAT)
 	a.planned, a.settings = planned, false
-	services := slices.Sorted(maps.Keys(a.views))
+	services, groundChanged := slices.Sorted(maps.Keys(a.views)), !before.Ground.Equal(planned.Ground)
 	if before.Ground = planned.Ground; planned.Equal(before) {
 		services = slices.DeleteFunc(services, func(name string) bool {
 			return !slices.ContainsFunc(a.views[name].GetFrontends(), func(f *messages.Frontend) bool { return frontend.RankOf(f) >= frontend.OfLoadBalancer })
 		})
+	}
+	if a.ranges.SetGround(planned.Ground); groundChanged {
+		for _, service := range services {
+			a.ranges.Plan(service, a.views[service])
+		}
 	}
 	changed = a.planAgain(services)
 	if o := &a.outside; o.wants != nil && planned.Pads != before.Pads {

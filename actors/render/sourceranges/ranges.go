@@ -62,6 +62,10 @@ func (r *Ranges) Closed(k frontend.Key) bool { return r.closed[k] }
 // AnyClosed reports whether there is such a frontend.
 func (r *Ranges) AnyClosed() bool { return len(r.closed) > 0 }
 
+// SetGround takes other addresses of hosts. The services that they concern have to be planned
+// again.
+func (r *Ranges) SetGround(ground frontend.Ground) { r.config.Ground = ground }
+
 // Plan takes what a service wants to be dropped; nil = nothing any more.
 func (r *Ranges) Plan(service string, view *messages.ServiceView) {
 	nothing := &plan{ServicePlan: &acl.ServicePlan{}}
@@ -102,7 +106,7 @@ func newPlan(view *messages.ServiceView, config acl.Config) *plan {
 	for _, rule := range p.Drops {
 		p.frontends[rule.Key()] = true
 	}
-	for _, k := range p.Ranged {
+	for _, k := range slices.Concat(p.Ranged, p.Closed) {
 		p.frontends[k] = true
 	}
 	return p
@@ -113,7 +117,7 @@ func (p *plan) silent() bool { return p.Needs+len(p.Approximations)+len(p.Unrend
 
 // equal reports whether both plans come to the same rules.
 func (p *plan) equal(other *plan) bool {
-	return p.created == other.created && p.Needs == other.Needs && slices.Equal(p.Ranged, other.Ranged) &&
+	return p.created == other.created && p.Needs == other.Needs && slices.Equal(p.Ranged, other.Ranged) && slices.Equal(p.Closed, other.Closed) &&
 		slices.Equal(p.Ranges, other.Ranges) && slices.Equal(p.Drops, other.Drops)
 }
 
@@ -137,6 +141,11 @@ func (r *Ranges) Fit() (plans []*acl.ServicePlan, moved []string, turned []front
 	}
 	before := r.refused
 	r.refused, r.closing = map[string]*messages.ObjectError{}, map[frontend.Key]bool{}
+	for _, plan := range plans {
+		for _, k := range plan.Closed {
+			r.closing[k] = true
+		}
+	}
 	plans, refused := r.fit(plans)
 	for _, e := range refused {
 		r.refused[e.GetObject()] = e

@@ -3,6 +3,7 @@ package sourceranges
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -232,6 +233,24 @@ func TestAnInterfaceWithAList(t *testing.T) {
 		}
 		if r.Forget(); r.Known() {
 			t.Errorf("%s: known although it is forgotten", name)
+		}
+	}
+}
+
+// TestClosedByFragments: UDP with source ranges at an address of a node is not served by any
+// service, and the addresses of nodes may change.
+func TestClosedByFragments(t *testing.T) {
+	r := New(acl.Config{})
+	view := ranged("default/dns", 1, []string{"10.0.0.0/8"}, "192.168.16.1")
+	view.Frontends[0].Protocol, view.Frontends[0].Kind = messages.Protocol_UDP, messages.FrontendKind_KIND_LOAD_BALANCER_IP
+	k := at(t, "192.168.16.1")
+	k.Proto = frontend.UDP
+	for _, hosts := range []map[netip.Addr]bool{nil, {k.Addr: true}, nil} {
+		r.SetGround(frontend.Ground{Hosts: hosts})
+		r.Plan("default/dns", view)
+		r.settle(nil)
+		if closed := len(hosts) > 0; r.Closed(k) != closed || (len(r.want.Rules) == 0) != closed {
+			t.Errorf("hosts %v: closed %t, %d rules", hosts, r.Closed(k), len(r.want.Rules))
 		}
 	}
 }

@@ -213,6 +213,9 @@ func (r *Rule) matches(p *packet.Packet) bool {
 	if r.Proto == 0 {
 		return true
 	}
+	if p.Fragment { // VPP compares address and protocol
+		return r.Proto == p.Proto
+	}
 	src, dst := portsOf(p)
 	within := func(port uint16, of [2]uint16) bool { return of[0] <= port && port <= of[1] }
 	return r.Proto == p.Proto && within(src, r.SrcPort) && within(dst, r.DstPort) &&

@@ -1,6 +1,27 @@
 package cnat
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Show is what "show cnat snat-policy" prints of the addresses and excluded prefixes, without the
+// details of the hash table.
+func (s *SNAT) Show() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Source NAT\n  ip4: %s;0\n  ip6: %s;0\n\nExcluded prefixes:\n  Hash table 'snat prefixes'\n", s.IP4, s.IP6)
+	order := func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	}
+	for i, p := range slices.SortedFunc(maps.Keys(s.Excluded), order) {
+		fmt.Fprintf(&b, "[%d]: heap offset 0, len 1, refcnt 1, linear 0\n    0: %s\n", i, p)
+	}
+	return b.String()
+}
 
 // Describe lists the configuration.
 func (p *Plugin) Describe(nameOf func(uint32) string) []string {

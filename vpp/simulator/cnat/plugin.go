@@ -45,7 +45,8 @@ type Plugin struct {
 	net          *vnet.Network
 	Translations pool.Pool[*Translation] // by id
 	ids          map[Key]uint32
-	users        map[netip.Addr]int // translations and sessions, by VIP
+	users        map[netip.Addr]int  // translations and sessions, by VIP
+	real         map[netip.Addr]bool // VIPs that stay addresses of their own
 	sessions     map[sessionKey]*session
 	scanned      float64 // when sessions were scanned
 	sources      map[source]bool
@@ -56,7 +57,10 @@ type Plugin struct {
 
 // NewPlugin returns the state after the start of VPP.
 func NewPlugin(net *vnet.Network) *Plugin {
-	return &Plugin{net: net, ids: make(map[Key]uint32), users: make(map[netip.Addr]int), sessions: make(map[sessionKey]*session), sources: make(map[source]bool), lowest: make(map[uint8]uint16), SNAT: newSNAT()}
+	return &Plugin{
+		net: net, ids: make(map[Key]uint32), users: make(map[netip.Addr]int), real: make(map[netip.Addr]bool), sessions: make(map[sessionKey]*session),
+		sources: make(map[source]bool), lowest: make(map[uint8]uint16), SNAT: newSNAT(),
+	}
 }
 
 // Update adds a translation, or changes the one of the same key in place, and returns its id. The plugin keeps t.
@@ -96,10 +100,23 @@ func (p *Plugin) BelowICMP(addr netip.Addr) bool {
 	return e.Prefix.Bits() < addr.BitLen() && (kind == fib.Unreach || kind == fib.Prohibit)
 }
 
+// RealBelowICMP reports whether that is so for a VIP that stays an address of its own.
+func (p *Plugin) RealBelowICMP() bool {
+	for vip, is := range p.real {
+		if is && p.BelowICMP(vip) {
+			return true
+		}
+	}
+	return false
+}
+
 // hold counts one more user of a VIP. The first one makes its entry in the default table, by which packets that were not translated are dropped; where it
 // says that the address stays one of VPP there is none.
 func (p *Plugin) hold(vip netip.Addr, realIP bool) {
-	if p.users[vip]++; p.users[vip] == 1 && !realIP {
+	if p.users[vip]++; p.users[vip] > 1 {
+		return
+	}
+	if p.real[vip] = realIP; !realIP {
 		p.net.Tables[vnet.Family(vip)][0].Set(host(vip), fib.SourceCNAT, []fib.Path{{Kind: fib.Drop, SwIf: pool.None, Weight: 1}})
 	}
 }
@@ -108,6 +125,7 @@ func (p *Plugin) hold(vip netip.Addr, realIP bool) {
 func (p *Plugin) release(vip netip.Addr) {
 	if p.users[vip]--; p.users[vip] == 0 {
 		delete(p.users, vip)
+		delete(p.real, vip)
 		p.net.Tables[vnet.Family(vip)][0].Remove(host(vip), fib.SourceCNAT)
 	}
 }

@@ -162,13 +162,20 @@ func (c *Call) changeRoute(route ip.IPRoute, source fib.Source, add, multipath b
 	}
 	if (!add && !multipath) || len(paths) == 0 {
 		t.Remove(prefix, source)
+		if c.CNAT.RealBelowICMP() {
+			c.Die(fmt.Sprintf("route %s has gone, and a real address of CNAT is below one that answers with ICMP", prefix))
+		}
 		return pool.None, vnet.RetOK
 	}
 	if !c.Sources.Known(source) {
 		c.Die(fmt.Sprintf("route %s of source %d, which does not exist", prefix, source))
 		return 0, vnet.RetUnspecified
 	}
-	return t.Set(prefix, source, paths).Stats, vnet.RetOK
+	stats := t.Set(prefix, source, paths).Stats
+	if c.CNAT.RealBelowICMP() {
+		c.Die(fmt.Sprintf("route %s answers with ICMP, and a real address of CNAT is below it", prefix))
+	}
+	return stats, vnet.RetOK
 }
 
 // mergePaths adds paths to a route or takes them out of it.

@@ -59,6 +59,8 @@ func cliInband(c *Call, req *vlib.CliInband) {
 		reply = c.CNAT.Timestamps()
 	case "show errors":
 		reply = c.CNAT.Errors()
+	case "show cnat snat-policy":
+		reply = c.CNAT.SNAT.Show()
 	}
 	c.Reply(&vlib.CliInbandReply{Reply: reply})
 }

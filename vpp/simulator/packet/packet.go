@@ -47,6 +47,10 @@ type Packet struct {
 	// Flags are the TCP flags. A TCP packet without flags is a SYN.
 	Flags TCPFlags
 
+	// Fragment says that the packet is a later fragment, which has no ports: those of the first one
+	// are in Src and Dst for NAT, which reassembles.
+	Fragment bool
+
 	// EchoReply makes an ICMP packet an echo reply instead of a request.
 	EchoReply bool
 
