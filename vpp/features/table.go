@@ -57,6 +57,7 @@ var features = []entry{
 	{name: "IPv6 services", renderer: rendererCNAT, without: "services of CNAT are not served", requests: []api.Message{
 		&cnat.CnatTranslationUpdate{}, &cnat.CnatTranslationDel{}, &cnat.CnatTranslationDump{},
 		&cnat.CnatSetSnatAddresses{}, &cnat.CnatGetSnatAddresses{}, &cnat.CnatSetSnatPolicy{}, &cnat.CnatSnatPolicyAddDelIf{},
+		&cnat.CnatSnatPolicyAddDelExcludePfx{},
 		&feature.FeatureEnableDisable{}, &feature.FeatureIsEnabled{},
 	}, newer: []api.Message{&newer.CnatSetSnatPolicy{}}},
 	{name: "CNAT of 26.06", optional: true, without: "CNAT is that of 24.06 to 25.10: sessions outlive their backend", requests: []api.Message{
