@@ -30,6 +30,8 @@ type Observer interface {
 	SessionsDeleted(n int)
 	// SessionErrors is called with the number of requests about sessions that failed.
 	SessionErrors(n int)
+	// Draining is called with the number of backends that keep their connections and get no new ones.
+	Draining(n int)
 }
 
 // Config is what the actor is given. It is read-only.
@@ -60,6 +62,8 @@ type housekeeper struct {
 	alarm   string
 	origin  origin // where the usage is read
 	broken  string // why the table cannot be read; "" = it can
+
+	draining draining
 }
 
 // origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts opens one socket after the other.
@@ -109,6 +113,7 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	k.Report(c, true, "", 0)
 	k.Health.Start(c)
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
+	c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{}) // asks for the list
 	k.after(c, k.cfg.Soon)
 }
 
@@ -133,6 +138,12 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.raised(c, m)
 	case *sessionsFreed:
 		k.freedSome(c, m)
+	case *messages.Draining:
+		k.drains(c, m)
+	case *drainingTick:
+		k.lookForDraining(c)
+	case *drainingLooked:
+		k.lookedForDraining(c, m)
 	case *report.Ask:
 		k.Repeat(c)
 	case *report.Beat:

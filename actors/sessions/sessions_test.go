@@ -37,6 +37,7 @@ type tally struct {
 	alarm   bool
 	deleted int
 	errors  int
+	drains  int
 }
 
 func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
@@ -44,6 +45,7 @@ func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alar
 }
 func (o *tally) SessionsDeleted(n int) { o.deleted += n }
 func (o *tally) SessionErrors(n int)   { o.errors += n }
+func (o *tally) Draining(n int)        { o.drains = n }
 
 // Read satisfies SessionStats.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {

@@ -83,12 +83,14 @@ func keyOfVIP(vip string) string {
 
 // describeRow writes a row as the simulated VPP does.
 func describeRow(r *show.Row) string {
-	var backends []string
+	row := nat44.Row{Pads: true}
 	for _, l := range r.Locals {
-		backends = append(backends, fmt.Sprintf("%s weight %d", l.Address, l.Weight))
+		at := netip.MustParseAddrPort(l.Address)
+		row.Locals = append(row.Locals, nat44.Local{Addr: at.Addr(), Port: at.Port(), Weight: uint8(l.Weight)})
 	}
-	for _, p := range nat44.Pads() {
-		backends = append(backends, fmt.Sprintf("%s weight %d", netip.AddrPortFrom(p.Addr, p.Port), p.Weight))
+	var backends []string
+	for _, e := range row.Entries() {
+		backends = append(backends, fmt.Sprintf("%s weight %d", e, e.Weight))
 	}
 	slices.Sort(backends)
 	text := fmt.Sprintf("%s lb [%s] %s", keyOfVIP(r.VIP), strings.Join(backends, ", "), strings.Join(r.Flags, " "))

@@ -216,7 +216,7 @@ func (s *State) Record(op Op) {
 		}
 	case AddRow:
 		row := *op.Row
-		row.FormerHash = "" // not part of what VPP holds
+		row.FormerHash, row.Draining = "", nil // not part of what VPP holds
 		s.Rows[op.Key] = row
 		if _, former := s.Fresh[op.Key]; !former {
 			s.Fresh[op.Key] = true
@@ -232,7 +232,7 @@ func (s *State) Record(op Op) {
 		default:
 			s.Fresh[op.Key] = false
 		}
-	case AddLocal, DelLocal:
+	case AddLocal, DelLocal, SetShare, Grow, Mend:
 		s.recordLocal(op)
 	}
 }
@@ -244,6 +244,11 @@ const vppSessions = 63 * 1024
 func (s *State) recordLocal(op Op) {
 	row, found := s.Rows[op.Key]
 	if !found {
+		return
+	}
+	if op.change != nil {
+		row.place(op.change.after)
+		s.Rows[op.Key] = row
 		return
 	}
 	row.Locals = slices.DeleteFunc(slices.Clone(row.Locals), func(l Local) bool { return compareEndpoint(l, op.Local) == 0 })

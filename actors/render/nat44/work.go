@@ -179,6 +179,9 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 func (a *adapter) recordRow(op nat44.Op, err error) {
 	if err == nil {
 		a.have.Record(op)
+		if op.OnRow() {
+			a.drains.follow(rowOf(op.Key), a.held(rowOf(op.Key)))
+		}
 		return
 	}
 	a.have.Suspect(op)
