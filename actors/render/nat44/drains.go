@@ -178,21 +178,22 @@ func (a *adapter) wanted(k object) *nat44.Row {
 		return &r
 	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
 		return &r
-	case !claimed && (a.phase < render.Passed || a.ranges.Closed(k.Key) || a.spares(k)):
+	case len(r.Locals) == 0 && a.phase < render.Passed: // to take a row's last backend away waits as its deletion does
+		return nil
+	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
 		return nil
 	case !claimed:
 		r = nat44.Row{Key: k.Key, Tag: held.Tag}
 	}
-	draining := slices.Clone(r.Draining)
+	var kept []nat44.Local
 	for _, l := range slices.Concat(held.Locals, held.Draining) {
 		is := func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }
 		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) && a.keeps(k, claimed, held, l.Endpoint()) {
 			l.Weight = 0
-			draining = append(draining, l)
+			kept = append(kept, l)
 		}
 	}
-	slices.SortFunc(draining, func(a, b nat44.Local) int { return a.Endpoint().Compare(b.Endpoint()) })
-	r.Draining = draining
+	r = r.AlsoDraining(kept)
 	if nat44.Target(held, &r) == nil {
 		return nil
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
-	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/render/rendertest"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
@@ -88,6 +86,7 @@ func (s scene) reached(vip string, protocol messages.Protocol) (endpoints []stri
 func drainStory(t *testing.T, protocol messages.Protocol, play func(s scene, open map[string]connection)) {
 	t.Helper()
 	withRenderer(t, func(s scene) {
+		s.Keeps = true
 		s.Begin(1, "a/a")
 		s.Render(1, served("a/a", "10.96.0.1", protocol, "10.1.1.3", "10.1.1.4", "10.1.2.9"))
 		s.settled("at the start", "a/a")
@@ -114,7 +113,7 @@ func TestDrains(t *testing.T) {
 		if got := s.reached("10.96.0.1", tcp); !slices.Equal(got, []string{"10.1.1.3", "10.1.1.4"}) || !s.lives(open["10.1.1.4"]) || !s.lives(open["10.1.2.9"]) {
 			t.Errorf("new connections reach %v", got)
 		}
-		if row := probe.Rows(s.VPP.VPP)[0]; !strings.Contains(row, "10.1.2.9:8080") {
+		if row := s.VPP.VPP.Rows()[0]; !strings.Contains(row, "10.1.2.9:8080") {
 			t.Errorf("VPP holds %s", row)
 		}
 		s.Kill()
@@ -129,7 +128,7 @@ func TestDrains(t *testing.T) {
 			t.Errorf("%d writes of another renderer", writes)
 		}
 		s.noSessions("10.1.2.9:8080")
-		if row := probe.Rows(s.VPP.VPP)[0]; strings.Contains(row, "10.1.2.9:8080") || s.lives(open["10.1.2.9"]) || !s.lives(open["10.1.1.4"]) {
+		if row := s.VPP.VPP.Rows()[0]; strings.Contains(row, "10.1.2.9:8080") || s.lives(open["10.1.2.9"]) || !s.lives(open["10.1.1.4"]) {
 			t.Errorf("VPP holds %s", row)
 		}
 		s.settled("it is gone", "a/a")
@@ -148,7 +147,7 @@ func TestDrainsAll(t *testing.T) {
 					t.Errorf("new connections reach %v", got)
 				}
 				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080", "10.1.2.9:8080")
-				if got := s.vips(); (len(got) == 0) != (name == "gone") {
+				if got := s.VPP.VPP.Rows(); (len(got) == 0) != (name == "gone") {
 					t.Errorf("without connections VPP holds %v", got)
 				}
 				s.Render(3, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
@@ -166,10 +165,11 @@ func TestDrainLimit(t *testing.T) {
 	limited := testConfig
 	limited.DrainLimit = time.Hour
 	withConfig(t, limited, []string{"a/a"}, func(s scene) {
+		s.Keeps = true
 		s.Begin(1, "a/a")
 		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
-		has := func() bool { return strings.Contains(probe.Rows(s.VPP.VPP)[0], "10.1.1.4:8080") }
+		has := func() bool { return strings.Contains(s.VPP.VPP.Rows()[0], "10.1.1.4:8080") }
 		passes := func(d time.Duration) {
 			s.Tell(&messages.DrainingSessions{Generation: 1})
 			s.Run(d)
@@ -214,7 +214,7 @@ func TestSharedEndpoint(t *testing.T) {
 					t.Errorf("new connections reach %v", got)
 				}
 				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080")
-				for _, row := range probe.Rows(s.VPP.VPP) {
+				for _, row := range s.VPP.VPP.Rows() {
 					if strings.HasPrefix(row, "10.96.0.2") && strings.Contains(row, "10.1.1.4:8080") {
 						t.Errorf("without sessions VPP holds %s", row)
 					}
@@ -245,7 +245,7 @@ func TestUDPMoves(t *testing.T) {
 func TestDrainingIsReported(t *testing.T) {
 	drainStory(t, tcp, func(s scene, _ map[string]connection) {
 		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-"))
-		list := probe.All[*messages.Draining](s.Stage.Stage, address.Sessions)
+		list := s.Draining
 		last := list[len(list)-1]
 		if want := []string{"10.1.1.4:8080", "10.1.2.9:8080"}; !slices.Equal(last.GetEndpoints(), want) {
 			t.Fatalf("reported %v", list)
@@ -254,7 +254,7 @@ func TestDrainingIsReported(t *testing.T) {
 			{Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 3, "10.96.0.9:80/TCP": 4}},
 		}})
 		s.Tell(&messages.DrainingSessions{})
-		if again := probe.All[*messages.Draining](s.Stage.Stage, address.Sessions); len(again) != len(list)+1 {
+		if again := s.Draining; len(again) != len(list)+1 {
 			t.Errorf("asked for the list: %v", again)
 		}
 	})

@@ -349,8 +349,6 @@ func TestRulesWaitForTheBarrier(t *testing.T) {
 			t.Error("retired before its rules are gone")
 		}
 		s.Render(1, a)
-		s.expect("a/a has the same endpoint", "10.0.0.1:80/6", "10.0.0.2:80/6")
-		s.noSessions("10.1.1.2:8080")
 		if got := s.lists(); s.State("b/b") != rendertest.Retired || s.State("a/a") != rendertest.InSync || len(s.vips()) != 1 || strings.Contains(got, "10.0.0.2") {
 			t.Errorf("acknowledged %v and %v, VPP holds %q and\n%s", s.State("a/a"), s.State("b/b"), s.vips(), got)
 		}
