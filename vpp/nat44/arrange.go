@@ -105,6 +105,9 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 		}
 	}
 	places := slices.Concat(empty, leaving)
+	if want.Affinity > 0 { // clients would go on to come to an empty place, see inSlots
+		places = slices.Concat(leaving, empty)
+	}
 	if len(coming) > len(places) {
 		return nil, false
 	}

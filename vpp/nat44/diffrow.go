@@ -31,7 +31,8 @@ func DiffRow(have, want *Row) []Op {
 }
 
 // inSlots reports whether both rows have slots, and the one can be made the other in place. VPP keeps
-// the affinity entries of a deleted backend, and goes on to send its clients to the place where it was.
+// the affinity entries of a deleted backend, and goes on to send its clients to the place where it was:
+// there, a new backend may follow an entry that led back to the frontend, nothing else.
 func inSlots(have, want *Row) bool {
 	if !have.Pads || have.legacy || want.legacy {
 		return false
@@ -39,11 +40,20 @@ func inSlots(have, want *Row) bool {
 	if want.Affinity == 0 {
 		return true
 	}
-	slots := have.layout()
-	return !slices.ContainsFunc(slots, func(s slot) bool {
-		stays := func(l Local) bool { return l.Endpoint() == s.backend }
-		return !s.empty() && !slices.ContainsFunc(want.Locals, stays) && !slices.ContainsFunc(want.Draining, stays)
-	})
+	back, stay := 0, 0
+	for _, s := range have.layout() {
+		is := func(l Local) bool { return l.Endpoint() == s.backend }
+		switch {
+		case s.empty(), slices.ContainsFunc(want.Draining, is):
+		case slices.ContainsFunc(want.Locals, is):
+			stay++
+		case s.backend == have.back():
+			back++
+		default:
+			return false
+		}
+	}
+	return back <= len(want.Locals)-stay
 }
 
 // changeLocals returns the additions and deletions of locals that turn one row into the other, and false where that is not possible.

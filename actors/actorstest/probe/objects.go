@@ -84,6 +84,28 @@ func Serving(row string) (text string, serves bool) {
 	if parts == nil {
 		return row, true
 	}
+	live, _ := shares(parts)
+	slices.SortFunc(live, func(a, b nat44.Local) int { return a.Endpoint().Compare(b.Endpoint()) })
+	var texts []string
+	for _, l := range live {
+		texts = append(texts, fmt.Sprintf("%s weight %d", l, l.Weight))
+	}
+	return parts[1] + strings.Join(texts, ", ") + parts[4], len(live) > 0
+}
+
+// Draining are the backends of a row of the simulator that only keep their connections.
+func Draining(row string) (endpoints []string) {
+	if parts := rowText.FindStringSubmatch(row); parts != nil {
+		_, draining := shares(parts)
+		for _, l := range draining {
+			endpoints = append(endpoints, l.String())
+		}
+	}
+	return endpoints
+}
+
+// shares are what the entries of a row come to.
+func shares(parts []string) (live, draining []nat44.Local) {
 	var entries []nat44.Local
 	for _, entry := range strings.Split(parts[3], ", ") {
 		var endpoint string
@@ -94,13 +116,7 @@ func Serving(row string) (text string, serves bool) {
 		at := netip.MustParseAddrPort(endpoint)
 		entries = append(entries, nat44.Local{Addr: at.Addr(), Port: at.Port(), Weight: weight})
 	}
-	live, _ := nat44.Shares(netip.MustParseAddrPort(parts[2]), entries)
-	slices.SortFunc(live, func(a, b nat44.Local) int { return a.Endpoint().Compare(b.Endpoint()) })
-	var texts []string
-	for _, l := range live {
-		texts = append(texts, fmt.Sprintf("%s weight %d", l, l.Weight))
-	}
-	return parts[1] + strings.Join(texts, ", ") + parts[4], len(live) > 0
+	return nat44.Shares(netip.MustParseAddrPort(parts[2]), entries)
 }
 
 // ThisNode is the object of the node.

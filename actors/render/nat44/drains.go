@@ -24,8 +24,8 @@ import (
 type drains struct {
 	limit time.Duration // 0 = none
 	rows  map[object]map[netip.AddrPort]*drain
-	// at counts the rows in which a backend drains.
-	at map[netip.AddrPort]int
+	// at are the rows in which a backend drains.
+	at map[netip.AddrPort]map[object]bool
 	// generation counts changes of the list; stale says that it has not been sent.
 	generation uint64
 	stale      bool
@@ -50,7 +50,7 @@ type drain struct {
 func (d *drain) over() bool { return d != nil && (d.expired || d.counted && d.sessions == 0) }
 
 func newDrains(limit time.Duration) drains {
-	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]int{}}
+	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]map[object]bool{}}
 }
 
 // follow notes which backends of a row drain, as VPP holds it; nil = there is no row.
@@ -64,7 +64,10 @@ func (d *drains) follow(k object, held *nat44.Row) {
 		for _, l := range held.Draining {
 			if now[l.Endpoint()] = before[l.Endpoint()]; now[l.Endpoint()] == nil {
 				now[l.Endpoint()] = &drain{generation: d.generation + 1}
-				d.at[l.Endpoint()]++
+				if d.at[l.Endpoint()] == nil {
+					d.at[l.Endpoint()] = map[object]bool{}
+				}
+				d.at[l.Endpoint()][k] = true
 				d.stale = true
 			}
 		}
@@ -74,22 +77,13 @@ func (d *drains) follow(k object, held *nat44.Row) {
 			continue
 		}
 		d.stale = true
-		if d.at[at]--; d.at[at] == 0 {
+		if delete(d.at[at], k); len(d.at[at]) == 0 {
 			delete(d.at, at)
 		}
 	}
 	if d.rows[k] = now; len(now) == 0 {
 		delete(d.rows, k)
 	}
-}
-
-// others reports whether a backend drains in another row.
-func (d *drains) others(k object, at netip.AddrPort) bool {
-	n := d.at[at]
-	if d.rows[k][at] != nil {
-		n--
-	}
-	return n > 0
 }
 
 // keys are the rows with backends that drain, ordered.
@@ -154,15 +148,25 @@ func (a *adapter) use(plan *nat44.ServicePlan, by int) {
 // keeps reports whether a backend that a row in VPP has, and its service does not name any more, keeps
 // its entry with the share 0. VPP ends the sessions to a backend through every row with its entry, so
 // that it stays as well where another service has sessions to it. UDP has no end of a connection, and
-// clients with affinity open the next ones to the same backend: there nothing else keeps an entry.
+// clients with affinity open the next ones to the same backend: there nothing else keeps an entry. To
+// take one from a row with affinity replaces the row, so that it waits for the limit.
 func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
+	one := a.drains.rows[k][at]
 	switch {
-	case a.drains.rows[k][at].over():
+	case one != nil && one.expired, held.Affinity == 0 && one.over():
 		return false
 	case claimed && k.Proto == frontend.TCP && held.Affinity == 0:
 		return true
 	}
-	return a.users[at] > 0 || a.drains.others(k, at)
+	if a.users[at] > 0 {
+		return true
+	}
+	for o := range a.drains.at[at] {
+		if _, claimed := a.claims.Desired(o); claimed && o != k {
+			return true
+		}
+	}
+	return false
 }
 
 // wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it has
@@ -185,13 +189,18 @@ func (a *adapter) wanted(k object) *nat44.Row {
 	case !claimed:
 		r = nat44.Row{Key: k.Key, Tag: held.Tag}
 	}
-	var kept []nat44.Local
+	var left, kept []nat44.Local
 	for _, l := range slices.Concat(held.Locals, held.Draining) {
 		is := func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }
-		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) && a.keeps(k, claimed, held, l.Endpoint()) {
+		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) {
 			l.Weight = 0
-			kept = append(kept, l)
+			if left = append(left, l); a.keeps(k, claimed, held, l.Endpoint()) {
+				kept = append(kept, l)
+			}
 		}
+	}
+	if !claimed && held.Affinity > 0 && len(kept) > 0 { // no entry of such a row goes by itself
+		kept = left
 	}
 	r = r.AlsoDraining(kept)
 	if nat44.Target(held, &r) == nil {
