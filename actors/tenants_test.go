@@ -43,13 +43,13 @@ func TestTenantWithManyEndpoints(t *testing.T) {
 		t.Errorf("the view has %d endpoints, want all", got)
 	}
 	ack := status.GetRenders()[0]
-	if len(ack.GetRows()[0].GetLocals()) != 253 || len(ack.GetApproximations()) == 0 || ack.GetApproximations()[0].GetWanted() != "100000 endpoints" {
+	if len(ack.GetRows()[0].GetLocals()) != 127 || len(ack.GetApproximations()) == 0 || ack.GetApproximations()[0].GetWanted() != "100000 endpoints" {
 		t.Errorf("%d backends, approximations %v", len(ack.GetRows()[0].GetLocals()), ack.GetApproximations())
 	}
 	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
 	w.Settled()
 	last := w.VPP.Counters()
-	if n := last.Mutating() - after.Mutating(); n != 1 {
-		t.Errorf("%d messages changed VPP for another tenant, want 1:\n%s", n, last.String())
+	if n := last.Mutating() - after.Mutating(); n != 2 {
+		t.Errorf("%d messages changed VPP for another tenant, want 2:\n%s", n, last.String())
 	}
 }

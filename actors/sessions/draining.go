@@ -83,7 +83,7 @@ func (k *housekeeper) lookForDraining(c *runtime.Context) {
 
 // lookedForDraining tells the renderer what VPP answered.
 func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
-	k.lookLater(c, max(k.cfg.Interval, restFactor*c.Now().Sub(k.draining.began)))
+	k.lookLater(c, max(k.cfg.Soon, restFactor*c.Now().Sub(k.draining.began)))
 	if !k.done(c, m.session, m.err) {
 		return
 	}

@@ -180,7 +180,11 @@ func (a *adapter) recordRow(op nat44.Op, err error) {
 	if err == nil {
 		a.have.Record(op)
 		if op.OnRow() {
-			a.drains.follow(rowOf(op.Key), a.held(rowOf(op.Key)))
+			held := a.held(rowOf(op.Key))
+			a.drains.follow(rowOf(op.Key), held)
+			if held != nil && held.Idle() && a.have.Received[op.Key.Addr] {
+				a.settings = false // the address has to be withdrawn
+			}
 		}
 		return
 	}
