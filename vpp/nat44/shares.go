@@ -28,7 +28,7 @@ func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
 // Idle reports whether no new connection reaches a backend of the row: VPP holds it for connections
 // that drain.
 func (r Row) Idle() bool {
-	return !slices.ContainsFunc(r.Locals, func(l Local) bool { return !r.LeadsBack(l) })
+	return r.Kind == Balanced && !slices.ContainsFunc(r.Locals, func(l Local) bool { return !r.LeadsBack(l) })
 }
 
 // AlsoDraining returns the row with these backends among those that drain.

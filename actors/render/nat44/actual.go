@@ -92,6 +92,7 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 		found.Drifted = append(found.Drifted, a.drifted(before)...)
 		found.Settings = a.strayed(before)
 	}
+	clear(a.doubtful)
 	return found
 }
 
@@ -123,12 +124,12 @@ func (a *adapter) differing(passed bool) (keys []object) {
 // drifted lists the rows that VPP did not hold as believed.
 func (a *adapter) drifted(before *nat44.State) (changed []object) {
 	for k, old := range before.Rows {
-		if now, held := a.have.Rows[k]; !held || !now.Equal(old) {
+		if now, held := a.have.Rows[k]; !a.doubtful[rowOf(k)] && (!held || !now.Equal(old)) {
 			changed = append(changed, rowOf(k))
 		}
 	}
 	for k := range a.have.Rows {
-		if _, held := before.Rows[k]; !held {
+		if _, held := before.Rows[k]; !held && !a.doubtful[rowOf(k)] {
 			changed = append(changed, rowOf(k))
 		}
 	}

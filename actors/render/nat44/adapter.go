@@ -35,10 +35,11 @@ type adapter struct {
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
 	phase    render.Phase           // when Settle was called last
 
-	have     *nat44.State // nil = nothing is believed of this VPP
-	spread   bool         // several workers do NAT, when VPP was read last
-	settings bool         // settings and roles are in VPP
-	refused  string       // why VPP refused roles
+	have     *nat44.State    // nil = nothing is believed of this VPP
+	doubtful map[object]bool // rows of which VPP has carried out a part of a change
+	spread   bool            // several workers do NAT, when VPP was read last
+	settings bool            // settings and roles are in VPP
+	refused  string          // why VPP refused roles
 }
 
 var _ render.Adapter[object] = (*adapter)(nil)
@@ -48,7 +49,7 @@ func New(config nat44.Config) render.Adapter[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
-		drains: newDrains(config.DrainLimit), users: map[netip.AddrPort]int{},
+		drains: newDrains(config.DrainLimit), users: map[netip.AddrPort]int{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
 	return a

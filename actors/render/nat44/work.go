@@ -163,6 +163,9 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 			}
 		case nat44.Op:
 			a.recordRow(op, r.Err)
+			if op.OnRow() && (r.Unknown || r.Err != nil) {
+				a.doubtful[rowOf(op.Key)] = true
+			}
 		}
 	}
 	if listed {
