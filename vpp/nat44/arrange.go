@@ -130,13 +130,16 @@ func (a *arranger) complete(have *Row, goal []slot) bool {
 		case !s.noBackend && goal[i].backend == s.backend:
 			whole = goal[i]
 		case !s.noBackend:
-			whole = slot{backend: s.backend, weight: s.weight, share: s.share}
+			whole = slot{backend: s.backend, weight: s.weight, share: min(s.share, s.weight)}
 		}
 		c := &change{}
 		if s.noBackend {
 			c.steps = append(c.steps, step{whole.entry(i), true})
 		}
-		if s.noPad {
+		if s.stray {
+			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), 0), false}) // VPP does not compare the probability
+		}
+		if s.noPad || s.stray {
 			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), whole.pad()), true})
 		}
 		if !a.do(Op{Verb: Mend}, c, i, whole) {
@@ -192,6 +195,7 @@ func (a *arranger) do(op Op, c *change, i int, to slot) bool {
 	for _, s := range c.steps {
 		at := &c.after[i]
 		if reservedIndex(s.local.Endpoint(), padPort) >= 0 {
+			at.stray = false
 			if at.noPad = !s.add; s.add {
 				at.share = at.weight + s.local.Weight
 			} else {

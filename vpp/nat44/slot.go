@@ -30,8 +30,9 @@ type slot struct {
 	backend netip.AddrPort
 	// weight is the probability of the backend's entry, the most that it can get, share what it gets.
 	weight, share uint8
-	// noBackend and noPad say that VPP lacks this entry.
-	noBackend, noPad bool
+	// noBackend and noPad say that VPP lacks this entry, stray that the pad belongs to another backend,
+	// because VPP has refused a part of a change.
+	noBackend, noPad, stray bool
 }
 
 // pad is the probability of the pad.
@@ -40,8 +41,8 @@ func (s *slot) pad() uint8 { return s.share - s.weight }
 // empty reports whether the slot has no backend.
 func (s *slot) empty() bool { return !s.backend.IsValid() }
 
-// torn reports whether VPP lacks an entry of the slot.
-func (s *slot) torn() bool { return s.noBackend || s.noPad }
+// torn reports whether an entry of the slot is missing or wrong.
+func (s *slot) torn() bool { return s.noBackend || s.noPad || s.stray }
 
 // Entries that are no backends have addresses that are reserved for documentation (RFC 5737) and never
 // get a packet: 192.0.2.1 for the first slot, and so on.
@@ -211,7 +212,7 @@ func parseSlots(all []Local) (slots []slot, whole, ok bool) {
 			}
 			slots[i].noPad, half = false, false
 			if slots[i].share = slots[i].weight + l.Weight; slots[i].share > slots[i].weight {
-				return nil, false, false
+				slots[i].share, slots[i].stray = 0, true
 			}
 			continue
 		}
@@ -236,17 +237,15 @@ func parseSlots(all []Local) (slots []slot, whole, ok bool) {
 		slots, half = append(slots, slot{backend: at, weight: l.Weight, share: l.Weight, noPad: true}), true
 	}
 	whole = len(slots) >= MinEntries && slotsFor(len(slots)) == len(slots) && filled == (len(slots) == maxSlots)
-	padded, torn := false, 0
+	padded, holes := false, 0
 	for i := range slots {
-		if slots[i].torn() {
-			torn++
+		if slots[i].noBackend || slots[i].noPad {
+			holes++
 		}
+		whole = whole && !slots[i].torn()
 		padded = padded || !slots[i].noPad
-		if at := slots[i]; at.empty() && !at.noBackend && at.share != 0 {
-			return nil, false, false
-		}
 	}
-	return slots, whole && torn == 0, padded && torn <= 1 // changes are made one after the other
+	return slots, whole, padded && holes <= 1 // changes are made one after the other
 }
 
 // step adds an entry to a row or deletes it.
