@@ -113,6 +113,9 @@ Endpoints that are not used everywhere
 ENDPOINTS         WHY
 10.1.1.4 shop/b   not ready
 
+Draining endpoints
+10.1.1.9:8080   draining, 12 connections, since 07:00
+
 In VPP
 RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY
 nat44      10.96.0.1:80/TCP   shop/service-000   -       10.1.1.3:8080   7        -

@@ -124,7 +124,7 @@ func (s *observed) compare(w *world) {
 			}
 		}
 		if newest < s.reached {
-			w.breach("I7: %s went back from endpoint %d to %d", s.at, s.reached, newest)
+			w.breach("I7: %s went back from endpoint %d to %d: %v", s.at, s.reached, newest, row)
 		}
 		s.reached = newest
 	}

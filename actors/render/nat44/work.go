@@ -163,13 +163,20 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 				refused = &op
 			}
 		case nat44.Op:
-			if r.Err == nil {
+			if r.Err == nil && !r.Unknown {
 				done = append(done, op)
 				continue
 			}
 			a.record(done)
 			done = done[:0]
-			a.suspect(op, r.Err)
+			if op.OnRow() {
+				a.doubtful[rowOf(op.Key)] = true
+			}
+			if r.Err == nil {
+				a.record([]nat44.Op{op})
+			} else {
+				a.suspect(op, r.Err)
+			}
 		}
 	}
 	a.record(done)
@@ -190,6 +197,11 @@ func (a *adapter) record(done []nat44.Op) {
 	for i, op := range done {
 		if last := i+1 == len(done) || done[i+1].Key != op.Key; !last || !op.OnRow() {
 			continue
+		}
+		held := a.held(rowOf(op.Key))
+		a.drains.follow(rowOf(op.Key), held)
+		if held != nil && held.Idle() && a.have.Received[op.Key.Addr] {
+			a.settings = false // the address has to be withdrawn
 		}
 		if want := a.wanted(rowOf(op.Key)); want != nil {
 			a.have.Share(*want)
