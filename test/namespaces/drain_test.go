@@ -262,6 +262,7 @@ func TestDrainOnRealVPP(t *testing.T) {
 	s.wants("a label is taken off")
 	controlplane.Eventually(s, "VPP was asked for the connections of the pod", func() string {
 		text, _ := s.ask("/api/v1/services/shop/web")
+		text = strings.ReplaceAll(text, " ", "")
 		if !strings.Contains(text, `"address":"10.1.1.13:8080"`) || !strings.Contains(text, `"connections":`) {
 			return text
 		}

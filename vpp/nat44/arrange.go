@@ -120,6 +120,13 @@ func (a *arranger) goal(want *Row) ([]slot, bool) {
 // complete adds what VPP lacks: the entries of torn slots, before any other place becomes free, then
 // the slots at the end.
 func (a *arranger) complete(have *Row, goal []slot) bool {
+	if len(have.astray) > 0 {
+		c := &change{after: slices.Clone(a.slots)}
+		for _, l := range have.astray {
+			c.steps = append(c.steps, step{l, false})
+		}
+		a.ops = append(a.ops, Op{Verb: Mend, Key: a.key, change: c, After: loadOf(c.after)})
+	}
 	for i := range a.slots {
 		s := a.slots[i]
 		if !s.torn() {

@@ -189,10 +189,10 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
 		row.odd = row.odd || l.VrfID != 0
 	}
-	if slots, whole, ok := parseSlots(all); ok {
+	if slots, astray, whole, ok := parseSlots(all); ok {
 		row.Pads = true
 		row.place(slots)
-		row.torn = !whole
+		row.torn, row.astray = !whole, astray
 		row.odd = row.odd || hasDuplicates(row.Locals) || hasDuplicates(row.Draining)
 		return row
 	}

@@ -117,6 +117,8 @@ type Row struct {
 	// torn is set where VPP lacks an entry of a slot, because a change was interrupted. DiffRow
 	// completes such a row.
 	torn bool
+	// astray are entries of no backend that are not in their places; with them the row is torn.
+	astray []Local
 	// legacy is set for a row with the two pads that earlier versions of the agent put at its end.
 	// It cannot drain a backend.
 	legacy bool

@@ -9,7 +9,7 @@ import (
 // reach, with their shares, and those that drain. vip is the frontend of the row; an entry that leads
 // back to it reaches no backend. Tests and drills use it, who see VPP without State.
 func Shares(vip netip.AddrPort, entries []Local) (live, draining []Local) {
-	slots, _, ok := parseSlots(entries)
+	slots, _, _, ok := parseSlots(entries)
 	if !ok {
 		return slices.DeleteFunc(slices.Clone(entries), func(l Local) bool { return l.Weight == 0 }), nil
 	}

@@ -136,6 +136,7 @@ func (r *Row) layout() []slot {
 
 // place makes the row one with these slots.
 func (r *Row) place(slots []slot) {
+	r.astray = nil
 	r.slots, r.Locals, r.Draining, r.torn = slots, make([]Local, 0, len(slots)), nil, slotsFor(len(slots)) != len(slots)
 	for i := range slots {
 		s := &slots[i]
@@ -192,8 +193,9 @@ func (s *slot) entry(i int) Local {
 
 // parseSlots returns the slots of a row whose entries VPP holds in this order; false where the entries
 // have another form. A slot may lack entries, as an interrupted change leaves it: then, or where slots
-// are missing at the end, whole is false.
-func parseSlots(all []Local) (slots []slot, whole, ok bool) {
+// are missing at the end, whole is false. astray are placeholders that
+// are not in their places.
+func parseSlots(all []Local) (slots []slot, astray []Local, whole, ok bool) {
 	filled := false
 	half := false // the last slot has no pad yet
 	for _, l := range all {
@@ -208,7 +210,7 @@ func parseSlots(all []Local) (slots []slot, whole, ok bool) {
 				slots = append(slots, slot{noBackend: true})
 			}
 			if i != len(slots)-1 || !half && !slots[i].noBackend {
-				return nil, false, false
+				return nil, nil, false, false
 			}
 			slots[i].noPad, half = false, false
 			if slots[i].share = slots[i].weight + l.Weight; slots[i].share > slots[i].weight {
@@ -219,20 +221,23 @@ func parseSlots(all []Local) (slots []slot, whole, ok bool) {
 		i := reservedIndex(at, emptyPort)
 		switch {
 		case filled:
-			return nil, false, false
+			return nil, nil, false, false
 		case i >= 0 && l.Weight != 0:
-			return nil, false, false
+			return nil, nil, false, false
 		case i == maxSlots:
 			filled = true
 			continue
+		case i >= 0 && i < len(slots):
+			astray = append(astray, l)
+			continue
 		case i >= 0 && i != len(slots) && i != len(slots)+1:
-			return nil, false, false
+			return nil, nil, false, false
 		case i >= 0:
 			slots, half = append(slots, slot{noPad: true}), true
 			continue
 		}
 		if reserved(at) || len(slots) == maxSlots {
-			return nil, false, false
+			return nil, nil, false, false
 		}
 		slots, half = append(slots, slot{backend: at, weight: l.Weight, share: l.Weight, noPad: true}), true
 	}
@@ -245,7 +250,7 @@ func parseSlots(all []Local) (slots []slot, whole, ok bool) {
 		whole = whole && !slots[i].torn()
 		padded = padded || !slots[i].noPad
 	}
-	return slots, whole, padded && holes <= 1 // changes are made one after the other
+	return slots, astray, whole && len(astray) == 0, padded && holes <= 1 // changes are made one after the other
 }
 
 // step adds an entry to a row or deletes it.

@@ -33,7 +33,7 @@ func TestParseSlots(t *testing.T) {
 				}
 			}
 		}
-		got, whole, ok := parseSlots(entries(slots))
+		got, _, whole, ok := parseSlots(entries(slots))
 		if !ok || whole != (torn < 0) || !slices.Equal(got, slots) {
 			t.Fatalf("%+v is read as %+v, whole %v, ok %v", slots, got, whole, ok)
 		}
@@ -54,7 +54,7 @@ func TestParseSlotsRefuses(t *testing.T) {
 			return append(all, newLocal(backendAt(1), 7), newLocal(backendAt(2), 7), all[0])
 		},
 	} {
-		if _, _, ok := parseSlots(change(slices.Clone(whole))); ok != (name == "the same") {
+		if _, _, _, ok := parseSlots(change(slices.Clone(whole))); ok != (name == "the same") {
 			t.Errorf("%s: %v", name, ok)
 		}
 	}
@@ -91,6 +91,7 @@ func TestMend(t *testing.T) {
 		"no pad":                     func(all []Local) []Local { return append(all[:3], all[4:]...) },
 		"neither backend, nor pad":   func(all []Local) []Local { return append(all[:2], all[4:]...) },
 		"neither, at the end":        func(all []Local) []Local { return all[:6] },
+		"a placeholder at the end":   func(all []Local) []Local { return append(all, newLocal(reservedAt(1, emptyPort), 0)) },
 		"an entry of the next slots": func(all []Local) []Local { return append(all, newLocal(reservedAt(4, emptyPort), 0)) },
 		"some slots of those to come": func(all []Local) []Local {
 			return append(all, newLocal(reservedAt(4, emptyPort), 0), newLocal(reservedAt(4, padPort), 0))

@@ -70,10 +70,13 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 			continue
 		}
 		want := a.wanted(k)
-		if steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages); want == nil {
+		steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages)
+		if want == nil {
 			removals = append(removals, steps...)
-		} else {
-			ops = append(ops, steps...)
+			continue
+		}
+		if ops = append(ops, steps...); len(steps) > 0 && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
+			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr}) // routes refuse what the row leads back
 		}
 	}
 	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
@@ -84,6 +87,16 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 		return a.listWork(extraLists)
 	}
 	return nil
+}
+
+// serves reports whether another row of the address has backends for new connections.
+func (a *adapter) serves(k object) bool {
+	for key, r := range a.have.Rows {
+		if key.Addr == k.Addr && key != k.Key && !r.Idle() {
+			return true
+		}
+	}
+	return false
 }
 
 // listWork are the operations on access lists for one of their objects.
