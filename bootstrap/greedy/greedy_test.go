@@ -178,21 +178,26 @@ func (n *node) ask(path string) int {
 	return answer.StatusCode
 }
 
-// rows returns how many rows VPP has for all services; 0 = something is not as it should be yet.
-func (n *node) rows() (rows int) {
+// list returns the services of the agent; nil = it does not say.
+func (n *node) list() []api.Service {
 	var page struct {
 		Items []api.Service `json:"items"`
 	}
-	answer, err := n.client.Get("http://agent/api/v1/services")
+	answer, err := n.client.Get("http://agent/api/v1/services?limit=1000")
 	if err != nil {
-		return 0
+		return nil
 	}
 	defer answer.Body.Close()
 	if err := json.NewDecoder(answer.Body).Decode(&page); err != nil {
 		n.Fatal(err)
 	}
+	return page.Items
+}
+
+// rows returns how many rows VPP has for all services; 0 = something is not as it should be yet.
+func (n *node) rows() (rows int) {
 	greedy := false
-	for _, s := range page.Items {
+	for _, s := range n.list() {
 		greedy = greedy || strings.HasPrefix(s.Key, "evil/")
 		rows += s.Rows
 		if s.State == api.ServicePending {

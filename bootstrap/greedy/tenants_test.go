@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/bootstrap/api"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
 	"github.com/troupe-vpp/troupe/vpp/realvpp"
 )
@@ -73,6 +74,51 @@ func TestTenants(t *testing.T) {
 	if err := n.agent.Wait(); err != nil {
 		t.Errorf("the agent ended: %v\n%s", err, n.out.String())
 	}
+}
+
+// TestHungryTenants: two namespaces ask for rows of 1 GB in VPP, which ended a VPP of 1 GiB again and again. It lives, each has its share, and
+// another tenant's changes get into VPP.
+func TestHungryTenants(t *testing.T) {
+	binary, plugins, why := realvpp.Find()
+	if why != "" {
+		t.Skip(why)
+	}
+	vpp := realvpp.Start(t, binary, plugins)
+	vpp.Heap(1024)
+	vpp.Restart(t)
+	n := start(t, vpp, "{}")
+	n.change("10.1.1.100")
+	for number := range 2 {
+		n.write(fmt.Sprintf("tenant-%d.yaml", number), shape(number, 16, 4090, 16, 0, true, true))
+	}
+	n.await("half of the services of each", func() bool {
+		served, refused := n.services()
+		return served["tenant-0"] > 2 && served["tenant-0"] == served["tenant-1"] && refused["tenant-0"] == 16-served["tenant-0"]
+	})
+	n.change("10.1.1.101")
+	n.await("change of another tenant", func() bool { return n.leadsTo("10.1.1.101") })
+	n.await("readiness", func() bool { return n.ask("/readyz") == http.StatusOK })
+	served, _ := n.services()
+	t.Logf("served %v", served)
+	_ = n.agent.Process.Signal(syscall.SIGTERM)
+	if err := n.agent.Wait(); err != nil {
+		t.Errorf("the agent ended: %v\n%s", err, n.out.String())
+	}
+}
+
+// services counts, by namespace, the services that are in VPP and those that are refused.
+func (n *node) services() (served, refused map[string]int) {
+	served, refused = map[string]int{}, map[string]int{}
+	for _, s := range n.list() {
+		namespace, _, _ := strings.Cut(s.Key, "/")
+		switch {
+		case strings.Contains(s.Error, "the node has no room for it"):
+			refused[namespace]++
+		case s.State == api.ServiceInSync:
+			served[namespace]++
+		}
+	}
+	return served, refused
 }
 
 // probe sends ten connection attempts to the service that nobody changes ten times a second, and changes the other tenant's endpoint every

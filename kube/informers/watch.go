@@ -53,7 +53,7 @@ func resources(client *apiserver.Client, node string) []resource {
 				fields.OneTermNotEqualSelector("spec.clusterIP", corev1.ClusterIPNone),
 				fields.OneTermNotEqualSelector("spec.type", string(corev1.ServiceTypeExternalName)),
 			).String(),
-			api:    client.Services,
+			api: client.Services,
 		},
 		{
 			kind: normalize.KindEndpointSlice, plural: "endpointslices", object: &discoveryv1.EndpointSlice{}, hold: normalised(normalize.EndpointSlice),

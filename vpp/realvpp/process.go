@@ -1,8 +1,8 @@
 package realvpp
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"fmt"
 	"net"
 	"os"

@@ -386,7 +386,9 @@ func (a *adapter) Summary() string {
 
 // Bytes satisfies render.Sizer. Whether its address has other rows is left out of account.
 func (a *adapter) Bytes(k frontend.Key) (wanted, held int) {
-	of := func(r *cnat.Row) int { return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address }
+	of := func(r *cnat.Row) int {
+		return heap.CNAT().Of(len(r.Backends), r.Maglev || r.Sticky) + heap.CNAT().Address
+	}
 	if r := a.wanted(k); r != nil {
 		wanted = of(r)
 	}
