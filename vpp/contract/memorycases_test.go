@@ -99,13 +99,15 @@ func cnatMemory(backends int, maglev, own bool) func(*testing.T, *rig) {
 		} else {
 			want += 1 + (2+backends)*heap.CNAT().Address/memoryRows
 		}
-		needs(t, v, want, func() {
+		put := func(ops []cnat.Op) {
 			for _, r := range cnat.Apply(t.Context(), v.link, ops) {
 				if r.Err != nil {
 					t.Fatal(r.Err)
 				}
 			}
-		})
+		}
+		put(ops[:1]) // with the first translation 26.06 allocates its tables, 22 MB
+		needs(t, v, want, func() { put(ops[1:]) })
 	}
 }
 
