@@ -123,7 +123,7 @@ func TestBackendOfARunningAgent(t *testing.T) {
 	}
 	settled(t, a)
 	services := must(b.Services(ctx))(t)
-	if len(services) != 15 || services[0].Key != "default/kubernetes" || services[14].Key != "shop/web" {
+	if len(services) != 14 || services[0].Key != "default/kubernetes" || services[13].Key != "shop/web" {
 		t.Fatalf("services %+v", services)
 	}
 	for _, s := range services {
@@ -170,7 +170,7 @@ func settled(t *testing.T, a *Agent) {
 	t.Helper()
 	eventually(t, "no service is pending", func() bool {
 		services, err := a.Backend().Services(t.Context())
-		return err == nil && len(services) == 15 && !slices.ContainsFunc(services, func(s api.Service) bool { return s.State == api.ServicePending })
+		return err == nil && len(services) == 14 && !slices.ContainsFunc(services, func(s api.Service) bool { return s.State == api.ServicePending })
 	})
 }
 
@@ -324,7 +324,7 @@ func TestBackendWithoutVPP(t *testing.T) {
 	a := run(t, cfg)
 	eventually(t, "services are known", func() bool {
 		services, err := a.Backend().Services(t.Context())
-		return err == nil && len(services) == 15
+		return err == nil && len(services) == 14
 	})
 	if _, err := a.Backend().Interfaces(t.Context()); !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("interfaces: %v", err)
