@@ -5,11 +5,10 @@ import (
 	"fmt"
 
 	"github.com/troupe-vpp/troupe/actors/class"
+	"github.com/troupe-vpp/troupe/actors/report"
 	"github.com/troupe-vpp/troupe/actors/runtime"
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/heap"
-
-	"github.com/troupe-vpp/troupe/actors/report"
 )
 
 // Sizer is an adapter that knows how much of VPP's memory its objects need.

@@ -30,14 +30,7 @@ var (
 // VPP of 1 GiB and an agent of 512 MiB. Neither ends, a service that nobody changes loses no connection attempt of 100 a second, and
 // another tenant's changes get into VPP. A campaign: -for 30m.
 func TestTenants(t *testing.T) {
-	binary, plugins, why := realvpp.Find()
-	if why != "" {
-		t.Skip(why)
-	}
-	vpp := realvpp.Start(t, binary, plugins)
-	vpp.Heap(1024)
-	vpp.Restart(t)
-	n := start(t, vpp, "{}")
+	n := startLarge(t)
 	n.write("still.yaml", strings.NewReplacer("web", "still", "10.96.0.10", "10.96.0.11").Replace(fmt.Sprintf(web, "10.1.1.3")))
 	n.await("the service that nobody changes", func() bool { return n.reaches("10.96.0.11:80", "10.1.1.3") })
 	limitMemory(t, n.agent.Process.Pid, 512<<20)
@@ -79,14 +72,7 @@ func TestTenants(t *testing.T) {
 // TestHungryTenants: two namespaces ask for rows of 1 GB in VPP, which ended a VPP of 1 GiB again and again. It lives, each has its share, and
 // another tenant's changes get into VPP.
 func TestHungryTenants(t *testing.T) {
-	binary, plugins, why := realvpp.Find()
-	if why != "" {
-		t.Skip(why)
-	}
-	vpp := realvpp.Start(t, binary, plugins)
-	vpp.Heap(1024)
-	vpp.Restart(t)
-	n := start(t, vpp, "{}")
+	n := startLarge(t)
 	n.change("10.1.1.100")
 	for number := range 2 {
 		n.write(fmt.Sprintf("tenant-%d.yaml", number), shape(number, 16, 4090, 16, 0, true, true))
@@ -119,6 +105,18 @@ func (n *node) services() (served, refused map[string]int) {
 		}
 	}
 	return served, refused
+}
+
+// startLarge runs an agent beside a VPP with a main heap of 1 GiB.
+func startLarge(t *testing.T) *node {
+	binary, plugins, why := realvpp.Find()
+	if why != "" {
+		t.Skip(why)
+	}
+	vpp := realvpp.Start(t, binary, plugins)
+	vpp.Heap(1024)
+	vpp.Restart(t)
+	return start(t, vpp, "{}")
 }
 
 // probe sends ten connection attempts to the service that nobody changes ten times a second, and changes the other tenant's endpoint every
