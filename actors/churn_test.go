@@ -35,7 +35,7 @@ func TestChurnOfATenantIsNoIllness(t *testing.T) {
 			case stuck:
 				w.Sim.Sleep(time.Hour, func() bool { return !stuck })
 			default:
-				w.Sim.Sleep(2*time.Millisecond, nil)
+				w.Sim.Sleep(500*time.Microsecond, nil) // an endpoint that replaces another one costs four messages, and more slots
 			}
 			return nil
 		}

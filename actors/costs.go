@@ -10,7 +10,7 @@ import (
 // growth of its resident memory with 65,440 frontends of one endpoint, and with 4,144 of 253.
 const (
 	frontendBytes = 4096
-	backendBytes  = 256
+	backendBytes  = 384
 )
 
 // Costs returns the bytes that services need of VPP and of this process. cnat are the settings of the

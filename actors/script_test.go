@@ -16,6 +16,7 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors"
 	"github.com/troupe-vpp/troupe/actors/actorstest"
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
 	"github.com/troupe-vpp/troupe/kube/files"
@@ -316,7 +317,18 @@ func (s *story) foreign(what, vip string) {
 	}
 }
 
-func (s *story) heldRows() string { return strings.Join(append(s.world.VPP.Rows(), ""), "\n") }
+// shown are the rows in VPP with the backends that new connections reach; others are there for
+// connections that drain.
+func (s *story) shown() (rows []string) {
+	for _, row := range s.world.VPP.Rows() {
+		if text, serves := probe.Serving(row); serves {
+			rows = append(rows, text)
+		}
+	}
+	return rows
+}
+
+func (s *story) heldRows() string { return strings.Join(append(s.shown(), ""), "\n") }
 
 // heldTranslations are the translations of CNAT.
 func (s *story) heldTranslations() string {

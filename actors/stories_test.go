@@ -139,32 +139,35 @@ func TestVPPRestartBringsEveryRowBackOnce(t *testing.T) {
 	}
 }
 
-func TestOneChangedEndpointAmongManyCostsOneMessage(t *testing.T) {
+// TestOneChangedEndpointAmongManyCostsTwoMessages: its entry takes the place of an empty slot's.
+func TestOneChangedEndpointAmongManyCostsTwoMessages(t *testing.T) {
 	w := actorstest.New(t, actorstest.Config{})
 	const services = 1000
 	w.Source.Change(func(s *kube.Store) {
 		for i := range services {
 			name := fmt.Sprint("svc", i)
 			s.SetService(probe.Service(name, fmt.Sprintf("10.97.%d.%d", i/250, i%250+1)), nil)
-			s.SetSlice(probe.Slice(name, "10.1.1.2", "10.1.2.9"), nil)
+			s.SetSlice(probe.Slice(name, "10.1.1.2", "10.1.2.9", "10.1.2.10"), nil)
 		}
 	})
 	w.Start()
 	w.Settled()
 	w.Quiet()
 	before := w.VPP.Counters()
-	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9"), nil) })
-	w.Await("third backend", func() bool {
+	w.Source.Change(func(s *kube.Store) {
+		s.SetSlice(probe.Slice("svc7", "10.1.1.2", "10.1.1.3", "10.1.2.9", "10.1.2.10"), nil)
+	})
+	w.Await("fourth backend", func() bool {
 		rows := w.Statuses()["default/svc7"].GetRenders()
-		return len(rows) == len(w.Deps.Renderers()) && len(rows[0].GetRows()) == 1 && rows[0].GetRows()[0].GetInSync() && w.Backends("10.97.0.8:80/TCP") == 3
+		return len(rows) == len(w.Deps.Renderers()) && len(rows[0].GetRows()) == 1 && rows[0].GetRows()[0].GetInSync() && w.Backends("10.97.0.8:80/TCP") == 4
 	})
 	w.Quiet()
 	after := w.VPP.Counters()
-	if n := after.Mutating() - before.Mutating(); n != 1 {
-		t.Errorf("%d messages changed VPP, want 1", n)
+	if n := after.Mutating() - before.Mutating(); n != 2 {
+		t.Errorf("%d messages changed VPP, want 2", n)
 	}
-	if n := after.Of("nat44_lb_static_mapping_add_del_local") - before.Of("nat44_lb_static_mapping_add_del_local"); n != 1 {
-		t.Errorf("%d backends were added, want 1", n)
+	if n := after.Of("nat44_lb_static_mapping_add_del_local") - before.Of("nat44_lb_static_mapping_add_del_local"); n != 2 {
+		t.Errorf("%d entries were changed, want 2", n)
 	}
 }
 

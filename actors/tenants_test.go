@@ -46,13 +46,13 @@ func TestTenantWithManyEndpoints(t *testing.T) {
 	if len(ack.GetApproximations()) == 0 || ack.GetApproximations()[0].GetWanted() != "100000 endpoints" {
 		t.Errorf("approximations %v", ack.GetApproximations())
 	}
-	if n := w.Backends(ack.GetRows()[0].GetVip()); n != 253 {
-		t.Errorf("%d backends in VPP, want 253", n)
+	if n := w.Backends(ack.GetRows()[0].GetVip()); n != 127 {
+		t.Errorf("%d backends in VPP, want 127", n)
 	}
 	w.Source.Change(func(s *kube.Store) { s.SetSlice(probe.Slice("db", "10.1.1.4", "10.1.1.5"), nil) })
 	w.Settled()
 	last := w.VPP.Counters()
-	if n := last.Mutating() - after.Mutating(); n != 1 {
-		t.Errorf("%d messages changed VPP for another tenant, want 1:\n%s", n, last.String())
+	if n := last.Mutating() - after.Mutating(); n != 2 {
+		t.Errorf("%d messages changed VPP for another tenant, want 2:\n%s", n, last.String())
 	}
 }

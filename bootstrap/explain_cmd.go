@@ -26,6 +26,8 @@ type explanation struct {
 	Frontends  []explainedFrontend `json:"frontends"`
 	// Unused are the endpoints that are not used everywhere, with the reason.
 	Unused []api.EndpointUse `json:"unused"`
+	// Draining are the endpoints that keep their connections and get no new ones.
+	Draining []api.DrainingEndpoint `json:"draining"`
 	// Differences are those between the desired rows and the rows in VPP.
 	Differences []string `json:"differences"`
 	// InVPP are the rows in VPP.
@@ -116,7 +118,8 @@ func askExplanation(ctx context.Context, c *client.Client, namespace, name strin
 func explain(s *api.ServiceDetail) *explanation {
 	e := &explanation{
 		Service: s.Key, State: s.State, Because: []string{}, Frontends: []explainedFrontend{}, Differences: differences(s), InVPP: s.InVPP,
-		Unused: slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
+		Draining: append([]api.DrainingEndpoint{}, s.Draining...),
+		Unused:   slices.DeleteFunc(append([]api.EndpointUse{}, s.Uses...), func(u api.EndpointUse) bool { return u.Why == "" }),
 	}
 	for _, reason := range []string{s.NotServed, s.Error} {
 		if reason != "" {
@@ -272,6 +275,12 @@ func explanationTable(c *columns, e *explanation) {
 	}
 	e.reasons(c)
 	e.unused(c)
+	for i, d := range e.Draining {
+		if i == 0 {
+			c.section("Draining endpoints")
+		}
+		c.row(d.Address, d.State())
+	}
 	for i, text := range e.Differences {
 		if i == 0 {
 			c.section("Differences")

@@ -40,7 +40,8 @@ func TestExplain(t *testing.T) {
 	}
 	got := explain(s)
 	want := &explanation{
-		Service: "shop/web", State: api.ServiceFailed,
+		Draining: []api.DrainingEndpoint{},
+		Service:  "shop/web", State: api.ServiceFailed,
 		Because: []string{"VPP said no", "x.yaml: Service shop/web: spec.ports[1].port: is no port"},
 		Frontends: []explainedFrontend{
 			{Frontend: "a", Action: "forward", Endpoints: []string{"1"}, InVPP: "as wanted", Why: []string{}},
@@ -112,6 +113,9 @@ FRONTEND           KIND        FROM   ACTION    ENDPOINTS       IN VPP
 Endpoints that are not used everywhere
 ENDPOINTS         WHY
 10.1.1.4 shop/b   not ready
+
+Draining endpoints
+10.1.1.9:8080   draining, 12 connections, since 08:00
 
 In VPP
 RENDERER   VIP                SERVICE            FLAGS   BACKENDS        WEIGHT   AFFINITY

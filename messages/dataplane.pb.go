@@ -339,8 +339,10 @@ type RowState struct {
 	Locals          []*RowLocal `protobuf:"bytes,4,rep,name=locals,proto3" json:"locals,omitempty"`
 	AffinitySeconds uint32      `protobuf:"varint,5,opt,name=affinity_seconds,json=affinitySeconds,proto3" json:"affinity_seconds,omitempty"`
 	// What VPP was last seen or made to hold equals this.
-	InSync        bool   `protobuf:"varint,6,opt,name=in_sync,json=inSync,proto3" json:"in_sync,omitempty"`
-	Error         string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	InSync bool   `protobuf:"varint,6,opt,name=in_sync,json=inSync,proto3" json:"in_sync,omitempty"`
+	Error  string `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"`
+	// Backends that keep their connections and get no new ones; only in rows that VPP holds.
+	Draining      []*DrainingBackend `protobuf:"bytes,8,rep,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +426,241 @@ func (x *RowState) GetError() string {
 	return ""
 }
 
+func (x *RowState) GetDraining() []*DrainingBackend {
+	if x != nil {
+		return x.Draining
+	}
+	return nil
+}
+
+// A backend that keeps its connections and gets no new ones.
+type DrainingBackend struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Address string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// Since when this run of the agent knows it, Unix nanoseconds.
+	Since int64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	// Connections through the row; unset: VPP has not been asked yet.
+	Connections   *uint32 `protobuf:"varint,3,opt,name=connections,proto3,oneof" json:"connections,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainingBackend) Reset() {
+	*x = DrainingBackend{}
+	mi := &file_dataplane_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainingBackend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainingBackend) ProtoMessage() {}
+
+func (x *DrainingBackend) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainingBackend.ProtoReflect.Descriptor instead.
+func (*DrainingBackend) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *DrainingBackend) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *DrainingBackend) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *DrainingBackend) GetConnections() uint32 {
+	if x != nil && x.Connections != nil {
+		return *x.Connections
+	}
+	return 0
+}
+
+// nat44 -> sessions: the backends that drain. Always complete.
+type Draining struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts changes; the answer names it.
+	Generation uint64 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	// "ip:port", ordered.
+	Endpoints     []string `protobuf:"bytes,2,rep,name=endpoints,proto3" json:"endpoints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Draining) Reset() {
+	*x = Draining{}
+	mi := &file_dataplane_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Draining) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Draining) ProtoMessage() {}
+
+func (x *Draining) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Draining.ProtoReflect.Descriptor instead.
+func (*Draining) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Draining) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Draining) GetEndpoints() []string {
+	if x != nil {
+		return x.Endpoints
+	}
+	return nil
+}
+
+// sessions -> nat44: the sessions that VPP has to backends that drain; also without any count, so that
+// limits of time are looked at.
+type DrainingSessions struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the list that VPP was asked about; 0: there is none, and it is wanted.
+	Generation    uint64           `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Counts        []*DrainingCount `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainingSessions) Reset() {
+	*x = DrainingSessions{}
+	mi := &file_dataplane_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainingSessions) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainingSessions) ProtoMessage() {}
+
+func (x *DrainingSessions) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainingSessions.ProtoReflect.Descriptor instead.
+func (*DrainingSessions) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *DrainingSessions) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *DrainingSessions) GetCounts() []*DrainingCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// The live sessions of one backend.
+type DrainingCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "ip:port".
+	Endpoint string `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
+	// By the frontend that clients send to, "ip:port/PROTO"; empty: there are none.
+	Sessions      map[string]uint32 `protobuf:"bytes,2,rep,name=sessions,proto3" json:"sessions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainingCount) Reset() {
+	*x = DrainingCount{}
+	mi := &file_dataplane_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainingCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainingCount) ProtoMessage() {}
+
+func (x *DrainingCount) ProtoReflect() protoreflect.Message {
+	mi := &file_dataplane_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainingCount.ProtoReflect.Descriptor instead.
+func (*DrainingCount) Descriptor() ([]byte, []int) {
+	return file_dataplane_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DrainingCount) GetEndpoint() string {
+	if x != nil {
+		return x.Endpoint
+	}
+	return ""
+}
+
+func (x *DrainingCount) GetSessions() map[string]uint32 {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
 // One backend of a row with its weight (probability of VPP).
 type RowLocal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -435,7 +672,7 @@ type RowLocal struct {
 
 func (x *RowLocal) Reset() {
 	*x = RowLocal{}
-	mi := &file_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -447,7 +684,7 @@ func (x *RowLocal) String() string {
 func (*RowLocal) ProtoMessage() {}
 
 func (x *RowLocal) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[3]
+	mi := &file_dataplane_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -460,7 +697,7 @@ func (x *RowLocal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowLocal.ProtoReflect.Descriptor instead.
 func (*RowLocal) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{3}
+	return file_dataplane_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RowLocal) GetAddress() string {
@@ -494,7 +731,7 @@ type Approximation struct {
 
 func (x *Approximation) Reset() {
 	*x = Approximation{}
-	mi := &file_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +743,7 @@ func (x *Approximation) String() string {
 func (*Approximation) ProtoMessage() {}
 
 func (x *Approximation) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[4]
+	mi := &file_dataplane_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +756,7 @@ func (x *Approximation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Approximation.ProtoReflect.Descriptor instead.
 func (*Approximation) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{4}
+	return file_dataplane_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Approximation) GetService() string {
@@ -576,7 +813,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -588,7 +825,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[5]
+	mi := &file_dataplane_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -601,7 +838,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{5}
+	return file_dataplane_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Conflict) GetFrontend() string {
@@ -644,7 +881,7 @@ type Interface struct {
 
 func (x *Interface) Reset() {
 	*x = Interface{}
-	mi := &file_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +893,7 @@ func (x *Interface) String() string {
 func (*Interface) ProtoMessage() {}
 
 func (x *Interface) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[6]
+	mi := &file_dataplane_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +906,7 @@ func (x *Interface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Interface.ProtoReflect.Descriptor instead.
 func (*Interface) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{6}
+	return file_dataplane_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Interface) GetSwIfIndex() uint32 {
@@ -762,7 +999,7 @@ type Attachment struct {
 
 func (x *Attachment) Reset() {
 	*x = Attachment{}
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -774,7 +1011,7 @@ func (x *Attachment) String() string {
 func (*Attachment) ProtoMessage() {}
 
 func (x *Attachment) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[7]
+	mi := &file_dataplane_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -787,7 +1024,7 @@ func (x *Attachment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachment.ProtoReflect.Descriptor instead.
 func (*Attachment) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{7}
+	return file_dataplane_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Attachment) GetPod() string {
@@ -814,7 +1051,7 @@ type Attachments struct {
 
 func (x *Attachments) Reset() {
 	*x = Attachments{}
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -826,7 +1063,7 @@ func (x *Attachments) String() string {
 func (*Attachments) ProtoMessage() {}
 
 func (x *Attachments) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[8]
+	mi := &file_dataplane_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -839,7 +1076,7 @@ func (x *Attachments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attachments.ProtoReflect.Descriptor instead.
 func (*Attachments) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{8}
+	return file_dataplane_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Attachments) GetItems() []*Attachment {
@@ -875,7 +1112,7 @@ type InterfaceSet struct {
 
 func (x *InterfaceSet) Reset() {
 	*x = InterfaceSet{}
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1124,7 @@ func (x *InterfaceSet) String() string {
 func (*InterfaceSet) ProtoMessage() {}
 
 func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[9]
+	mi := &file_dataplane_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,7 +1137,7 @@ func (x *InterfaceSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterfaceSet.ProtoReflect.Descriptor instead.
 func (*InterfaceSet) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{9}
+	return file_dataplane_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InterfaceSet) GetGeneration() uint64 {
@@ -981,7 +1218,7 @@ type PeerNetwork struct {
 
 func (x *PeerNetwork) Reset() {
 	*x = PeerNetwork{}
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -993,7 +1230,7 @@ func (x *PeerNetwork) String() string {
 func (*PeerNetwork) ProtoMessage() {}
 
 func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[10]
+	mi := &file_dataplane_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1006,7 +1243,7 @@ func (x *PeerNetwork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerNetwork.ProtoReflect.Descriptor instead.
 func (*PeerNetwork) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{10}
+	return file_dataplane_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PeerNetwork) GetNode() string {
@@ -1049,7 +1286,7 @@ type LinkState struct {
 
 func (x *LinkState) Reset() {
 	*x = LinkState{}
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1298,7 @@ func (x *LinkState) String() string {
 func (*LinkState) ProtoMessage() {}
 
 func (x *LinkState) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[11]
+	mi := &file_dataplane_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1311,7 @@ func (x *LinkState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkState.ProtoReflect.Descriptor instead.
 func (*LinkState) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{11}
+	return file_dataplane_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LinkState) GetUp() bool {
@@ -1137,7 +1374,7 @@ type VPPFeature struct {
 
 func (x *VPPFeature) Reset() {
 	*x = VPPFeature{}
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1386,7 @@ func (x *VPPFeature) String() string {
 func (*VPPFeature) ProtoMessage() {}
 
 func (x *VPPFeature) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[12]
+	mi := &file_dataplane_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1399,7 @@ func (x *VPPFeature) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPFeature.ProtoReflect.Descriptor instead.
 func (*VPPFeature) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{12}
+	return file_dataplane_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *VPPFeature) GetName() string {
@@ -1212,7 +1449,7 @@ type VPPMissing struct {
 
 func (x *VPPMissing) Reset() {
 	*x = VPPMissing{}
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1461,7 @@ func (x *VPPMissing) String() string {
 func (*VPPMissing) ProtoMessage() {}
 
 func (x *VPPMissing) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[13]
+	mi := &file_dataplane_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1474,7 @@ func (x *VPPMissing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VPPMissing.ProtoReflect.Descriptor instead.
 func (*VPPMissing) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{13}
+	return file_dataplane_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *VPPMissing) GetMessage() string {
@@ -1266,7 +1503,7 @@ type LocalEndpoints struct {
 
 func (x *LocalEndpoints) Reset() {
 	*x = LocalEndpoints{}
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1515,7 @@ func (x *LocalEndpoints) String() string {
 func (*LocalEndpoints) ProtoMessage() {}
 
 func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[14]
+	mi := &file_dataplane_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1528,7 @@ func (x *LocalEndpoints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalEndpoints.ProtoReflect.Descriptor instead.
 func (*LocalEndpoints) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{14}
+	return file_dataplane_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LocalEndpoints) GetAddresses() []string {
@@ -1321,7 +1558,7 @@ type NodeContext struct {
 
 func (x *NodeContext) Reset() {
 	*x = NodeContext{}
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1570,7 @@ func (x *NodeContext) String() string {
 func (*NodeContext) ProtoMessage() {}
 
 func (x *NodeContext) ProtoReflect() protoreflect.Message {
-	mi := &file_dataplane_proto_msgTypes[15]
+	mi := &file_dataplane_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1583,7 @@ func (x *NodeContext) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeContext.ProtoReflect.Descriptor instead.
 func (*NodeContext) Descriptor() ([]byte, []int) {
-	return file_dataplane_proto_rawDescGZIP(), []int{15}
+	return file_dataplane_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeContext) GetNode() *Node {
@@ -1398,7 +1635,7 @@ const file_dataplane_proto_rawDesc = "" +
 	"\n" +
 	"unrendered\x18\n" +
 	" \x03(\v2\x13.troupe.ObjectErrorR\n" +
-	"unrendered\"\xd2\x01\n" +
+	"unrendered\"\x87\x02\n" +
 	"\bRowState\x12\x1a\n" +
 	"\brenderer\x18\x01 \x01(\tR\brenderer\x12\x10\n" +
 	"\x03vip\x18\x02 \x01(\tR\x03vip\x12\x14\n" +
@@ -1406,7 +1643,29 @@ const file_dataplane_proto_rawDesc = "" +
 	"\x06locals\x18\x04 \x03(\v2\x10.troupe.RowLocalR\x06locals\x12)\n" +
 	"\x10affinity_seconds\x18\x05 \x01(\rR\x0faffinitySeconds\x12\x17\n" +
 	"\ain_sync\x18\x06 \x01(\bR\x06inSync\x12\x14\n" +
-	"\x05error\x18\a \x01(\tR\x05error\"<\n" +
+	"\x05error\x18\a \x01(\tR\x05error\x123\n" +
+	"\bdraining\x18\b \x03(\v2\x17.troupe.DrainingBackendR\bdraining\"x\n" +
+	"\x0fDrainingBackend\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\x12%\n" +
+	"\vconnections\x18\x03 \x01(\rH\x00R\vconnections\x88\x01\x01B\x0e\n" +
+	"\f_connections\"H\n" +
+	"\bDraining\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12\x1c\n" +
+	"\tendpoints\x18\x02 \x03(\tR\tendpoints\"a\n" +
+	"\x10DrainingSessions\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12-\n" +
+	"\x06counts\x18\x02 \x03(\v2\x15.troupe.DrainingCountR\x06counts\"\xa9\x01\n" +
+	"\rDrainingCount\x12\x1a\n" +
+	"\bendpoint\x18\x01 \x01(\tR\bendpoint\x12?\n" +
+	"\bsessions\x18\x02 \x03(\v2#.troupe.DrainingCount.SessionsEntryR\bsessions\x1a;\n" +
+	"\rSessionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"<\n" +
 	"\bRowLocal\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06weight\x18\x02 \x01(\rR\x06weight\"\xab\x01\n" +
@@ -1515,50 +1774,58 @@ func file_dataplane_proto_rawDescGZIP() []byte {
 }
 
 var file_dataplane_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_dataplane_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_dataplane_proto_goTypes = []any{
-	(RenderState)(0),       // 0: troupe.RenderState
-	(InterfaceKind)(0),     // 1: troupe.InterfaceKind
-	(*Render)(nil),         // 2: troupe.Render
-	(*RenderAck)(nil),      // 3: troupe.RenderAck
-	(*RowState)(nil),       // 4: troupe.RowState
-	(*RowLocal)(nil),       // 5: troupe.RowLocal
-	(*Approximation)(nil),  // 6: troupe.Approximation
-	(*Conflict)(nil),       // 7: troupe.Conflict
-	(*Interface)(nil),      // 8: troupe.Interface
-	(*Attachment)(nil),     // 9: troupe.Attachment
-	(*Attachments)(nil),    // 10: troupe.Attachments
-	(*InterfaceSet)(nil),   // 11: troupe.InterfaceSet
-	(*PeerNetwork)(nil),    // 12: troupe.PeerNetwork
-	(*LinkState)(nil),      // 13: troupe.LinkState
-	(*VPPFeature)(nil),     // 14: troupe.VPPFeature
-	(*VPPMissing)(nil),     // 15: troupe.VPPMissing
-	(*LocalEndpoints)(nil), // 16: troupe.LocalEndpoints
-	(*NodeContext)(nil),    // 17: troupe.NodeContext
-	(*ServiceView)(nil),    // 18: troupe.ServiceView
-	(*ObjectError)(nil),    // 19: troupe.ObjectError
-	(*Node)(nil),           // 20: troupe.Node
+	(RenderState)(0),         // 0: troupe.RenderState
+	(InterfaceKind)(0),       // 1: troupe.InterfaceKind
+	(*Render)(nil),           // 2: troupe.Render
+	(*RenderAck)(nil),        // 3: troupe.RenderAck
+	(*RowState)(nil),         // 4: troupe.RowState
+	(*DrainingBackend)(nil),  // 5: troupe.DrainingBackend
+	(*Draining)(nil),         // 6: troupe.Draining
+	(*DrainingSessions)(nil), // 7: troupe.DrainingSessions
+	(*DrainingCount)(nil),    // 8: troupe.DrainingCount
+	(*RowLocal)(nil),         // 9: troupe.RowLocal
+	(*Approximation)(nil),    // 10: troupe.Approximation
+	(*Conflict)(nil),         // 11: troupe.Conflict
+	(*Interface)(nil),        // 12: troupe.Interface
+	(*Attachment)(nil),       // 13: troupe.Attachment
+	(*Attachments)(nil),      // 14: troupe.Attachments
+	(*InterfaceSet)(nil),     // 15: troupe.InterfaceSet
+	(*PeerNetwork)(nil),      // 16: troupe.PeerNetwork
+	(*LinkState)(nil),        // 17: troupe.LinkState
+	(*VPPFeature)(nil),       // 18: troupe.VPPFeature
+	(*VPPMissing)(nil),       // 19: troupe.VPPMissing
+	(*LocalEndpoints)(nil),   // 20: troupe.LocalEndpoints
+	(*NodeContext)(nil),      // 21: troupe.NodeContext
+	nil,                      // 22: troupe.DrainingCount.SessionsEntry
+	(*ServiceView)(nil),      // 23: troupe.ServiceView
+	(*ObjectError)(nil),      // 24: troupe.ObjectError
+	(*Node)(nil),             // 25: troupe.Node
 }
 var file_dataplane_proto_depIdxs = []int32{
-	18, // 0: troupe.Render.view:type_name -> troupe.ServiceView
+	23, // 0: troupe.Render.view:type_name -> troupe.ServiceView
 	0,  // 1: troupe.RenderAck.state:type_name -> troupe.RenderState
 	4,  // 2: troupe.RenderAck.rows:type_name -> troupe.RowState
-	6,  // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
-	7,  // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
-	19, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
-	5,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
-	1,  // 7: troupe.Interface.kind:type_name -> troupe.InterfaceKind
-	9,  // 8: troupe.Attachments.items:type_name -> troupe.Attachment
-	8,  // 9: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
-	12, // 10: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
-	14, // 11: troupe.LinkState.features:type_name -> troupe.VPPFeature
-	15, // 12: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
-	20, // 13: troupe.NodeContext.node:type_name -> troupe.Node
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	10, // 3: troupe.RenderAck.approximations:type_name -> troupe.Approximation
+	11, // 4: troupe.RenderAck.conflicts:type_name -> troupe.Conflict
+	24, // 5: troupe.RenderAck.unrendered:type_name -> troupe.ObjectError
+	9,  // 6: troupe.RowState.locals:type_name -> troupe.RowLocal
+	5,  // 7: troupe.RowState.draining:type_name -> troupe.DrainingBackend
+	8,  // 8: troupe.DrainingSessions.counts:type_name -> troupe.DrainingCount
+	22, // 9: troupe.DrainingCount.sessions:type_name -> troupe.DrainingCount.SessionsEntry
+	1,  // 10: troupe.Interface.kind:type_name -> troupe.InterfaceKind
+	13, // 11: troupe.Attachments.items:type_name -> troupe.Attachment
+	12, // 12: troupe.InterfaceSet.interfaces:type_name -> troupe.Interface
+	16, // 13: troupe.InterfaceSet.peers:type_name -> troupe.PeerNetwork
+	18, // 14: troupe.LinkState.features:type_name -> troupe.VPPFeature
+	19, // 15: troupe.VPPFeature.missing:type_name -> troupe.VPPMissing
+	25, // 16: troupe.NodeContext.node:type_name -> troupe.Node
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_dataplane_proto_init() }
@@ -1568,14 +1835,15 @@ func file_dataplane_proto_init() {
 	}
 	file_view_proto_init()
 	file_world_proto_init()
-	file_dataplane_proto_msgTypes[9].OneofWrappers = []any{}
+	file_dataplane_proto_msgTypes[3].OneofWrappers = []any{}
+	file_dataplane_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dataplane_proto_rawDesc), len(file_dataplane_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -315,7 +315,11 @@ type Frontend struct {
 	// If not empty: sources outside are dropped before anything else.
 	AllowSources []string `protobuf:"bytes,12,rep,name=allow_sources,json=allowSources,proto3" json:"allow_sources,omitempty"`
 	// Connections are spread by consistent hashing: alike on every node, and where backends come and go few other ones move.
-	Maglev        bool `protobuf:"varint,13,opt,name=maglev,proto3" json:"maglev,omitempty"`
+	Maglev bool `protobuf:"varint,13,opt,name=maglev,proto3" json:"maglev,omitempty"`
+	// Endpoints of the port that get no new connections, although they are in the slices: they keep
+	// those that they have. Where a client is bound to its endpoint, and with UDP, only endpoints that
+	// still serve. Ordered as backends.
+	Draining      []*Backend `protobuf:"bytes,14,rep,name=draining,proto3" json:"draining,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +443,13 @@ func (x *Frontend) GetMaglev() bool {
 		return x.Maglev
 	}
 	return false
+}
+
+func (x *Frontend) GetDraining() []*Backend {
+	if x != nil {
+		return x.Draining
+	}
+	return nil
 }
 
 // The HTTP health check of a LoadBalancer service with the Local policy (spec.healthCheckNodePort).
@@ -697,7 +708,7 @@ const file_view_proto_rawDesc = "" +
 	"\aBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x14\n" +
-	"\x05local\x18\x03 \x01(\bR\x05local\"\xe1\x03\n" +
+	"\x05local\x18\x03 \x01(\bR\x05local\"\x8e\x04\n" +
 	"\bFrontend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12,\n" +
@@ -712,7 +723,8 @@ const file_view_proto_rawDesc = "" +
 	" \x01(\rR\x0faffinitySeconds\x12'\n" +
 	"\x0fmasquerade_from\x18\v \x03(\tR\x0emasqueradeFrom\x12#\n" +
 	"\rallow_sources\x18\f \x03(\tR\fallowSources\x12\x16\n" +
-	"\x06maglev\x18\r \x01(\bR\x06maglev\"u\n" +
+	"\x06maglev\x18\r \x01(\bR\x06maglev\x12+\n" +
+	"\bdraining\x18\x0e \x03(\v2\x0f.troupe.BackendR\bdraining\"u\n" +
 	"\vHealthCheck\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\rR\x04port\x12'\n" +
 	"\x0flocal_endpoints\x18\x02 \x01(\rR\x0elocalEndpoints\x12)\n" +
@@ -788,16 +800,17 @@ var file_view_proto_depIdxs = []int32{
 	2,  // 3: troupe.Frontend.from:type_name -> troupe.ClientClass
 	3,  // 4: troupe.Frontend.action:type_name -> troupe.Action
 	4,  // 5: troupe.Frontend.backends:type_name -> troupe.Backend
-	5,  // 6: troupe.ServiceView.frontends:type_name -> troupe.Frontend
-	6,  // 7: troupe.ServiceView.health_checks:type_name -> troupe.HealthCheck
-	10, // 8: troupe.ServiceView.errors:type_name -> troupe.ObjectError
-	7,  // 9: troupe.ServiceView.no_local_ipv4:type_name -> troupe.NoLocalEndpoints
-	7,  // 10: troupe.ServiceView.no_local_ipv6:type_name -> troupe.NoLocalEndpoints
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 6: troupe.Frontend.draining:type_name -> troupe.Backend
+	5,  // 7: troupe.ServiceView.frontends:type_name -> troupe.Frontend
+	6,  // 8: troupe.ServiceView.health_checks:type_name -> troupe.HealthCheck
+	10, // 9: troupe.ServiceView.errors:type_name -> troupe.ObjectError
+	7,  // 10: troupe.ServiceView.no_local_ipv4:type_name -> troupe.NoLocalEndpoints
+	7,  // 11: troupe.ServiceView.no_local_ipv6:type_name -> troupe.NoLocalEndpoints
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_view_proto_init() }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/kube"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 )
 
@@ -35,8 +34,6 @@ const (
 	cutByReplaced = "a row with the endpoint was replaced: "
 
 	replacedAffinity = "VPP: the affinity of a row cannot be changed"
-	replacedWeights  = "VPP: the row has no room for the weights any more, and they cannot be changed"
-	replacedFairness = "VPP: few endpoints of weight 1 do not get equal shares, and weights cannot be changed"
 	replacedClients  = "VPP: a row with affinity lost an endpoint, and its clients would go on to be sent there"
 )
 
@@ -121,7 +118,7 @@ func newHolding(t *testing.T, seed uint64) *holding {
 // dial opens connections from every kind of client to every row of the held services until each endpoint has one of each.
 func (h *holding) dial() {
 	h.Helper()
-	h.before = h.rows()
+	h.before = h.heldRows()
 	for _, frontend := range slices.Sorted(maps.Keys(h.before)) {
 		if !h.holds(frontend) {
 			continue
@@ -177,7 +174,7 @@ func (h *holding) dialAll(frontend string, client netip.Addr) {
 func (h *holding) look(what string) {
 	h.Helper()
 	h.changes[what]++
-	after, writes := h.rows(), h.link.take()
+	after, writes := h.heldRows(), h.link.take()
 	var kept []*held
 	var cut []*held
 	for _, c := range h.connections {
@@ -213,7 +210,7 @@ func (h *holding) look(what string) {
 // necessary reports whether VPP leaves no way to make a change without the cut. Nothing of that kind changes while the agent restarts.
 func necessary(cause string) bool {
 	return slices.Contains([]string{
-		cutByLeaving, cutByRow, cutByReplaced + replacedAffinity, cutByReplaced + replacedWeights, cutByReplaced + replacedFairness,
+		cutByLeaving, cutByRow, cutByReplaced + replacedAffinity,
 		cutByReplaced + replacedClients,
 	}, cause)
 }
@@ -227,7 +224,7 @@ func changesServices(what string) bool {
 func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 	endpoint := c.endpoint.String()
 	for _, w := range writes {
-		had, has := slices.Contains(before[w.frontend].endpoints, endpoint), slices.Contains(after[w.frontend].endpoints, endpoint)
+		had, has := slices.Contains(before[w.frontend].all(), endpoint), slices.Contains(after[w.frontend].all(), endpoint)
 		switch {
 		case w.add:
 		case !w.row && slices.Contains(w.backends, c.endpoint):
@@ -236,6 +233,8 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 			return cutByRow
 		case w.row && had && has:
 			return cutByReplaced + replacedBecause(before[w.frontend], after[w.frontend])
+		case w.row && has && after[w.frontend].affinity > 0 && len(before[w.frontend].endpoints) == 0:
+			return cutByReplaced + replacedClients
 		case w.row && has:
 			return cutByReplaced + "several changes at once"
 		}
@@ -245,7 +244,7 @@ func causeOfCut(c *held, before, after map[string]row, writes []write) string {
 
 // touched reports whether a row had an endpoint at some time: before, or by a write since.
 func touched(frontend string, endpoint netip.AddrPort, before map[string]row, writes []write) bool {
-	return slices.Contains(before[frontend].endpoints, endpoint.String()) || slices.ContainsFunc(writes, func(w write) bool {
+	return slices.Contains(before[frontend].all(), endpoint.String()) || slices.ContainsFunc(writes, func(w write) bool {
 		return w.add && w.frontend == frontend && slices.Contains(w.backends, endpoint)
 	})
 }
@@ -253,7 +252,7 @@ func touched(frontend string, endpoint netip.AddrPort, before map[string]row, wr
 // replacedBecause says what of a row cannot be changed in place.
 func replacedBecause(before, after row) string {
 	flag := func(r row) bool { return strings.Contains(r.text, " twice-nat") }
-	lost := slices.ContainsFunc(before.endpoints, func(e string) bool { return !slices.Contains(after.endpoints, e) })
+	lost := slices.ContainsFunc(before.all(), func(e string) bool { return !slices.Contains(after.all(), e) })
 	switch {
 	case flag(before) != flag(after):
 		return "avoidable: the masquerading changed"
@@ -261,12 +260,6 @@ func replacedBecause(before, after row) string {
 		return replacedAffinity
 	case before.affinity > 0 && lost:
 		return replacedClients
-	case weightOf(before)*len(after.endpoints) > nat44.MaxWeight:
-		return replacedWeights
-	case weightOf(before) == 1 && 2*len(after.endpoints) < 128:
-		return replacedFairness
-	case weightOf(before) != weightOf(after):
-		return "avoidable: the row has room for larger weights again"
 	case before.text == after.text:
 		return "avoidable: it is as before"
 	default:
@@ -274,13 +267,8 @@ func replacedBecause(before, after row) string {
 	}
 }
 
-// weightOf is the weight that all endpoints of a row have.
-func weightOf(r row) int {
-	var weight int
-	_, rest, _ := strings.Cut(r.text, r.endpoints[0]+" weight ")
-	_, _ = fmt.Sscanf(rest, "%d", &weight)
-	return weight
-}
+// all are the endpoints that have connections through the row.
+func (r row) all() []string { return slices.Concat(r.endpoints, r.draining) }
 
 // Changes of the cluster; the others are failures and restarts.
 const (

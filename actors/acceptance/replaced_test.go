@@ -12,10 +12,8 @@ import (
 // Why a connection is cut although its endpoint stays in the row: VPP can change neither weights nor affinity of a row, and does not forget
 // the clients of an endpoint that leaves a row with affinity.
 const (
-	becauseWeights  = cutByReplaced + replacedWeights
-	becauseSeconds  = cutByReplaced + replacedAffinity
-	becauseClients  = cutByReplaced + replacedClients
-	becauseFairness = cutByReplaced + replacedFairness
+	becauseSeconds = cutByReplaced + replacedAffinity
+	becauseClients = cutByReplaced + replacedClients
 )
 
 // TestReplacedRows makes changes that VPP cannot, or once could not, carry out without a row being deleted and added again. A connection to an
@@ -39,14 +37,14 @@ func TestReplacedRows(t *testing.T) {
 		{"an endpoint comes to a service with a node port, the first one elsewhere", ported, ported, nil, []netip.Addr{remotePod(0)}, ""},
 		{"the last endpoint elsewhere goes from a service with a node port", ported, ported, []netip.Addr{remotePod(0)}, nil, ""},
 		{"the 36th endpoint comes", plain, plain, many[:34], many[:35], ""},
-		{"the 37th endpoint comes", plain, plain, many[:35], many[:36], becauseWeights},
+		{"the 37th endpoint comes", plain, plain, many[:35], many[:36], ""},
 		{"the 37th endpoint goes", plain, plain, many[:36], many[:35], ""},
 		{"all but two of 37 endpoints go", plain, plain, many[:36], many[:1], ""},
 		{"37 endpoints become 127", plain, plain, many[:36], many[:126], ""},
-		{"the 128th endpoint comes", plain, plain, many[:126], many[:127], becauseWeights},
+		{"the 128th endpoint comes", plain, plain, many[:126], many[:127], ""},
 		{"the 128th endpoint goes", plain, plain, many[:127], many[:126], ""},
 		{"half of 128 endpoints go", plain, plain, many[:127], many[:63], ""},
-		{"more than half of 128 endpoints go", plain, plain, many[:127], many[:62], becauseFairness},
+		{"more than half of 128 endpoints go", plain, plain, many[:127], many[:62], ""},
 		{"the port of the service is renamed", plain, renamed, nil, nil, ""},
 		{"the port of the service loses its name", plain, unnamed, nil, nil, ""},
 		{"the port of the service is renamed while endpoints come and go", plain, renamed, many[:2], many[1:4], ""},

@@ -3,6 +3,7 @@ package acceptance_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/vpp/acl"
 	"github.com/troupe-vpp/troupe/vpp/link"
 )
@@ -19,7 +21,9 @@ type row struct {
 	frontend string
 	// endpoints can get new connections: entries of weight 0 never do. Ordered, without duplicates.
 	endpoints []string
-	affinity  uint32
+	// draining ones only keep their connections.
+	draining []string
+	affinity uint32
 	// text is the row as VPP shows it.
 	text string
 }
@@ -30,12 +34,22 @@ var rowPattern = regexp.MustCompile(`^(\S+)/(\d+) lb \[(.*)\](.*) tag "(.*)"$`)
 // rows reads the rows of ours in VPP. Anything else in VPP fails the test: no other client writes there.
 func (n *node) rows() map[string]row {
 	n.Helper()
+	rows := n.heldRows()
+	maps.DeleteFunc(rows, func(_ string, r row) bool { return len(r.endpoints) == 0 })
+	return rows
+}
+
+// heldRows are all rows of ours, also those that VPP keeps for connections that drain.
+func (n *node) heldRows() map[string]row {
+	n.Helper()
 	rows := map[string]row{}
-	for _, line := range n.VPP.Rows() {
+	for _, held := range n.VPP.Rows() {
+		line, _ := probe.Serving(held)
 		r, err := parseRow(line)
 		if err != nil {
 			n.Fatalf("row %q: %v", line, err)
 		}
+		r.draining = probe.Draining(held)
 		rows[r.frontend] = r
 	}
 	return rows
@@ -56,6 +70,9 @@ func parseRow(line string) (row, error) {
 	}
 	r := row{frontend: frontendText(vip.Addr(), vip.Port(), uint8(proto)), text: line}
 	for _, entry := range strings.Split(parts[3], ", ") {
+		if entry == "" {
+			break
+		}
 		endpoint, weight, found := strings.Cut(entry, " weight ")
 		if _, err := netip.ParseAddrPort(endpoint); err != nil || !found {
 			return row{}, fmt.Errorf("entry %q: %w", entry, err)

@@ -191,8 +191,8 @@ func TestRenamedServices(t *testing.T) {
 // remoteClient is a client outside the cluster.
 var remoteClient = netip.AddrFrom4([4]byte{198, 51, 100, 7})
 
-// TestRetypedAndRecreatedServices: the rows follow, and a connection through a frontend that the service keeps survives, unless another row
-// with the same endpoint goes: VPP deletes the sessions of both then.
+// TestRetypedAndRecreatedServices: the rows follow, and a connection survives as long as a service of this node has its endpoint: VPP would
+// delete the sessions to it with each row.
 func TestRetypedAndRecreatedServices(t *testing.T) {
 	n := newCluster(t)
 	spec := serviceSpec{name: "web", ip: "10.96.1.1"}
@@ -208,15 +208,15 @@ func TestRetypedAndRecreatedServices(t *testing.T) {
 		{"NodePort", func(s *messages.Service) { s.Type, s.Ports[0].NodePort = messages.ServiceType_NODE_PORT, 30001 }, []string{"10.96.1.1:80/TCP", "192.168.0.2:30001/TCP"}, false},
 		{"LoadBalancer", func(s *messages.Service) {
 			s.Type, s.LoadBalancer = messages.ServiceType_LOAD_BALANCER, []*messages.LoadBalancerIngress{{Ip: "203.0.113.1"}}
-		}, []string{"10.96.1.1:80/TCP", "203.0.113.1:80/TCP"}, true},
-		{"ClusterIP", func(*messages.Service) {}, []string{"10.96.1.1:80/TCP"}, true},
+		}, []string{"10.96.1.1:80/TCP", "203.0.113.1:80/TCP"}, false},
+		{"ClusterIP", func(*messages.Service) {}, []string{"10.96.1.1:80/TCP"}, false},
 		{"another object of the same name and address", func(s *messages.Service) { s.Uid, s.Created = "another", 7 }, []string{"10.96.1.1:80/TCP"}, false},
 		{"another port besides", func(s *messages.Service) {
 			s.Ports = append(s.Ports, &messages.ServicePort{Name: "udp", Protocol: messages.Protocol_UDP, Port: 80})
 		}, []string{"10.96.1.1:80/TCP"}, false},
 		{"ExternalName", func(s *messages.Service) { s.Type, s.ClusterIps = messages.ServiceType_EXTERNAL_NAME, nil }, nil, true},
 		{"ClusterIP again", func(*messages.Service) {}, []string{"10.96.1.1:80/TCP"}, false},
-		{"another address", func(s *messages.Service) { s.ClusterIps = []string{"10.96.1.2"} }, []string{"10.96.1.2:80/TCP"}, true},
+		{"another address", func(s *messages.Service) { s.ClusterIps = []string{"10.96.1.2"} }, []string{"10.96.1.2:80/TCP"}, false},
 		{"headless", func(s *messages.Service) { s.ClusterIps, s.Headless = []string{"None"}, true }, nil, true},
 	} {
 		s := spec.service()

@@ -17,6 +17,7 @@ func (w *World) Settle(limit time.Duration) {
 // Rests checks that nothing is left to do: for so long nothing writes to VPP, readiness does not change and nothing is wrong.
 func (w *World) Rests(d time.Duration) {
 	w.Helper()
+	w.Run(10 * time.Second) // endpoints that drain without connections have gone then
 	writes, since := w.Writes(), w.Readiness.Load().Since
 	w.Run(d)
 	if after := w.Writes(); after != writes {

@@ -33,13 +33,13 @@ func (w *World) Wrong() string {
 	for _, k := range slices.SortedFunc(maps.Keys(want), frontend.Key.Compare) {
 		if row, held := state.Rows[k]; !held {
 			wrong = append(wrong, fmt.Sprintf("VPP lacks %s", k))
-		} else if planned := want[k]; len(nat44.DiffRow(&row, &planned)) > 0 {
+		} else if planned := want[k].AlsoDraining(row.Draining); len(nat44.DiffRow(&row, &planned)) > 0 {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %v\nwant %v", row, planned))
 		}
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(state.Rows), frontend.Key.Compare) {
 		row := state.Rows[k]
-		if _, wanted := want[k]; !wanted && (w.Deps.External == nil || !nat44.External(row.Tag)) {
+		if _, wanted := want[k]; !wanted && !row.Idle() && (w.Deps.External == nil || !nat44.External(row.Tag)) {
 			wrong = append(wrong, fmt.Sprintf("VPP holds %s, which no service wants", k))
 		}
 	}

@@ -133,8 +133,23 @@ var mutants = []mutant{
 	},
 	{
 		"a row is made anew for every change", "vpp/nat44/diffrow.go",
-		"if ops, ok := changeLocals(have, &kept); ok {",
-		"if ops, ok := changeLocals(have, &kept); ok && ops == nil {",
+		"if ops, ok := changeLocals(have, target); ok {",
+		"if ops, ok := changeLocals(have, target); ok && ops == nil {",
+	},
+	{
+		"an entry goes before another one has its place", "vpp/nat44/arrange.go",
+		"		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
+		"		c.steps = []step{{pad(&to), true}, {pad(&from), false}}\n",
+	},
+	{
+		"a draining backend keeps its pad", "vpp/nat44/arrange.go",
+		"	if from.backend == to.backend {\n		c.steps = []step{{pad(&from), false}, {pad(&to), true}}\n",
+		"	if from.backend == to.backend {\n		c.steps = nil\n",
+	},
+	{
+		"an endpoint in the slices loses its entry when it is not used", "actors/render/nat44/drains.go",
+		"	r = r.AlsoDraining(kept)\n",
+		"	r.Draining = nil\n",
 	},
 	{
 		"the youngest service gets a contested address", "actors/render/claims.go",

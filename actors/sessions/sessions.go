@@ -34,6 +34,8 @@ type Observer interface {
 	SessionErrors(n int)
 	// CNATSessions is called after every look at CNAT: how full it is, and whether there is an alarm.
 	CNATSessions(u sessions.CNAT, alarm bool)
+	// Draining is called with the number of backends that keep their connections and get no new ones.
+	Draining(n int)
 }
 
 // Config is what the actor is given. It is read-only.
@@ -68,6 +70,8 @@ type housekeeper struct {
 	origin  origin // where the usage is read
 	broken  string // why the table cannot be read; "" = it can
 	cnat    cnatWatch
+
+	draining draining
 }
 
 // origin is where the usage is read. It is recorded when it was the same twice: a VPP that starts opens one socket after the other.
@@ -118,6 +122,7 @@ func (k *housekeeper) Start(c *runtime.Context) {
 	k.Health.Start(c)
 	c.Send(c.PID(address.Link), &messages.Resync{Sibling: "sessions", Incarnation: c.Incarnation()})
 	if k.config.NAT44 {
+		c.Send(c.PID(address.Renderer(nat44Renderer)), &messages.DrainingSessions{}) // asks for the list
 		k.after(c, k.cfg.Soon)
 	}
 }
@@ -147,6 +152,12 @@ func (k *housekeeper) Receive(c *runtime.Context, msg any) {
 		k.lookCNAT(c)
 	case *cnatLooked:
 		k.cnatLooked(c, m)
+	case *messages.Draining:
+		k.drains(c, m)
+	case *drainingTick:
+		k.lookForDraining(c)
+	case *drainingLooked:
+		k.lookedForDraining(c, m)
 	case *report.Ask:
 		k.Repeat(c)
 	case *report.Beat:

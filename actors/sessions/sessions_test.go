@@ -41,6 +41,7 @@ type tally struct {
 	cnat      sessions.CNAT
 	cnatAlarm bool
 	calls     int // of VPP, where they are counted
+	drains    int
 }
 
 func (o *tally) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
@@ -51,6 +52,7 @@ func (o *tally) SessionErrors(n int)   { o.errors += n }
 func (o *tally) CNATSessions(u sessions.CNAT, alarm bool) {
 	o.cnat, o.cnatAlarm = u, alarm
 }
+func (o *tally) Draining(n int) { o.drains = n }
 
 // Read satisfies SessionStats.
 func (o *tally) Read(context.Context) (sessions.Usage, error) {

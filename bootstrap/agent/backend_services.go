@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 	s := page.Services[0]
 	detail := &api.ServiceDetail{
 		Service: b.service(s, b.lostVPP()), NotServed: s.GetView().GetNotServed(), Wanted: show.Frontends(s.GetView()),
-		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, held),
+		HealthChecks: show.HealthChecks(s.GetView()), Rendered: show.Rows(key, wanted), InVPP: show.Rows(key, serving(held)), Draining: draining(held),
 		Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: show.Problems(s.GetErrors()), Uses: uses(s),
 	}
 	if object := s.GetSpec().GetInput().GetService(); object != nil {
@@ -81,6 +82,40 @@ func (b backend) Service(ctx context.Context, key string) (*api.ServiceDetail, e
 		}
 	}
 	return detail, nil
+}
+
+// serving leaves out the rows that VPP holds for connections of draining endpoints alone.
+func serving(held []*messages.RowState) []*messages.RowState {
+	return slices.DeleteFunc(slices.Clone(held), func(r *messages.RowState) bool { return len(r.GetLocals()) == 0 && len(r.GetDraining()) > 0 })
+}
+
+// draining joins the endpoints that drain in the rows of a service.
+func draining(held []*messages.RowState) []api.DrainingEndpoint {
+	found := map[string]*api.DrainingEndpoint{}
+	for _, r := range held {
+		for _, d := range r.GetDraining() {
+			one := found[d.GetAddress()]
+			if one == nil {
+				one = &api.DrainingEndpoint{Address: d.GetAddress()}
+				found[d.GetAddress()] = one
+			}
+			if since := time.Unix(0, d.GetSince()); d.GetSince() != 0 && (one.Since.IsZero() || since.Before(one.Since)) {
+				one.Since = since
+			}
+			if d.Connections != nil {
+				n := int(d.GetConnections())
+				if one.Connections != nil {
+					n += *one.Connections
+				}
+				one.Connections = &n
+			}
+		}
+	}
+	out := make([]api.DrainingEndpoint, 0, len(found))
+	for _, address := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, *found[address])
+	}
+	return out
 }
 
 // uses are the endpoints of a service, those that are not used everywhere first.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/actors/address"
 	"github.com/troupe-vpp/troupe/actors/external"
 	"github.com/troupe-vpp/troupe/bootstrap/api"
@@ -144,7 +145,8 @@ func TestExternalErrors(t *testing.T) {
 	ready(t, a)
 	settled(t, a)
 	control := client.NewControl(cfg.API.ControlSocket)
-	rows := strings.Join(a.Simulator().Rows(), "\n")
+	serving := func() string { return strings.Join(probe.Rows(a.Simulator()), "\n") }
+	rows := serving()
 	taken := `{"apiVersion": "troupe.dev/v1alpha1", "kind": "ExternalConfiguration", "staticMappings": [
 		{"external": "203.0.113.1:443/TCP", "to": ["10.1.1.5:8080"]}, {"external": "10.96.0.1:443/TCP", "to": ["10.1.1.5:8080"]}]}`
 	for _, tt := range []struct {
@@ -162,7 +164,7 @@ func TestExternalErrors(t *testing.T) {
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.want) || (tt.is == api.ErrConflict) != (refused.Status == 409) || (tt.is == api.ErrInvalid) != (refused.Status == 400) {
 			t.Errorf("%s: %+v", tt.name, err)
 		}
-		if now := strings.Join(a.Simulator().Rows(), "\n"); now != rows {
+		if now := serving(); now != rows {
 			t.Errorf("%s: rows are now\n%s", tt.name, now)
 		}
 	}

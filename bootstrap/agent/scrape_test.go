@@ -32,7 +32,7 @@ var promised = []string{
 	`troupe_mirror_refused_total{why="empty"}`, `troupe_mirror_refused_total{why="foreign"}`,
 	`troupe_nat_sessions{protocol="tcp"}`, `troupe_nat_sessions{protocol="udp"}`, `troupe_nat_sessions{protocol="icmp"}`,
 	`troupe_nat_sessions{protocol="other"}`, `troupe_nat_sessions_expired{protocol="tcp"}`, `troupe_nat_sessions_busiest_worker`,
-	`troupe_nat_session_limit`, `troupe_nat_session_alarm`, `troupe_nat_sessions_deleted_total`, `troupe_nat_session_errors_total`,
+	`troupe_nat_session_limit`, `troupe_nat_session_alarm`, `troupe_draining_endpoints`, `troupe_nat_sessions_deleted_total`, `troupe_nat_session_errors_total`,
 	`troupe_cnat_sessions`, `troupe_cnat_dropped_packets{reason="ports"}`, `troupe_cnat_dropped_packets{reason="sessions"}`, `troupe_cnat_session_alarm`,
 	`troupe_vpp_operations_total{outcome="succeeded",renderer="nat44"}`, `troupe_vpp_operations_total{outcome="failed",renderer="nat44"}`,
 	`troupe_vpp_operations_total{outcome="unknown",renderer="nat44"}`,

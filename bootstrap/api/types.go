@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/troupe-vpp/troupe/bootstrap/show"
@@ -89,12 +90,36 @@ type ServiceDetail struct {
 	Rendered []show.Row `json:"rendered"`
 	// InVPP are the rows that the renderer last read from VPP or wrote to it, without those of frontends that another service owns.
 	InVPP []show.Row `json:"inVPP"`
+	// Draining are the endpoints that keep their connections through VPP and get no new ones, ordered by address.
+	Draining []DrainingEndpoint `json:"draining"`
 	// Approximations are those of a plan of this node, without conflicts.
 	Approximations []show.Approximation `json:"approximations"`
 	// Conflicts are frontends that another service owns.
 	Conflicts []Conflict `json:"conflicts"`
 	// Problems are the invalid parts of the input.
 	Problems []show.Problem `json:"problems"`
+}
+
+// DrainingEndpoint is an endpoint that keeps its connections and gets no new ones.
+type DrainingEndpoint struct {
+	// Address is "ip:port".
+	Address string `json:"address"`
+	// Since when it drains; not before the start of the agent. Left out for a moment after that.
+	Since time.Time `json:"since,omitzero"`
+	// Connections counts those that VPP has through all frontends of the service; left out until VPP has been asked.
+	Connections *int `json:"connections,omitempty"`
+}
+
+// State describes the endpoint in words: "draining, 12 connections, since 14:02".
+func (d DrainingEndpoint) State() string {
+	text := "draining"
+	if d.Connections != nil {
+		text += fmt.Sprintf(", %d connections", *d.Connections)
+	}
+	if !d.Since.IsZero() {
+		text += ", since " + d.Since.UTC().Format("15:04")
+	}
+	return text
 }
 
 // EndpointUse is what becomes of an endpoint of a slice on this node.

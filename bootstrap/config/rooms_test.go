@@ -56,7 +56,7 @@ func TestRenderer(t *testing.T) {
 	n.LoopbackIP, n.SessionLimit = "10.1.1.254", 262144
 	cfg, err := n.Renderer("shop-a")
 	want := nat44.Config{
-		Node: "shop-a", TwiceNAT: netip.MustParseAddr("10.1.1.254"), Pads: true, Unreachable: true, MasqueradeClashes: true, SessionLimit: 262144, Timeouts: nat44.DefaultTimeouts(),
+		Node: "shop-a", TwiceNAT: netip.MustParseAddr("10.1.1.254"), Pads: true, Unreachable: true, MasqueradeClashes: true, SessionLimit: 262144, Timeouts: nat44.DefaultTimeouts(), DrainLimit: time.Hour,
 	}
 	if diff := cmp.Diff(want, cfg, cmpopts.EquateComparable(netip.Addr{})); err != nil || diff != "" {
 		t.Errorf("%v, configuration (-want +got):\n%s", err, diff)

@@ -163,6 +163,9 @@ type NAT44 struct {
 	SessionLimitMax int `json:"sessionLimitMax" min:"0" max:"67108864"`
 	// Interval at which the agent checks how full the session table is; from 80 percent on it frees expired sessions.
 	SessionCheckInterval Duration `json:"sessionCheckInterval" min:"1s" max:"10m"`
+	// How long an endpoint that has left its EndpointSlices keeps its TCP connections, for which it stays in VPP without new ones. 0s: until the
+	// last connection has ended. Endpoints that are still in the slices have no limit.
+	DrainLimit Duration `json:"drainLimit" min:"0s" max:"168h"`
 	// Idle timeout after which VPP may reuse a session, by protocol.
 	Timeouts Timeouts `json:"timeouts"`
 }

@@ -16,6 +16,7 @@ type natSessions struct {
 	busiest prometheus.Gauge
 	limit   prometheus.Gauge
 	alarm   prometheus.Gauge
+	drains  prometheus.Gauge
 	deleted prometheus.Counter
 	errors  prometheus.Counter
 	last    atomic.Pointer[SessionTable]
@@ -41,6 +42,7 @@ func newNATSessions() *natSessions {
 		busiest: gauge("troupe_nat_sessions_busiest_worker", "NAT sessions of the VPP worker that has the most; compare it with the limit."),
 		limit:   gauge("troupe_nat_session_limit", "Present limit of NAT sessions of a worker; 0 = unknown."),
 		alarm:   gauge("troupe_nat_session_alarm", "1 while the table of NAT sessions is nearly full and the agent can neither free sessions nor raise the limit."),
+		drains:  gauge("troupe_draining_endpoints", "Endpoints that keep their connections through VPP and get no new ones."),
 		deleted: counter("troupe_nat_sessions_deleted_total", "Expired NAT sessions deleted to free the table."),
 		errors:  counter("troupe_nat_session_errors_total", "Requests about NAT sessions that failed: usage, survey, limit, deletion."),
 		cnat:    gauge("troupe_cnat_sessions", "Sessions of CNAT in VPP, read every minute."),
@@ -59,10 +61,10 @@ func (s *natSessions) register(r *prometheus.Registry) {
 		s.expired.WithLabelValues(p.String())
 	}
 	s.dropped(sessions.CNAT{})
-	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
+	r.MustRegister(s.count, s.expired, s.busiest, s.limit, s.alarm, s.drains, s.deleted, s.errors, s.cnat, s.cnatDropped, s.cnatAlarm)
 }
 
-// Sessions sets the fill level of VPP's table of NAT sessions. With the next methods it satisfies sessionsactor.Observer.
+// Sessions sets the fill level of VPP's table of NAT sessions. With the methods below it satisfies sessionsactor.Observer.
 func (m *Metrics) Sessions(u sessions.Usage, limit uint32, s sessions.Survey, alarm bool) {
 	m.sessions.last.Store(&SessionTable{At: m.clock(), Usage: u, Limit: limit, Survey: s, Alarm: alarm})
 	for p := range sessions.Protocols {
@@ -114,3 +116,6 @@ func (m *Metrics) SessionsDeleted(n int) { m.sessions.deleted.Add(float64(max(n,
 
 // SessionErrors counts failed requests about sessions.
 func (m *Metrics) SessionErrors(n int) { m.sessions.errors.Add(float64(max(n, 0))) }
+
+// Draining sets the number of endpoints that keep their connections and get no new ones.
+func (m *Metrics) Draining(n int) { m.sessions.drains.Set(float64(n)) }

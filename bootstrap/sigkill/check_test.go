@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
 	"github.com/troupe-vpp/troupe/bootstrap/config"
 	"github.com/troupe-vpp/troupe/bootstrap/plan"
 	"github.com/troupe-vpp/troupe/bootstrap/show"
@@ -81,14 +82,11 @@ func keyOfVIP(vip string) string {
 	return strings.NewReplacer("/TCP", "/6", "/UDP", "/17").Replace(vip)
 }
 
-// describeRow writes a row as the simulated VPP does.
+// describeRow writes a row as probe.Serving does.
 func describeRow(r *show.Row) string {
 	var backends []string
 	for _, l := range r.Locals {
 		backends = append(backends, fmt.Sprintf("%s weight %d", l.Address, l.Weight))
-	}
-	for _, p := range nat44.Pads() {
-		backends = append(backends, fmt.Sprintf("%s weight %d", netip.AddrPortFrom(p.Addr, p.Port), p.Weight))
 	}
 	slices.Sort(backends)
 	text := fmt.Sprintf("%s lb [%s] %s", keyOfVIP(r.VIP), strings.Join(backends, ", "), strings.Join(r.Flags, " "))
@@ -121,6 +119,16 @@ func (w *world) changed() {
 	w.present = now
 }
 
+// serving are rows with the backends that new connections reach.
+func serving(rows []string) (texts []string) {
+	for _, row := range rows {
+		if text, serves := probe.Serving(row); serves {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
 // equal reports whether VPP has exactly the desired rows, and the foreign row.
 func (w *world) equal() string {
 	var want []string
@@ -131,7 +139,7 @@ func (w *world) equal() string {
 		want = append(want, row)
 	}
 	slices.Sort(want)
-	return cmp.Diff(want, w.vpp.Rows())
+	return cmp.Diff(want, serving(w.vpp.Rows()))
 }
 
 // verify compares VPP with the cluster, and what was written with what had to be.
@@ -145,12 +153,20 @@ func (w *world) verify() {
 		w.sources[change.key] = true
 		switch {
 		case first, w.verified == 0, w.touched[change.key], change.aboutLists() && w.lists:
+		case w.drained[change.key]: // what drained has gone since
 		default:
 			w.Errorf("written although nothing about it has changed: %s", change.what)
 		}
 	}
 	w.probe()
 	clear(w.touched)
+	w.drained = map[string]bool{}
+	for _, row := range w.vpp.Rows() {
+		if key := keyOfRow(row); len(probe.Draining(row)) > 0 {
+			at, _ := parseKey(key)
+			w.drained[key], w.drained[addressOf(at.Addr().String())] = true, true
+		}
+	}
 	w.lists = false
 	w.verified++
 	w.traffic.check(w.T)

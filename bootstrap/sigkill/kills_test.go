@@ -27,8 +27,10 @@ type world struct {
 	port     uint16
 	foreign  string // a row that the agent has not made
 
-	present  wanted
-	touched  map[string]bool // rows that changed since VPP was verified last
+	present wanted
+	touched map[string]bool // rows that changed since VPP was verified last
+	// drained are the rows and addresses with endpoints that drained when VPP was last compared.
+	drained  map[string]bool
 	lists    bool            // and whether access lists had to
 	sources  map[string]bool // FIB sources that were made
 	before   map[string]int  // routes that were there before the first agent

@@ -41,6 +41,7 @@ func equalFrontend(a, b *messages.Frontend) bool {
 		a.GetAffinitySeconds() == b.GetAffinitySeconds() &&
 		a.GetMaglev() == b.GetMaglev() &&
 		equalBackends(a.GetBackends(), b.GetBackends()) &&
+		equalBackends(a.GetDraining(), b.GetDraining()) &&
 		slices.Equal(a.GetMasqueradeFrom(), b.GetMasqueradeFrom()) &&
 		slices.Equal(a.GetAllowSources(), b.GetAllowSources())
 }

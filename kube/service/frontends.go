@@ -96,30 +96,31 @@ func (p policies) perClient(s selection) bool { return p.externalLocal && s.usab
 type verdict struct {
 	action     messages.Action
 	backends   []*messages.Backend
+	draining   []*messages.Backend
 	masquerade []string
 }
 
 // verdictOf decides: nothing usable anywhere is a reject, something that this set must not use is a drop.
-func verdictOf(s selection, set []*messages.Backend, masquerade []string) verdict {
+func verdictOf(s selection, set, draining []*messages.Backend, masquerade []string) verdict {
 	switch {
 	// A reject tells the client at once; a drop makes it retry, when another node could serve it.
 	case !s.usable:
-		return verdict{action: messages.Action_ACTION_REJECT}
+		return verdict{action: messages.Action_ACTION_REJECT, draining: draining}
 	case len(set) == 0:
-		return verdict{action: messages.Action_ACTION_DROP}
+		return verdict{action: messages.Action_ACTION_DROP, draining: draining}
 	default:
-		return verdict{action: messages.Action_ACTION_FORWARD, backends: set, masquerade: masquerade}
+		return verdict{action: messages.Action_ACTION_FORWARD, backends: set, draining: draining, masquerade: masquerade}
 	}
 }
 
 // addRows adds all rows of one service port in one family.
 func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policies, s selection) {
 	w := r.writer(f, port, p, s)
-	internal := s.cluster
+	internal, leaving := s.cluster, s.clusterDraining
 	if p.internalLocal {
-		internal = s.local
+		internal, leaving = s.local, s.localDraining
 	}
-	w.all = verdictOf(s, internal, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
+	w.all = verdictOf(s, internal, leaving, masqueradeFrom(policyInternal, f.detector, r.cfg.MasqueradeAll))
 	clusterIP := spot{f.clusterIP, port.GetPort(), messages.Scope_SCOPE_CLUSTER, messages.FrontendKind_KIND_CLUSTER_IP, nil}
 	// An external address that is the cluster IP as well is external traffic, as in kube-proxy; the address stays the cluster IP.
 	outside := f.outside(f.clusterIP)
@@ -140,10 +141,10 @@ func (r *resolver) addRows(f *frontendsOf, port *messages.ServicePort, p policie
 func (r *resolver) setExternal(w *rowWriter, f *frontendsOf, p policies, s selection) {
 	w.perClient = p.perClient(s)
 	if w.perClient {
-		w.here = verdictOf(s, s.cluster, masqueradeFrom(policyExternalLocalLocal, f.detector, r.cfg.MasqueradeAll))
-		w.elsewhere = verdictOf(s, s.local, masqueradeFrom(policyExternalLocalRemote, f.detector, r.cfg.MasqueradeAll))
+		w.here = verdictOf(s, s.cluster, s.clusterDraining, masqueradeFrom(policyExternalLocalLocal, f.detector, r.cfg.MasqueradeAll))
+		w.elsewhere = verdictOf(s, s.local, s.localDraining, masqueradeFrom(policyExternalLocalRemote, f.detector, r.cfg.MasqueradeAll))
 	} else {
-		w.all = verdictOf(s, s.cluster, masqueradeFrom(policyExternalCluster, f.detector, r.cfg.MasqueradeAll))
+		w.all = verdictOf(s, s.cluster, s.clusterDraining, masqueradeFrom(policyExternalCluster, f.detector, r.cfg.MasqueradeAll))
 	}
 }
 
@@ -226,7 +227,7 @@ func (w *rowWriter) row(at *spot, from messages.ClientClass, v *verdict) {
 	w.block = w.block[1:]
 	row.Address, row.Port, row.Protocol = at.address.text, at.port, w.port.GetProtocol()
 	row.PortName, row.Scope, row.Kind, row.From = w.port.GetName(), at.scope, at.kind, from
-	row.Action, row.Backends, row.MasqueradeFrom = v.action, v.backends, v.masquerade
+	row.Action, row.Backends, row.Draining, row.MasqueradeFrom = v.action, v.backends, v.draining, v.masquerade
 	row.AllowSources = at.allow
 	if v.action == messages.Action_ACTION_FORWARD {
 		row.AffinitySeconds, row.Maglev = w.affinity, w.maglev
@@ -282,7 +283,7 @@ func closed(row *messages.Frontend) bool {
 
 // shut makes a row one that drops every packet.
 func shut(row *messages.Frontend) {
-	row.From, row.Action, row.Backends = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil
+	row.From, row.Action, row.Backends, row.Draining = messages.ClientClass_FROM_ANY, messages.Action_ACTION_DROP, nil, nil
 	row.MasqueradeFrom, row.AffinitySeconds, row.Maglev = nil, 0, false
 }
 

@@ -82,10 +82,12 @@ func (d *digest) frontend(row *messages.Frontend) {
 	d.number(uint64(row.GetFrom()))     //nolint:gosec // Only the bits matter.
 	d.number(uint64(row.GetAction()))   //nolint:gosec // Only the bits matter.
 	d.number(uint64(row.GetAffinitySeconds())<<1 | uint64(count(row.GetMaglev())))
-	d.number(uint64(len(row.GetBackends())))
-	for _, b := range row.GetBackends() {
-		d.text(b.GetAddress())
-		d.number(uint64(b.GetPort())<<1 | uint64(count(b.GetLocal())))
+	for _, list := range [...][]*messages.Backend{row.GetBackends(), row.GetDraining()} {
+		d.number(uint64(len(list)))
+		for _, b := range list {
+			d.text(b.GetAddress())
+			d.number(uint64(b.GetPort())<<1 | uint64(count(b.GetLocal())))
+		}
 	}
 	d.texts(row.GetMasqueradeFrom())
 	d.texts(row.GetAllowSources())

@@ -110,7 +110,11 @@ func (r *resolver) resolveFamily(family messages.IPFamily, clusterIP address) {
 			r.addServingUDP(endpoints)
 		}
 		p := r.policiesOf(&f, port)
-		s := choose(endpoints, p.need(), r.at)
+		wanted := p.need()
+		// A UDP flow has no end of its own, and a client that is bound to an endpoint opens its next
+		// connections there.
+		wanted.servingOnly = port.GetProtocol() == messages.Protocol_UDP || r.service.GetAffinitySeconds() > 0
+		s := choose(endpoints, wanted, r.at)
 		// kube-proxy counts ports, not services, in sync_proxy_rules_no_local_endpoints_total.
 		if s.usable && len(s.local) == 0 {
 			internal += count(p.internalLocal)

@@ -20,12 +20,17 @@ func (p place) isLocal(e *endpoint) bool { return p.node != "" && e.object.GetNo
 // need is the sets of endpoints that a service port uses.
 type need struct {
 	cluster, local bool
+	// servingOnly: an endpoint that does not serve any more keeps no connections.
+	servingOnly bool
 }
 
 // selection is what one service port may forward to.
 type selection struct {
 	// cluster is the set of the Cluster policy, local that of the Local policy, each ordered by text.
 	cluster, local []*messages.Backend
+	// clusterDraining and localDraining are the endpoints that are in the slices, but not in the set,
+	// and keep their connections.
+	clusterDraining, localDraining []*messages.Backend
 	// usable is true when there is an endpoint anywhere that could be used. It is what tells a drop (there are some, but none for this
 	// node) from a reject (there are none).
 	usable bool
@@ -65,6 +70,12 @@ func choose(endpoints []*endpoint, wanted need, at place) selection {
 		size.count(e)
 	}
 	s.cluster, s.local = backends(endpoints, size, at)
+	if wanted.cluster && size.cluster < len(endpoints) {
+		s.clusterDraining = draining(endpoints, wanted.servingOnly, at, func(e *endpoint) bool { return e.inCluster })
+	}
+	if wanted.local && size.local < len(endpoints) {
+		s.localDraining = draining(endpoints, wanted.servingOnly, at, func(e *endpoint) bool { return e.inLocal })
+	}
 	return s
 }
 
@@ -165,4 +176,14 @@ func backends(endpoints []*endpoint, size sizes, at place) (cluster, local []*me
 		}
 	}
 	return cluster, local
+}
+
+// draining makes the messages of the endpoints that are not used and keep their connections.
+func draining(endpoints []*endpoint, servingOnly bool, at place, used func(*endpoint) bool) (list []*messages.Backend) {
+	for _, e := range endpoints {
+		if !used(e) && (!servingOnly || e.ready() || e.object.GetServing()) {
+			list = append(list, &messages.Backend{Address: e.address, Port: e.port, Local: at.isLocal(e)})
+		}
+	}
+	return list
 }

@@ -2,11 +2,17 @@ package namespaces
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -15,7 +21,7 @@ import (
 const role = "TROUPE_ROLE"
 
 func TestMain(m *testing.M) {
-	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold}[os.Getenv(role)]
+	play, known := map[string]func(string) error{"serve": serve, "get": get, "udp": exchange, "hold": hold, "many": many}[os.Getenv(role)]
 	if !known {
 		os.Exit(m.Run())
 	}
@@ -27,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // serve answers HTTP and UDP at two ports with its name and the address of the client.
 func serve(name string) error {
-	packets, err := net.ListenPacket("udp6", "[::]:5353")
+	packets, err := net.ListenPacket("udp", ":5353")
 	if err != nil {
 		return err
 	}
@@ -38,7 +44,7 @@ func serve(name string) error {
 			}
 		}
 	}()
-	return http.ListenAndServe("[::]:8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.ListenAndServe(":8080", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, name, " saw ", host(r.RemoteAddr))
 	}))
 }
@@ -98,6 +104,87 @@ func hold(address string) error {
 			return err
 		}
 		fmt.Println(string(body))
+	}
+	return nil
+}
+
+// many keeps connections, as its argument "address number" says. For each line of its input it prints one:
+//
+//	use NAME...         a request on each connection, except those to the named servers => cut N
+//	new ADDRESS NUMBER  new connections => the names of the servers, or refused, or lost
+func many(argument string) error {
+	address, number, _ := strings.Cut(argument, " ")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return err
+	}
+	type client struct {
+		net.Conn
+		in   *bufio.Reader
+		name string
+	}
+	ask := func(c *client) error {
+		_ = c.SetDeadline(time.Now().Add(3 * time.Second)) // fails only without a connection
+		if _, err := fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			return err
+		}
+		answer, err := http.ReadResponse(c.in, nil)
+		if err != nil {
+			return err
+		}
+		body, err := io.ReadAll(answer.Body)
+		c.name, _, _ = strings.Cut(string(body), " ")
+		return err
+	}
+	dial := func(address string) (*client, error) {
+		c, err := net.DialTimeout("tcp", address, 3*time.Second)
+		if err != nil {
+			return nil, err
+		}
+		one := &client{Conn: c, in: bufio.NewReader(c)}
+		return one, ask(one)
+	}
+	var open []*client
+	for range n {
+		c, err := dial(address)
+		if err != nil {
+			return err
+		}
+		open = append(open, c)
+	}
+	fmt.Println("open", len(open))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if words[0] == "use" {
+			cut := 0
+			for _, c := range open {
+				if name := c.name; !slices.Contains(words[1:], name) && (ask(c) != nil || c.name != name) {
+					cut++
+				}
+			}
+			fmt.Println("cut", cut)
+			continue
+		}
+		times, err := strconv.Atoi(words[2])
+		if err != nil {
+			return err
+		}
+		reached := map[string]bool{}
+		for range times {
+			c, err := dial(words[1])
+			switch {
+			case err == nil:
+				reached[c.name] = true
+			case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+				reached["refused"] = true
+			default:
+				reached["lost"] = true
+			}
+			if c != nil {
+				_ = c.Close()
+			}
+		}
+		fmt.Println(strings.Join(slices.Sorted(maps.Keys(reached)), " "))
 	}
 	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/troupe-vpp/troupe/test/build"
 	"github.com/troupe-vpp/troupe/test/controlplane"
 )
 
@@ -25,44 +24,15 @@ type stage struct {
 	*testing.T
 	dir, vppBinary, plugins, troupe string
 	vpp, agent                      *controlplane.Process
+	servers                         map[string]*exec.Cmd
 }
 
 // newStage makes the namespaces, and starts VPP and the servers.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{T: t, vppBinary: os.Getenv("TROUPE_VPP_BIN"), plugins: os.Getenv("TROUPE_VPP_PLUGINS")}
-	_, missing := exec.LookPath("ip")
-	_, noPlugin := os.Stat(filepath.Join(s.plugins, "af_packet_plugin.so"))
-	switch {
-	case os.Getuid() != 0:
-		t.Skip("needs root, for network namespaces")
-	case missing != nil:
-		t.Skip("needs the program ip")
-	case s.vppBinary == "" || noPlugin != nil:
-		t.Skip("needs a real VPP with the plugin af_packet: set TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS")
-	}
-	var err error
-	if s.dir, err = os.MkdirTemp("", "troupe"); err != nil { // short: paths of sockets are limited
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
-	if s.troupe, err = build.Agent(t.Context(), s.dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, sub := range []string{"objects", "vpp"} {
-		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := bareStage(t)
 	for _, n := range names {
-		_ = exec.Command("ip", "netns", "del", n).Run() // of an earlier run that was killed
-		_ = exec.Command("ip", "link", "del", n).Run()  // which goes some time after its namespace
-		s.run("ip", "netns", "add", n)
-		t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n).Run() }) // takes its link with it
-		s.run("ip", "link", "add", n, "type", "veth", "peer", "name", "e0", "netns", n)
-		s.run("ip", "link", "set", n, "up")
-		s.run("ip", "-n", n, "link", "set", "lo", "up")
-		s.run("ip", "-n", n, "link", "set", "e0", "up")
+		s.namespace(n)
 	}
 	for i, n := range names[:2] {
 		s.run("ip", "-n", n, "addr", "add", fmt.Sprintf("fd00:2:%d::2/64", i), "dev", "e0", "nodad")
@@ -73,13 +43,37 @@ func newStage(t *testing.T) *stage {
 	s.run("ip", "-n", "tr-out", "-6", "route", "add", "default", "via", "2001:db8::1")
 	s.startVPP()
 	for _, n := range names[:2] {
-		server := s.in(n, "serve", n)
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+		s.serve(n)
 	}
 	return s
+}
+
+// needs skips the test where something is missing.
+func (s *stage) needs() {
+	s.Helper()
+	_, missing := exec.LookPath("ip")
+	_, noPlugin := os.Stat(filepath.Join(s.plugins, "af_packet_plugin.so"))
+	switch {
+	case os.Getuid() != 0:
+		s.Skip("needs root, for network namespaces")
+	case missing != nil:
+		s.Skip("needs the program ip")
+	case s.vppBinary == "" || noPlugin != nil:
+		s.Skip("needs a real VPP with the plugin af_packet: set TROUPE_VPP_BIN and TROUPE_VPP_PLUGINS")
+	}
+}
+
+// namespace makes one, with a link to VPP.
+func (s *stage) namespace(n string) {
+	s.Helper()
+	_ = exec.Command("ip", "netns", "del", n).Run() // of an earlier run that was killed
+	_ = exec.Command("ip", "link", "del", n).Run()  // which goes some time after its namespace
+	s.run("ip", "netns", "add", n)
+	s.Cleanup(func() { _ = exec.Command("ip", "netns", "del", n).Run() }) // takes its link with it
+	s.run("ip", "link", "add", n, "type", "veth", "peer", "name", "e0", "netns", n)
+	s.run("ip", "link", "set", n, "up")
+	s.run("ip", "-n", n, "link", "set", "lo", "up")
+	s.run("ip", "-n", n, "link", "set", "e0", "up")
 }
 
 // pod is the address of a pod.
@@ -108,6 +102,19 @@ func (s *stage) in(namespace, part, argument string) *exec.Cmd {
 // startVPP starts VPP with its interfaces and routes.
 func (s *stage) startVPP() {
 	s.Helper()
+	commands := []string{}
+	for _, n := range names {
+		commands = append(commands, "create host-interface name "+n, "set interface state host-"+n+" up")
+	}
+	for i, n := range names[:2] {
+		commands = append(commands, fmt.Sprintf("set interface ip address host-%s fd00:2:%d::1/64", n, i), fmt.Sprintf("ip route add %s/128 via fd00:2:%d::2 host-%s", pod(i), i, n))
+	}
+	s.bareVPP(append(commands, "set interface ip address host-tr-out 2001:db8::1/64", "ip route add ::/0 via 2001:db8::fe host-tr-out"))
+}
+
+// bareVPP starts VPP and has it carry out commands.
+func (s *stage) bareVPP(commands []string) {
+	s.Helper()
 	conf := filepath.Join(s.dir, "startup.conf")
 	text := fmt.Sprintf(`unix { nodaemon cli-listen %[1]s/cli.sock runtime-dir %[1]s/vpp }
 socksvr { socket-name %[1]s/api.sock }
@@ -133,14 +140,7 @@ plugins { path %[2]s plugin default { disable } plugin nat_plugin.so { enable } 
 		}
 		return ""
 	})
-	commands := []string{}
-	for _, n := range names {
-		commands = append(commands, "create host-interface name "+n, "set interface state host-"+n+" up")
-	}
-	for i, n := range names[:2] {
-		commands = append(commands, fmt.Sprintf("set interface ip address host-%s fd00:2:%d::1/64", n, i), fmt.Sprintf("ip route add %s/128 via fd00:2:%d::2 host-%s", pod(i), i, n))
-	}
-	for _, command := range append(commands, "set interface ip address host-tr-out 2001:db8::1/64", "ip route add ::/0 via 2001:db8::fe host-tr-out") {
+	for _, command := range commands {
 		if err := ctl(command); err != nil {
 			s.Fatal(err)
 		}

@@ -224,9 +224,10 @@ func (h *holder) compare(when string) {
 	}
 }
 
-// has reports whether a row has a backend.
+// has reports whether a row has a backend, for new connections or for those that it has.
 func has(r nat44.Row, backend netip.AddrPort) bool {
-	return slices.ContainsFunc(r.Locals, func(l nat44.Local) bool { return netip.AddrPortFrom(l.Addr, l.Port) == backend })
+	is := func(l nat44.Local) bool { return netip.AddrPortFrom(l.Addr, l.Port) == backend }
+	return slices.ContainsFunc(r.Locals, is) || slices.ContainsFunc(r.Draining, is)
 }
 
 // replaces reports whether VPP has no way to make one row the other in place: it can change neither flags nor affinity, and would go on to

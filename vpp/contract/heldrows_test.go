@@ -134,6 +134,12 @@ func (h *holder) disturb(loops []interface_types.InterfaceIndex) []*flow {
 	case roll < 40 && spec.affinity == 0:
 		return h.change("backends of a row that has sessions", func(w *nat44.Want) {
 			row := h.held(i, h.some(spec.keep, spec.keep+1+h.random.IntN(spec.most-spec.keep), 2+h.random.IntN(3)))
+			for _, l := range slices.Concat(w.Rows[row.Key].Locals, w.Rows[row.Key].Draining) {
+				if l.Weight = 0; !has(row, netip.AddrPortFrom(l.Addr, l.Port)) && h.random.IntN(2) == 0 {
+					row.Draining = append(row.Draining, l)
+				}
+			}
+			slices.SortFunc(row.Draining, func(a, b nat44.Local) int { return a.Addr.Compare(b.Addr) })
 			w.Rows[row.Key] = row
 		})
 	case roll < 40:

@@ -3,6 +3,7 @@ package contract
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"go.fd.io/govpp/api"
@@ -66,12 +67,12 @@ var resyncCases = []contractCase{
 			check(t, "operations", operations, verbs(v.settle(t, want)))
 		}
 		change(wanted(t, web, 2), "add-local")
-		change(wanted(t, web, 4), "add-local", "add-local")
+		change(wanted(t, web, 4), "grow-row", "add-local", "add-local")
 		change(wanted(t, web, 1), "delete-local", "delete-local", "delete-local")
 		other := wanted(t, web, 3)
 		other.Locals = other.Locals[1:]
 		change(other, "add-local", "add-local", "delete-local")
-		change(wanted(t, web, 40), "delete-row", "add-row")
+		change(wanted(t, web, 40), slices.Concat([]string{"grow-row", "set-share", "set-share"}, slices.Repeat([]string{"add-local"}, 38))...)
 		twice := wanted(t, web, 40)
 		twice.Flags = nat44.Out2InOnly | nat44.TwiceNAT
 		change(twice, "delete-row", "add-row")
@@ -88,7 +89,7 @@ var resyncCases = []contractCase{
 			other.Locals[i].Port = 9090
 		}
 		want.Rows[other.Key] = other
-		if ops := v.settle(t, want); len(ops) != 2*nat44.MaxBackends {
+		if ops := v.settle(t, want); len(ops) != nat44.MaxBackends {
 			t.Errorf("%d operations", len(ops))
 		}
 	}},
@@ -166,7 +167,7 @@ var resyncCases = []contractCase{
 		v.apply(t, []nat44.Op{{Verb: nat44.AddRow, Key: stale.Key, Row: &stale}, remove, remove})
 		v.expect(t, ok, delLocal(nat44_ed.Nat44LbAddrPort{Addr: [4]byte{10, 1, 0, 1}, Port: 8080}))
 		v.expect(t, ok, &nat44_ed.Nat44ForwardingEnableDisable{})
-		check(t, "operations", []string{"enable-forwarding", "add-local", "add-row", "delete-row"}, verbs(v.settle(t, want)))
+		check(t, "operations", []string{"enable-forwarding", "mend-row", "add-local", "add-row", "delete-row"}, verbs(v.settle(t, want)))
 	}},
 	{"resync/what was done already", func(t *testing.T, v *rig) {
 		web := wanted(t, "10.96.0.1:80/TCP", 2)

@@ -187,14 +187,19 @@ var localCases = []contractCase{
 			t.Errorf("weight %d", got)
 		}
 	}},
-	{"local/pads make room for one and two backends", func(t *testing.T, v *rig) {
+	{"local/pads make room for one backend", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)
 		v.expect(t, ok, add(wanted(t, "10.96.0.1:80/TCP", 1)))
+		check(t, "a backend, its pad, an empty slot", []byte{0, 1, 2, 2}, hosts(onlyRow(t, v)))
+		empty := nat44_ed.Nat44LbAddrPort{Addr: [4]byte{192, 0, 2, 2}, Port: 3}
+		v.expect(t, ok, delLocal(empty))
 		v.expect(t, ok, addLocal(local(9)))
-		one := local(0)
-		one.Addr = [4]byte{10, 1, 0, 0}
-		v.expect(t, ok, delLocal(one))
-		check(t, "backends", []byte{1, 2, 9}, hosts(onlyRow(t, v)))
+		check(t, "backends", []byte{0, 1, 9, 2}, hosts(onlyRow(t, v)))
+		v.expect(t, ok, delLocal(local(9)))
+		v.expect(t, ok, addLocal(empty))
+		if got := v.read(t).Rows[key(t, "10.96.0.1:80/TCP")]; !got.Equal(wanted(t, "10.96.0.1:80/TCP", 1)) {
+			t.Errorf("read as %+v", got)
+		}
 	}},
 	{"local/same endpoint in another VRF", func(t *testing.T, v *rig) {
 		v.expect(t, ok, enable)

@@ -38,7 +38,7 @@ func (c *checker) backend(field, text string, port bool) (netip.AddrPort, bool) 
 		c.fail(field, "%q is not an IPv4 address with a port, for example 10.1.1.3:8080", text)
 	case unusable(to.Addr()) != "":
 		c.fail(field, "%s %s", text, unusable(to.Addr()))
-	case padded(to):
+	case nat44.Reserved(to):
 		c.fail(field, "%s is reserved", text)
 	default:
 		return to, true
@@ -71,16 +71,6 @@ func unusable(a netip.Addr) string {
 		return "is not the address of one host"
 	}
 	return ""
-}
-
-// padded reports whether a backend is one of the pads of rows, which must not get packets.
-func padded(to netip.AddrPort) bool {
-	for _, pad := range nat44.Pads() {
-		if netip.AddrPortFrom(pad.Addr, pad.Port) == to {
-			return true
-		}
-	}
-	return false
 }
 
 // text returns a key in the form of documents.

@@ -7,8 +7,9 @@ type Cost struct {
 	Row, Backend, Spread, Address int
 }
 
-// NAT44 returns the cost of a NAT44 row with its pads. Its addresses are in no table.
-func NAT44() Cost { return Cost{Row: 220, Backend: 64} }
+// NAT44 returns the cost of a NAT44 row, whose entries are a power of two: at most four for each
+// backend. Its addresses are in no table.
+func NAT44() Cost { return Cost{Row: 220, Backend: 112} }
 
 // CNAT returns the cost of a translation. Its addresses have entries in the forwarding table.
 func CNAT() Cost { return Cost{Row: 480, Backend: 216, Spread: 4200, Address: 900} }

@@ -18,9 +18,6 @@ const (
 	minLocals = 2
 	// maxLocals: the handler counts locals with 8 bits, so 256 of them are an endless loop that ends with the heap.
 	maxLocals = 255
-	// maxWeight: the cumulative weight has 8 bits. A sum of 0 modulo 256 lets the first packet divide by zero, any other sum above
-	// 255 starves backends.
-	maxWeight = 255
 	// maxTag: a tag field has 64 bytes, the last of which VPP overwrites with NUL. A longer tag would come back shortened, and its
 	// row would not be recognised as ours any more.
 	maxTag = 63
@@ -31,9 +28,8 @@ const (
 // Check refuses messages that crash VPP or corrupt its state although they are well-formed. The error
 // wraps ErrRefused and names the message and the field. Every message of Do and Dump passes it.
 //
-// It sees one message at a time, so checks that need the state of VPP belong to the owner of that state: vpp/nat44 never removes the last
-// local with a weight from a mapping (the sum would be 0), never lets the weights of a mapping grow past 255 by adding locals one by one,
-// and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
+// It sees one message at a time, so checks that need the state of VPP belong to the owner of that state: vpp/nat44 never lets the sum of
+// the weights of a mapping become 0 modulo 256 by adding or removing locals one by one, and never combines affinity with an interface that is inside only; vpp/cnat never enables a feature of an interface twice.
 func Check(msg api.Message) error {
 	var why string
 	switch m := msg.(type) {
@@ -84,15 +80,18 @@ func checkMapping(m *nat44_ed.Nat44AddDelLbStaticMapping) string {
 	if !m.IsAdd {
 		return ""
 	}
-	sum := 0
+	// VPP adds up the weights in 8 bits. A last sum of 0 lets the first packet divide by zero. With any
+	// other one VPP picks an entry for each packet; vpp/nat44 uses sums that wrap around to take back
+	// the weight of a draining backend.
+	sum := uint8(0)
 	for i := range m.Locals {
 		if why := checkLocal(&m.Locals[i]); why != "" {
 			return fmt.Sprintf("locals[%d].%s", i, why)
 		}
-		sum += int(m.Locals[i].Probability)
+		sum += m.Locals[i].Probability
 	}
-	if sum < 1 || sum > maxWeight {
-		return fmt.Sprintf("locals: sum of probability is %d, must be 1 to %d", sum, maxWeight)
+	if sum == 0 {
+		return "locals: sum of probability is 0 modulo 256"
 	}
 	return checkTag(m.Tag)
 }

@@ -70,7 +70,19 @@ func Apply(ctx context.Context, c link.Caller, ops []Op) []OpResult {
 	for i, answer := range answers {
 		results[owner[i]].add(steps[i], answer.Err)
 	}
+	doubt(results)
 	return results
+}
+
+// doubt makes the outcome of changes of slots unknown that follow one which failed: they were worked out
+// for the row as that one would have left it.
+func doubt(results []OpResult) {
+	failed := map[frontend.Key]bool{}
+	for i := range results {
+		r := &results[i]
+		r.Unknown = r.Unknown || r.Op.change != nil && failed[r.Op.Key]
+		failed[r.Op.Key] = failed[r.Op.Key] || r.Op.change != nil && r.Err != nil
+	}
 }
 
 // precheck fills in the operation of every result and the error of each one that must not be sent.
@@ -117,12 +129,12 @@ func (r *OpResult) add(step Op, err error) {
 		r.Unknown = true
 		return
 	}
-	// VPP has carried out a part of the operation and not another one, so that what it holds has to be read.
-	partial := r.Messages > 0 && found != nil && !errors.Is(err, link.ErrUnknown) && len(Messages(r.Op)) > 1
-	r.Unknown = r.Unknown || unknown || partial
 	if r.Err == nil {
 		r.Err = found
 	}
+	// VPP has carried out a part of the operation and not another one, so that what it holds has to be read.
+	partial := r.Messages > 0 && r.Err != nil && !errors.Is(r.Err, link.ErrUnknown) && len(Messages(r.Op)) > 1
+	r.Unknown = r.Unknown || unknown || partial
 }
 
 // classify says what the error of a message means for its operation.

@@ -160,7 +160,7 @@ func TestApplySkips(t *testing.T) {
 			t.Errorf("%s: error %v, %d messages; want %v", results[i].Op.Verb, results[i].Err, results[i].Messages, want)
 		}
 	}
-	if len(m.rows[web.Key].locals) != 3 || m.rows[dns.Key] == nil {
+	if len(m.rows[web.Key].live()) != 4 || m.rows[dns.Key] == nil {
 		t.Error("the wrong operations were sent")
 	}
 }

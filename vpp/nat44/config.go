@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"reflect"
+	"time"
 
 	"github.com/troupe-vpp/troupe/messages"
 	"github.com/troupe-vpp/troupe/vpp/frontend"
@@ -40,6 +41,9 @@ type Config struct {
 	Unreachable bool
 	// Ground are the addresses that no service may claim.
 	Ground frontend.Ground
+	// DrainLimit is how long a backend that has left the slices keeps its connections; 0 = until the
+	// last one ends. The planner does not use it.
+	DrainLimit time.Duration
 	// IPv6Elsewhere says that another renderer serves IPv6 frontends, so that the plan does not report them as errors.
 	IPv6Elsewhere bool
 }

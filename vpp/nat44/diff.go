@@ -157,13 +157,13 @@ func diffRows(have *State, want *Want, sweep bool) []Op {
 	var changed, unwanted []frontend.Key
 	for key, row := range want.Rows {
 		old, found := have.Rows[key]
-		if len(row.Locals) > 0 && (!found || !old.Equal(row)) && !foreign(have, key) {
+		if (len(row.Locals) > 0 || found && Target(&old, &row) != nil) && (!found || !old.Equal(row)) && !foreign(have, key) {
 			changed = append(changed, key)
 		}
 	}
 	if sweep {
 		for key := range have.Rows {
-			if len(want.Rows[key].Locals) == 0 {
+			if old, row := have.Rows[key], want.Rows[key]; len(row.Locals) == 0 && Target(&old, &row) == nil {
 				unwanted = append(unwanted, key)
 			}
 		}

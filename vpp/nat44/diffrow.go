@@ -1,40 +1,71 @@
 package nat44
 
+import "slices"
+
 // DiffRow returns what turns one row into the other: nil means that VPP does not hold the row, or should not. Both have the same key.
 //
-// Where only backends differ they are added and deleted one by one, new ones first as long as they fit. VPP cannot change anything else in
-// place (flags, affinity, tag, weights), so the row is deleted and added in two operations that follow each other directly, which ends its
-// connections. A row therefore keeps its weights and its tag where they are good enough, see Row.Beside. At every step between, the row
+// Where only backends differ they are changed one by one, see arrange. VPP cannot change anything else in place (flags, affinity, tag), so the
+// row is deleted and added in two operations that follow each other directly, which ends its connections. A row therefore keeps its tag
+// where it is good enough, see Row.Beside. Rows without pads, and those of earlier versions, keep their weights as well: see changeLocals. At every step between, the row
 // keeps a backend, keeps all backends that it has before and after, and keeps a load that VPP survives. A wanted row without backends
-// counts as nil.
+// counts as nil, unless backends drain (Target).
 func DiffRow(have, want *Row) []Op {
-	if want != nil && len(want.Locals) == 0 {
-		want = nil
-	}
+	target := Target(have, want)
 	switch {
-	case have == nil && want == nil:
+	case have == nil && target == nil:
 		return nil
 	case have == nil:
 		return []Op{{Verb: AddRow, Key: want.Key, Row: want}}
-	case want == nil:
+	case target == nil:
 		return []Op{{Verb: DelRow, Key: have.Key, Row: have}}
-	case have.Equal(*want):
+	case have.Equal(*target):
 		return nil
 	}
-	kept := want.Beside(have)
-	if have.Equal(kept) {
-		return nil
-	}
-	if ops, ok := changeLocals(have, &kept); ok {
+	if ops, ok := changeLocals(have, target); ok {
 		return ops
 	}
+	if len(want.Locals) == 0 {
+		return []Op{{Verb: DelRow, Key: have.Key, Row: have}}
+	}
 	return []Op{{Verb: DelRow, Key: have.Key, Row: have}, {Verb: AddRow, Key: want.Key, Row: want}}
+}
+
+// inSlots reports whether both rows have slots, and the one can be made the other in place. VPP keeps
+// the affinity entries of a deleted backend, and goes on to send its clients to the place where it was:
+// there, a new backend may follow an entry that led back to the frontend, nothing else.
+func inSlots(have, want *Row) bool {
+	if !have.Pads || have.legacy || want.legacy {
+		return false
+	}
+	if want.Affinity == 0 {
+		return true
+	}
+	back, stay := 0, 0
+	for _, s := range have.layout() {
+		is := func(l Local) bool { return l.Endpoint() == s.backend }
+		switch {
+		case s.empty(), slices.ContainsFunc(want.Draining, is):
+		case slices.ContainsFunc(want.Locals, is):
+			stay++
+		case s.backend == have.back():
+			back++
+		default:
+			return false
+		}
+	}
+	return back <= len(want.Locals)-stay
 }
 
 // changeLocals returns the additions and deletions of locals that turn one row into the other, and false where that is not possible.
 func changeLocals(have, want *Row) ([]Op, bool) {
 	if !have.sameShape(want) || want.Kind != Balanced {
 		return nil, false
+	}
+	if have.Pads && !have.legacy {
+		if !inSlots(have, want) {
+			return nil, false
+		}
+		return arrange(have, want)
 	}
 	added, deleted, ok := compareLocals(have.Locals, want.Locals)
 	switch {

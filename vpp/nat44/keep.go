@@ -1,19 +1,141 @@
 package nat44
 
-// Beside returns the row with the weights and the tag that VPP already holds under its key, where they are as good as the planned ones: VPP
-// can change neither without ending the connections of the row. Nothing is kept of a row of another service.
+import (
+	"net/netip"
+	"slices"
+)
+
+// Target returns the row that VPP should hold instead of the one that it holds; nil = none. Where no
+// backend is left for new connections and VPP holds some that drain, the row stays for their
+// connections, and leads all other packets back to its own address: VPP's routes refuse them there, as
+// if the row did not exist.
+func Target(held, want *Row) *Row {
+	switch {
+	case want == nil:
+		return nil
+	case len(want.Locals) > 0:
+		kept := want.Beside(held)
+		return &kept
+	case held == nil || held.odd || held.legacy || !held.Pads || !want.SameService(held):
+		return nil
+	}
+	closed := *held
+	closed.slots, closed.torn = nil, false
+	closed.Locals, closed.Draining = []Local{newLocal(held.back(), unpairedWeight)}, want.Draining
+	if closed = closed.besideSlots(held); len(closed.Draining) == 0 {
+		return nil
+	}
+	return &closed
+}
+
+// Beside returns the row as it should be beside the one that VPP holds under its key, so that as few
+// connections as possible end: with the held tag, with shares that fit the held weights, and draining
+// those backends that VPP holds. Nothing is kept of a row of another service.
 func (r Row) Beside(held *Row) Row {
-	if held == nil || held.odd || held.Kind != r.Kind || r.Kind != Balanced || !r.SameService(held) || !r.uniform() {
-		return r
+	fresh := r
+	fresh.Draining = nil
+	if held == nil || held.odd || held.Kind != r.Kind || r.Kind != Balanced || !r.SameService(held) {
+		return fresh
 	}
-	if !held.uniform() || !keepsWeight(held.Locals[0].Weight, len(r.Locals)) {
-		return r
+	if r.Pads && held.Pads && !held.legacy {
+		return r.besideSlots(held)
 	}
+	fresh.legacy = r.Pads && held.legacy
+	if !fresh.uniform() || !held.uniform() || !keepsWeight(held.Locals[0].Weight, len(fresh.Locals)) {
+		fresh.legacy = false
+		return fresh
+	}
+	if fresh.Affinity == held.Affinity {
+		fresh.Tag = held.Tag
+	}
+	return fresh.weighing(held.Locals[0].Weight)
+}
+
+// besideSlots is Beside for a row that VPP holds in slots.
+func (r Row) besideSlots(held *Row) Row {
 	if r.Affinity == held.Affinity {
 		r.Tag = held.Tag
 	}
-	if weight := held.Locals[0].Weight; weight != r.Locals[0].Weight {
-		r = r.clone()
+	slots := held.layout()
+	at := make(map[netip.AddrPort]*slot, len(slots))
+	for i := range slots {
+		if s := &slots[i]; !s.empty() && !s.noBackend {
+			at[s.backend] = s
+		}
+	}
+	r.Draining = slices.DeleteFunc(slices.Clone(r.Draining), func(l Local) bool {
+		_, used := slices.BinarySearchFunc(r.Locals, l, compareEndpoint)
+		return used || at[l.Endpoint()] == nil
+	})
+	r.Draining = r.Draining[:min(len(r.Draining), maxDraining)]
+	if room := maxSlots - len(r.Draining); len(r.Locals) > room {
+		r.Locals = roomFor(r.Locals, room, at)
+	}
+	if len(r.Locals) == 0 || !r.uniform() {
+		return r
+	}
+	return r.weighing(r.share(held, at))
+}
+
+// maxDraining is how many backends of a row may drain: half of the slots, so that the row always has
+// room for others.
+const maxDraining = maxSlots / 2
+
+// roomFor returns n of the backends, those that VPP holds first. The others wait until one that drains
+// has gone.
+func roomFor(all []Local, n int, held map[netip.AddrPort]*slot) []Local {
+	kept := slices.Clone(all)
+	slices.SortStableFunc(kept, func(a, b Local) int {
+		switch inA, inB := held[a.Endpoint()] != nil, held[b.Endpoint()] != nil; {
+		case inA == inB:
+			return 0
+		case inA:
+			return -1
+		}
+		return 1
+	})
+	kept = kept[:n]
+	slices.SortFunc(kept, compareEndpoint)
+	return kept
+}
+
+// share returns the share of each backend: the present one if it is fair and fits, so that nothing is
+// sent, otherwise the best one that does. A share cannot exceed the weight that a backend came with.
+func (r *Row) share(held *Row, at map[netip.AddrPort]*slot) uint8 {
+	candidates := []uint8{r.Locals[0].Weight, unpairedWeight, pairedWeight, 1}
+	if held.uniform() && held.Locals[0].Weight >= pairedWeight {
+		candidates = append([]uint8{held.Locals[0].Weight}, candidates...)
+	}
+	for _, share := range candidates {
+		// The sum rises by what a pad takes back: above one backend while VPP adds it up, and above
+		// another one while its pad is replaced.
+		first, second, fits := 0, 0, true
+		rises := func(n int) {
+			if n > first {
+				n, first = first, n
+			}
+			second = max(second, n)
+		}
+		for _, l := range r.Locals {
+			if s := at[l.Endpoint()]; s != nil {
+				fits = fits && s.weight >= share
+				rises(int(s.weight) - int(share))
+			}
+		}
+		for _, l := range r.Draining {
+			rises(int(at[l.Endpoint()].weight))
+		}
+		if fits && int(share)*len(r.Locals)+first+second <= MaxWeight {
+			return share
+		}
+	}
+	return 1
+}
+
+// weighing returns the row with this weight for each of its backends.
+func (r Row) weighing(weight uint8) Row {
+	if weight != r.Locals[0].Weight {
+		r.Locals = slices.Clone(r.Locals)
 		for i := range r.Locals {
 			r.Locals[i].Weight = weight
 		}

@@ -57,6 +57,19 @@ type modelRow struct {
 	affinity uint32
 	tag      string
 	locals   []nat44_ed.Nat44LbAddrPort
+	// free are the places in locals that were deleted; VPP's pool hands out the last one first.
+	free []int
+}
+
+// live returns the entries in VPP's order.
+func (r *modelRow) live() []nat44_ed.Nat44LbAddrPort {
+	all := make([]nat44_ed.Nat44LbAddrPort, 0, len(r.locals))
+	for i, l := range r.locals {
+		if !slices.Contains(r.free, i) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 func newModel() *model {
@@ -245,7 +258,7 @@ func (m *model) mapping(r *nat44_ed.Nat44AddDelLbStaticMapping) int32 {
 	case r.IsAdd && len(r.Locals) < 2:
 		return retInvalidValue
 	case r.IsAdd:
-		m.rows[key] = &modelRow{r.Flags, r.Affinity, r.Tag, slices.Clone(r.Locals)}
+		m.rows[key] = &modelRow{r.Flags, r.Affinity, r.Tag, slices.Clone(r.Locals), nil}
 	case simple:
 		return retInvalidValue
 	case !found:
@@ -268,20 +281,26 @@ func (m *model) local(r *nat44_ed.Nat44LbStaticMappingAddDelLocal) int32 {
 	if !found {
 		return retNoSuchEntry
 	}
-	at := slices.IndexFunc(row.locals, func(l nat44_ed.Nat44LbAddrPort) bool {
-		return l.Addr == r.Local.Addr && l.Port == r.Local.Port && l.VrfID == r.Local.VrfID
-	})
-	switch {
+	at := -1
+	for i, l := range row.locals {
+		if !slices.Contains(row.free, i) && l.Addr == r.Local.Addr && l.Port == r.Local.Port && l.VrfID == r.Local.VrfID {
+			at = i
+		}
+	}
+	switch last := len(row.free) - 1; {
 	case r.IsAdd && at >= 0:
 		return retValueExist
+	case r.IsAdd && last >= 0:
+		row.locals[row.free[last]] = r.Local
+		row.free = row.free[:last]
 	case r.IsAdd:
 		row.locals = append(row.locals, r.Local)
 	case at < 0:
 		return retNoSuchEntry
-	case len(row.locals) < 3:
+	case len(row.live()) < 3:
 		return retUnspecified
 	default:
-		row.locals = slices.Delete(slices.Clone(row.locals), at, at+1)
+		row.free = append(row.free, at)
 	}
 	return 0
 }
@@ -291,12 +310,8 @@ func (m *model) checkAlive() {
 	affinity := false
 	for key, row := range m.rows {
 		affinity = affinity || row.affinity > 0
-		sum := 0
-		for _, l := range row.locals {
-			sum += int(l.Probability)
-		}
-		if sum < 1 || sum > 255 || len(row.locals) < 2 || len(row.locals) > 255 {
-			m.died = fmt.Sprintf("row %s has %d entries with a weight of %d", key, len(row.locals), sum)
+		if why := deadly(row.live()); why != "" {
+			m.died = fmt.Sprintf("row %s: %s", key, why)
 		}
 	}
 	for index, roles := range m.roles {
@@ -352,7 +367,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 			row := m.rows[key]
 			each(&nat44_ed.Nat44LbStaticMappingDetails{
 				ExternalAddr: key.Addr.As4(), ExternalPort: key.Port, Protocol: key.Proto, Flags: row.flags, Tag: row.tag,
-				LocalNum: uint32(len(row.locals)), Locals: slices.Clone(row.locals),
+				LocalNum: uint32(len(row.live())), Locals: row.live(),
 			})
 		}
 	default:
@@ -365,7 +380,7 @@ func (m *model) Dump(_ context.Context, req api.Message, each func(api.Message))
 func (m *model) load(rows ...Row) {
 	for _, row := range rows {
 		msg := rowMessage(Op{Verb: AddRow, Key: row.Key, Row: &row}).(*nat44_ed.Nat44AddDelLbStaticMapping)
-		m.rows[row.Key] = &modelRow{msg.Flags, msg.Affinity, msg.Tag, msg.Locals}
+		m.rows[row.Key] = &modelRow{msg.Flags, msg.Affinity, msg.Tag, msg.Locals, nil}
 	}
 }
 

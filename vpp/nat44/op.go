@@ -44,6 +44,11 @@ const (
 	Withdraw
 	// OneWorker has the first worker do all of NAT.
 	OneWorker
+	// SetShare gives Op.Local in the row Op.Key its weight as share of new connections.
+	SetShare
+	// Grow adds empty slots to the row Op.Key, Mend the entries that it lacks after an interruption.
+	Grow
+	Mend
 )
 
 // verbs are the names of the operations in texts and metrics.
@@ -53,6 +58,7 @@ var verbs = [...]string{
 	DelLocal: "delete-local", DelRow: "delete-row", DelRoles: "delete-roles", DelAddress: "delete-twice-nat-address",
 	AddPool: "add-nat-address", DelPool: "delete-nat-address", AddOutput: "add-output-interface", DelOutput: "delete-output-interface",
 	Withdraw: "withdraw-address", OneWorker: "one-worker",
+	SetShare: "set-share", Grow: "grow-row", Mend: "mend-row",
 }
 
 // String returns the name of the operation.
@@ -84,8 +90,10 @@ func (r Row) load() Load {
 	}
 	l.Entries = len(r.Locals)
 	switch {
+	case r.legacy:
+		l.Entries += len(legacyPads())
 	case r.Pads:
-		l.Entries += len(Pads())
+		l.Entries = entriesOf(len(r.layout()))
 	case l.Entries == 1:
 		l = Load{Entries: 2, Weight: 2 * l.Weight}
 	}
@@ -102,8 +110,11 @@ type Op struct {
 	Row *Row
 	// Local is what AddLocal and DelLocal are about.
 	Local Local
-	// After is the load of the row once AddLocal or DelLocal is done. Apply refuses an operation that would leave a dangerous row.
+	// After is the load of the row once AddLocal, DelLocal, SetShare, Grow or Mend is done. Apply
+	// refuses an operation that would leave a dangerous row.
 	After Load
+	// change is what the operation does to the slots of a row; nil where the row has none.
+	change *change
 	// Interface is a sw_if_index.
 	Interface uint32
 	// Roles to be given or taken.
@@ -122,7 +133,12 @@ type Op struct {
 }
 
 // OnRow reports whether the operation changes a row, so that Key is set.
-func (op Op) OnRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow }
+func (op Op) OnRow() bool { return op.Verb >= AddRow && op.Verb <= DelRow || op.Verb >= SetShare }
+
+// onLocals reports whether the operation changes entries of a row that stays.
+func (op Op) onLocals() bool {
+	return op.Verb == AddLocal || op.Verb == DelLocal || op.Verb >= SetShare
+}
 
 // walks reports whether the operation makes NAT44 walk all mappings and enter their addresses into the FIB as VPP's own.
 func (op Op) walks() bool {
@@ -142,7 +158,7 @@ func (op Op) Check() error {
 			return nil
 		}
 		after = op.Row.load()
-	case AddLocal, DelLocal:
+	case AddLocal, DelLocal, SetShare, Grow, Mend:
 	default:
 		return nil
 	}
@@ -194,6 +210,15 @@ func (op Op) Describe() string {
 		return fmt.Sprintf("add local %s weight %d to row %s", op.Local, op.Local.Weight, op.Key)
 	case DelLocal:
 		return fmt.Sprintf("delete local %s from row %s", op.Local, op.Key)
+	case SetShare:
+		if op.Local.Weight == 0 {
+			return fmt.Sprintf("drain local %s of row %s", op.Local, op.Key)
+		}
+		return fmt.Sprintf("set weight %d of local %s of row %s", op.Local.Weight, op.Local, op.Key)
+	case Grow:
+		return fmt.Sprintf("grow row %s to %d entries", op.Key, op.After.Entries)
+	case Mend:
+		return fmt.Sprintf("complete row %s", op.Key)
 	default:
 		return op.Verb.String()
 	}

@@ -12,14 +12,21 @@ import (
 type ServicePlan struct {
 	*rule.Plan
 	// Rows to install, in the order of the frontends. Pads are not among the backends.
-	Rows []Row
+	Rows   []Row
+	claims []Row
 }
 
-// Claims are the rows, and one without backends for each refused frontend.
-func (p *ServicePlan) Claims() []Row {
-	claims := slices.Clone(p.Rows)
+// Claims are the rows, and one without backends for new connections for each refused frontend; shared,
+// not to be changed.
+func (p *ServicePlan) Claims() []Row { return p.claims }
+
+// claim returns what Claims documents.
+func (p *ServicePlan) claim() []Row {
+	claims := slices.Clip(p.Rows)
 	for _, r := range p.Refused {
-		claims = append(claims, Row{Key: r.Key, Rank: r.Rank})
+		claim := Row{Key: r.Key, Rank: r.Rank, Draining: p.draining(r.Rule)}
+		claim.Tag, claim.FormerHash = owner(p.Service, r.Rule.GetPortName(), Tag{Weight: 1})
+		claims = append(claims, claim)
 	}
 	return claims
 }
@@ -29,7 +36,9 @@ func (p *ServicePlan) Claims() []Row {
 func Plan(view *messages.ServiceView, cfg Config) *ServicePlan {
 	p := planner{Planner: rule.New(view, cfg.rules()), cfg: cfg}
 	p.Each(p.forward)
-	return &ServicePlan{Plan: p.Plan, Rows: p.rows}
+	plan := &ServicePlan{Plan: p.Plan, Rows: p.rows}
+	plan.claims = plan.claim()
+	return plan
 }
 
 // rules are the settings of the part of the planner that renderers share.
@@ -61,10 +70,11 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	weight := locals[0].Weight
 	row := Row{
 		Key: key, Rank: frontend.RankOf(rule), Flags: Out2InOnly | SelfTwiceNAT, Affinity: rule.GetAffinitySeconds(), Pads: p.cfg.Pads, Locals: locals,
+		Draining: p.draining(rule),
 	}
 	if masquerade(rule) {
 		row.Flags = Out2InOnly | TwiceNAT
-		p.reportTwiceNAT(len(locals), weight)
+		p.reportTwiceNAT()
 	} else if slices.Contains(rule.GetMasqueradeFrom(), "remote") {
 		p.reportKept()
 	}
@@ -73,11 +83,17 @@ func (p *planner) forward(key frontend.Key, rule *messages.Frontend) {
 	} else if rule.GetMaglev() {
 		p.reportMaglev()
 	}
-	row.Tag = Tag{Hash: ServiceHash(p.Service), Affinity: row.Affinity, Weight: weight}.String()
-	if name := rule.GetPortName(); name != "" {
-		row.FormerHash = portHash(p.Service, name)
-	}
+	row.Tag, row.FormerHash = owner(p.Service, rule.GetPortName(), Tag{Affinity: row.Affinity, Weight: weight})
 	p.rows = append(p.rows, row)
+}
+
+// owner returns the tag of a row of a service, and the hash that former versions put into it.
+func owner(service, port string, tag Tag) (text, former string) {
+	tag.Hash = ServiceHash(service)
+	if port != "" {
+		former = portHash(service, port)
+	}
+	return tag.String(), former
 }
 
 // masquerade reports whether the source of every client has to be replaced. It depends on the rule alone: if it depended on where the

@@ -325,14 +325,11 @@ func TestPlanWeightClasses(t *testing.T) {
 		{36, 36, 7, SelfTwiceNAT, ""},
 		{37, 37, 2, SelfTwiceNAT, ""},
 		{127, 127, 2, SelfTwiceNAT, ""},
-		{128, 128, 1, SelfTwiceNAT, ""},
 		{36, 36, 7, TwiceNAT, ""},
 		{64, 64, 2, TwiceNAT, ""},
-		{129, 129, 1, TwiceNAT, ""},
-		{128, 128, 1, TwiceNAT, "equal shares for all endpoints -> possibly half of the endpoints for a while"},
-		{253, 253, 1, SelfTwiceNAT, ""},
-		{254, 253, 1, SelfTwiceNAT, "254 endpoints -> 253 endpoints, local ones first"},
-		{1000, 253, 1, TwiceNAT, "1000 endpoints -> 253 endpoints, local ones first"},
+		{127, 127, 2, TwiceNAT, ""},
+		{128, 127, 2, SelfTwiceNAT, "128 endpoints -> 127 endpoints, local ones first"},
+		{1000, 127, 2, TwiceNAT, "1000 endpoints -> 127 endpoints, local ones first"},
 	} {
 		t.Run(fmt.Sprint(c.backends, c.flags), func(t *testing.T) {
 			f := serving("10.96.0.1", 80, tcp, endpoints(c.backends)...)

@@ -184,20 +184,31 @@ func rowOf(d *nat44_ed.Nat44LbStaticMappingDetails) Row {
 		Flags: Flags(d.Flags) & knownFlags, Affinity: tag.Affinity, Tag: d.Tag,
 		odd: !known || Flags(d.Flags)&^knownFlags != 0,
 	}
-	pads := [2]int{}
-	row.Locals = make([]Local, 0, len(d.Locals))
-	for _, l := range d.Locals {
-		local := Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
+	all := make([]Local, len(d.Locals))
+	for i, l := range d.Locals {
+		all[i] = Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
 		row.odd = row.odd || l.VrfID != 0
-		if i := padIndex(local); i >= 0 && local.Weight == 0 {
+	}
+	if slots, astray, whole, ok := parseSlots(all); ok {
+		row.Pads = true
+		row.place(slots)
+		row.torn, row.astray = !whole, astray
+		row.odd = row.odd || hasDuplicates(row.Locals) || hasDuplicates(row.Draining)
+		return row
+	}
+	pads := [2]int{}
+	row.Locals = make([]Local, 0, len(all))
+	for _, local := range all {
+		if i := legacyPad(local); i >= 0 && local.Weight == 0 {
 			pads[i]++
 			continue
 		}
+		row.odd = row.odd || reserved(local.Endpoint())
 		row.Locals = append(row.Locals, local)
 	}
 	slices.SortFunc(row.Locals, compareEndpoint)
-	row.Pads = pads == [2]int{1, 1}
-	if !row.Pads {
+	row.legacy = pads == [2]int{1, 1}
+	if row.Pads = row.legacy; !row.Pads {
 		row.odd = row.odd || pads != [2]int{}
 		if len(row.Locals) == 2 && row.Locals[0] == row.Locals[1] {
 			row.Locals = row.Locals[:1]

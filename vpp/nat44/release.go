@@ -70,8 +70,10 @@ func leftBehind(have *State) []Op {
 		return nil
 	}
 	held, needed := maps.Clone(have.Received), have.othersAt()
-	for key := range have.Rows {
-		needed[key.Addr] = true
+	for key, row := range have.Rows {
+		if !row.Idle() { // what it leads back is refused by routes, which an address of VPP would hide
+			needed[key.Addr] = true
+		}
 	}
 	maps.DeleteFunc(held, func(addr netip.Addr, _ bool) bool { return needed[addr] })
 	return withdrawals(held)

@@ -10,7 +10,6 @@ const (
 	whyNoAddress = "no twice-NAT address is configured: VPP drops connections whose source it has to replace"
 	whyFamily    = "NAT44 is IPv4 only: choose a renderer that serves IPv6"
 	whyOneSource = "NAT44 replaces the source for every client of a row or for none, and pods have to keep theirs"
-	whyParity    = "VPP's generator chooses among backends of weight 1 by a bit that hardly changes while nothing but masqueraded connections arrive"
 )
 
 // whySubset is the reason for a subset of the endpoints.
@@ -39,12 +38,9 @@ func (p *planner) reportKept() {
 	p.Approximate("the source of clients outside the cluster replaced", rendered, whyOneSource)
 }
 
-// reportTwiceNAT reports the limits of a row that replaces every source.
-func (p *planner) reportTwiceNAT(backends int, weight uint8) {
+// reportTwiceNAT reports that no source can be replaced.
+func (p *planner) reportTwiceNAT() {
 	if !p.cfg.TwiceNAT.IsValid() {
 		p.Approximate("the source of every client replaced", "connections dropped", whyNoAddress)
-	}
-	if weight == 1 && backends%2 == 0 {
-		p.Approximate("equal shares for all endpoints", "possibly half of the endpoints for a while", whyParity)
 	}
 }

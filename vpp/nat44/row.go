@@ -48,7 +48,8 @@ type Local struct {
 	Addr netip.Addr
 	// Port is the port of the backend, 1..65535.
 	Port uint16
-	// Weight is its share (probability); the shares of a row add up to 255 at most.
+	// Weight is its share of new connections; the shares of a row add up to 255 at most. 0 = it
+	// drains: it keeps its connections and gets no new ones.
 	Weight uint8
 }
 
@@ -99,25 +100,43 @@ type Row struct {
 	FormerHash string
 	// Rank of the claim. VPP does not hold it.
 	Rank frontend.Rank
-	// Pads says that the row has the two entries of weight 0 that Pads returns, besides Locals.
+	// Pads says that the row has a pad behind each backend, so that VPP can change everything about
+	// its backends in place (see slot).
 	Pads bool
-	// Locals are the real backends, ordered by address and port, without duplicates and pads. Immutable once the row is handed out.
+	// Locals are the backends that new connections reach, ordered by address and port, without
+	// duplicates and pads. Immutable once the row is handed out.
 	Locals []Local
+	// Draining are the backends with weight 0, ordered like Locals; immutable as well. In a planned
+	// row they are those that keep their connections, should VPP hold them: VPP never gets a new
+	// one.
+	Draining []Local
 
+	// slots is the order in which VPP holds the backends of a row with pads; nil = that of a new
+	// row, or not known. Immutable.
+	slots []slot
+	// torn is set where VPP lacks an entry of a slot, because a change was interrupted. DiffRow
+	// completes such a row.
+	torn bool
+	// astray are entries of no backend that are not in their places; with them the row is torn.
+	astray []Local
+	// legacy is set for a row with the two pads that earlier versions of the agent put at its end.
+	// It cannot drain a backend.
+	legacy bool
 	// odd is set by Read where VPP holds something that no planned row can be: duplicates, a single pad, another VRF. Such a row
 	// equals no other one and is never changed in place.
 	odd bool
 }
 
-// Equal reports whether VPP treats both rows alike. Odd rows equal no row.
+// Equal reports whether VPP treats both rows alike, wherever it holds their backends. Odd and torn
+// rows equal no row.
 func (r Row) Equal(other Row) bool {
-	return r.sameShape(&other) && slices.Equal(r.Locals, other.Locals)
+	return r.sameShape(&other) && !r.torn && !other.torn && slices.Equal(r.Locals, other.Locals) && slices.Equal(r.Draining, other.Draining)
 }
 
 // sameShape reports whether everything but the backends is equal, so that one row can be made the other by adding and deleting locals.
 func (r *Row) sameShape(other *Row) bool {
 	return !r.odd && !other.odd && r.Key == other.Key && r.Kind == other.Kind && r.Flags == other.Flags && r.Affinity == other.Affinity &&
-		r.Tag == other.Tag && r.Pads == other.Pads
+		r.Tag == other.Tag && r.Pads == other.Pads && r.legacy == other.legacy
 }
 
 // clone returns the row with a copy of its backends.
@@ -126,42 +145,17 @@ func (r Row) clone() Row {
 	return r
 }
 
-// Pads returns the two entries of weight 0 that fill up a row: with them VPP never has fewer than two entries to choose from, so that every
-// real backend can be added and deleted by itself. The addresses are reserved for documentation (RFC 5737) and never get a packet.
-func Pads() [2]Local {
-	return [2]Local{
-		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 1}), Port: padPort},
-		{Addr: netip.AddrFrom4([4]byte{192, 0, 2, 2}), Port: padPort},
-	}
-}
-
-// padPort is the port of both pads.
-const padPort = 1
-
-// padIndex returns which pad has the endpoint of the local, or -1.
-func padIndex(l Local) int {
-	if l.Port != padPort {
-		return -1
-	}
-	for i, pad := range Pads() {
-		if compareEndpoint(pad, l) == 0 {
-			return i
-		}
-	}
-	return -1
-}
-
-// Entries returns the entries of the row in VPP, in the order in which they are sent: the backends and the pads; without pads a lone
-// backend twice, because VPP requires two entries.
+// Entries returns the entries of the row in VPP, in the order in which they are sent: slots of backend
+// and pad; without pads the backends, a lone one twice, because VPP requires two entries.
 func (r Row) Entries() []Local {
-	if !r.Pads && len(r.Locals) != 1 {
-		return r.Locals
+	switch {
+	case r.legacy:
+		pads := legacyPads()
+		return append(slices.Clone(r.Locals), pads[:]...)
+	case r.Pads:
+		return entries(r.layout())
+	case len(r.Locals) == 1:
+		return append(slices.Clone(r.Locals), r.Locals...)
 	}
-	entries := make([]Local, 0, len(r.Locals)+2)
-	entries = append(entries, r.Locals...)
-	if r.Pads {
-		pads := Pads()
-		return append(entries, pads[:]...)
-	}
-	return append(entries, r.Locals...)
+	return r.Locals
 }

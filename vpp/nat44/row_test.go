@@ -1,6 +1,7 @@
 package nat44
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 
@@ -19,13 +20,21 @@ func TestFlagsWords(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
-	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80")
-	pads := Pads()
-	check(t, "with pads", append(locals("10.1.1.1:80"), pads[:]...), row.Entries())
-	row.Pads = false
+	row := newRow("10.96.0.1:80/TCP", "10.1.1.1:80", "10.1.1.2:80", "10.1.1.3:80")
+	var got []string
+	for _, l := range row.Entries() {
+		got = append(got, fmt.Sprintf("%s %d", l, l.Weight))
+	}
+	check(t, "in slots", []string{
+		"10.1.1.1:80 7", "192.0.2.1:2 0", "10.1.1.2:80 7", "192.0.2.2:2 0", "10.1.1.3:80 7", "192.0.2.3:2 0", "192.0.2.4:3 0", "192.0.2.4:2 0",
+	}, got)
+	row.legacy = true
+	pads := legacyPads()
+	check(t, "of an earlier version", append(row.Locals, pads[:]...), row.Entries())
+	row.legacy, row.Pads = false, false
+	check(t, "without pads", row.Locals, row.Entries())
+	row.Locals = locals("10.1.1.1:80")
 	check(t, "alone", append(locals("10.1.1.1:80"), locals("10.1.1.1:80")...), row.Entries())
-	row.Locals = locals("10.1.1.1:80", "10.1.1.2:80")
-	check(t, "two", row.Locals, row.Entries())
 }
 
 // TestLoad checks that a row knows what it would be in VPP.

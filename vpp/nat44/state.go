@@ -176,8 +176,8 @@ func (s *State) Lose(swIf uint32) {
 func (s *State) Record(ops ...Op) {
 	for len(ops) > 0 {
 		n := 1
-		if verb := ops[0].Verb; verb == AddLocal || verb == DelLocal {
-			for n < len(ops) && ops[n].Key == ops[0].Key && (ops[n].Verb == AddLocal || ops[n].Verb == DelLocal) {
+		if ops[0].onLocals() {
+			for n < len(ops) && ops[n].Key == ops[0].Key && ops[n].onLocals() {
 				n++
 			}
 			s.recordLocals(ops[:n])
@@ -232,7 +232,7 @@ func (s *State) record(op Op) {
 		}
 	case AddRow:
 		row := *op.Row
-		row.FormerHash = "" // not part of what VPP holds
+		row.FormerHash, row.Draining = "", nil // not part of what VPP holds
 		s.Rows[op.Key] = row
 		if _, former := s.Fresh[op.Key]; !former {
 			s.Fresh[op.Key] = true
@@ -259,6 +259,13 @@ func (s *State) recordLocals(ops []Op) {
 	row, found := s.Rows[ops[0].Key]
 	if !found {
 		return
+	}
+	for i, op := range slices.Backward(ops) { // what comes before a change of all slots has no effect
+		if op.change != nil {
+			row.place(op.change.after)
+			ops = ops[i+1:]
+			break
+		}
 	}
 	row = row.clone()
 	for _, op := range ops {

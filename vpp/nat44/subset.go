@@ -24,6 +24,11 @@ type choice struct {
 	from []*messages.Backend
 	// locals are the backends of the row, with their weight; immutable.
 	locals []Local
+	// left are the usable backends for which there is no room.
+	left []backend
+	// drains are the backends that keep their connections, for the last list of them; immutable.
+	drained []*messages.Backend
+	drains  []Local
 	// total is the number of usable backends.
 	total int
 	// elsewhere says that some of the locals are not on this node.
@@ -50,6 +55,37 @@ func (p *planner) locals(rule *messages.Frontend) []Local {
 	return p.chosen.locals
 }
 
+// draining returns the backends that keep their connections: those that the rule names, and those for
+// which a new row has no room.
+func (p *planner) draining(rule *messages.Frontend) []Local {
+	if from := rule.GetDraining(); p.chosen.drains == nil || len(from)+len(p.chosen.drained) > 0 && !sameList(from, p.chosen.drained) {
+		p.chosen.drained, p.chosen.drains = from, drainingOf(rule, p.chosen.left)
+	}
+	return p.chosen.drains
+}
+
+// draining returns the backends of a refused frontend that keep their connections.
+func (*ServicePlan) draining(rule *messages.Frontend) []Local { return drainingOf(rule, nil) }
+
+// drainingOf returns the backends that a rule names as draining, and others.
+func drainingOf(rule *messages.Frontend, others []backend) []Local {
+	if len(rule.GetDraining()) == 0 && len(others) == 0 || rule.GetProtocol() == messages.Protocol_SCTP {
+		return nil
+	}
+	backends := slices.Clone(others)
+	for _, b := range rule.GetDraining() {
+		if at, problem := parseBackend(b); problem == "" {
+			backends = append(backends, backend{at: at})
+		}
+	}
+	backends = unique(backends)
+	list := make([]Local, len(backends))
+	for i, b := range backends {
+		list[i] = Local{Addr: netip.AddrFrom4(b.address()), Port: uint16(b.at)}
+	}
+	return list
+}
+
 // sameList reports whether two lists share their memory, which is cheaper to see than equal content and is the usual case.
 func sameList(a, b []*messages.Backend) bool {
 	return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0]
@@ -69,7 +105,12 @@ func choose(node string, from []*messages.Backend) choice {
 	}
 	backends = unique(backends)
 	if c.total = len(backends); c.total > MaxBackends {
+		all := slices.Clone(backends) // subset uses the memory of its argument
 		backends = subset(node, backends)
+		c.left = slices.DeleteFunc(all, func(b backend) bool {
+			_, chosen := slices.BinarySearchFunc(backends, b, func(a, b backend) int { return cmp.Compare(a.at, b.at) })
+			return chosen
+		})
 	}
 	if len(backends) == 0 {
 		return c
@@ -91,7 +132,7 @@ func parseBackend(b *messages.Backend) (at uint64, problem string) {
 	if b.GetPort() == 0 || b.GetPort() > 65535 {
 		return 0, "not a port"
 	}
-	if padIndex(Local{Addr: addr, Port: uint16(b.GetPort())}) >= 0 {
+	if reserved(netip.AddrPortFrom(addr, uint16(b.GetPort()))) {
 		return 0, "reserved for the renderer"
 	}
 	a := addr.As4()

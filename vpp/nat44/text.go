@@ -11,10 +11,12 @@ const Renderer = "nat44"
 func (r Row) State(inSync bool) *messages.RowState {
 	state := &messages.RowState{
 		Renderer: Renderer, Vip: r.String(), Flags: r.Flags.Words(), AffinitySeconds: r.Affinity, InSync: inSync,
-		Locals: make([]*messages.RowLocal, len(r.Locals)),
+		Locals: make([]*messages.RowLocal, 0, len(r.Locals)),
 	}
-	for i, local := range r.Locals {
-		state.Locals[i] = &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight)}
+	for _, local := range r.Locals {
+		if !r.LeadsBack(local) {
+			state.Locals = append(state.Locals, &messages.RowLocal{Address: local.String(), Weight: uint32(local.Weight)})
+		}
 	}
 	return state
 }

@@ -9,48 +9,39 @@ const (
 	MinEntries = 2
 	// MaxWeight is the largest sum of the weights of a row.
 	MaxWeight = 255
-	// MaxBackends is the largest number of real backends of a row: two entries are reserved for the pads.
-	MaxBackends = MaxEntries - 2
+	// MaxBackends is the largest number of real backends of a row: each has a pad.
+	MaxBackends = MaxEntries / 2
 )
 
-// Weight returns the weight that every one of n backends gets in a new row. It is the same for a whole range of n, the weight class, so that
-// a service can grow inside the class by single locals. A row that outgrows its class has to be deleted and added, which ends its
-// connections; a row that shrinks keeps the weight it has, see keepsWeight.
+// Weight returns the weight that every one of n backends gets in a new row: 7 for 1..36 backends, 2 for
+// 37..127. The shares of a row with pads change in place, see Row.Beside.
 //
 // VPP takes the next number of a linear congruential generator modulo the sum of the weights. With TWICE_NAT and in hairpin it draws twice
-// per connection, and then the lowest bit of the number that chooses the backend does not change. Hence the classes:
+// per connection, and then the lowest bit of the number that chooses the backend does not change. Hence the weights:
 //
-//   - 7 for 1..36 backends: an odd factor, so that the shares are near to equal (3 to 4) even where the lowest bit does not change, and
-//     neither of two backends is left out, whatever the number of draws between two connections.
-//   - 2 for 37..127 backends: every backend has one even and one odd number, so a lowest bit that does not change has no effect.
-//   - 1 for 128..253 backends, where nothing else fits into 8 bits. An even number of backends may then see half of them without a
-//     connection for as long as nothing but masqueraded connections arrive.
+//   - 7 is an odd factor, so that the shares are near to equal (3 to 4) even where the lowest bit does not change, and neither of two
+//     backends is left out, whatever the number of draws between two connections.
+//   - 2 gives every backend one even and one odd number, so a lowest bit that does not change has no effect.
 func Weight(n int) uint8 {
-	for _, class := range weightClasses {
-		if n <= class.backends {
-			return class.weight
-		}
+	if unpairedWeight*n <= MaxWeight {
+		return unpairedWeight
 	}
-	return 1
+	return pairedWeight
 }
 
-// weightClasses is ordered by backends; weight times backends never exceeds MaxWeight.
-var weightClasses = [...]struct {
-	backends int
-	weight   uint8
-}{{36, 7}, {pairedBackends, pairedWeight}, {MaxBackends, 1}}
-
 const (
+	// unpairedWeight is the weight for few backends.
+	unpairedWeight = 7
 	// pairedWeight is the smallest weight that is fair to few backends when two numbers are drawn per connection.
 	pairedWeight = 2
 	// pairedBackends is how many backends of this weight fit into a row.
 	pairedBackends = MaxWeight / pairedWeight
 )
 
-// keepsWeight reports whether a row whose backends have this weight in VPP keeps it when it is to have n backends. A weight that fits and
-// is fair is kept, however few backends are left: a better weight is not worth the connections. Weight 1 is kept down to half of what fits
-// into the next class. So a row that grows is replaced once per class, one that shrinks at most once, and a number of backends that
-// alternates around a limit never replaces it.
+// keepsWeight reports whether a row without slots, whose backends have this weight in VPP, keeps it when it is to have n backends. A weight
+// that fits and is fair is kept, however few backends are left: a better weight is not worth the connections. Weight 1, of rows of earlier
+// versions, is kept down to half of what fits with weight 2. So a row that grows is replaced once, one that shrinks at most once, and a
+// number of backends that alternates around a limit never replaces it.
 func keepsWeight(weight uint8, n int) bool {
 	switch {
 	case weight == 0 || int(weight)*n > MaxWeight:

@@ -8,7 +8,7 @@ func TestWeight(t *testing.T) {
 	for _, c := range []struct {
 		backends int
 		want     uint8
-	}{{1, 7}, {2, 7}, {32, 7}, {36, 7}, {37, 2}, {127, 2}, {128, 1}, {253, 1}} {
+	}{{1, 7}, {2, 7}, {32, 7}, {36, 7}, {37, 2}, {127, 2}} {
 		if got := Weight(c.backends); got != c.want {
 			t.Errorf("Weight(%d) = %d, want %d", c.backends, got, c.want)
 		}
@@ -51,12 +51,6 @@ func TestFairness(t *testing.T) {
 		for draws := 1; draws <= 2; draws++ {
 			connections := 2000 * n
 			least, most := spread(shares(n, Weight(n), draws, connections), connections)
-			if Weight(n) == 1 && n%2 == 0 && draws == 2 {
-				if least != 0 {
-					t.Errorf("%d backends of weight 1, two draws: least share %d%%; if VPP has become fair, the plan need not report it", n, least)
-				}
-				continue
-			}
 			if least < 80 || most > 120 {
 				t.Errorf("%d backends, %d draws: shares between %d%% and %d%%", n, draws, least, most)
 			}
@@ -113,7 +107,7 @@ func TestKeepsWeight(t *testing.T) {
 			t.Errorf("a row of %d backends would be replaced again at once", n)
 		}
 	}
-	check(t, "numbers of backends at which the row is replaced", []int{37, 128, 63, 128, 63}, replaced)
+	check(t, "numbers of backends at which the row is replaced", []int{37}, replaced)
 	for n := 1; n <= MaxBackends; n++ {
 		if keepsWeight(0, n) || !keepsWeight(Weight(n), n) {
 			t.Errorf("%d backends do not keep weight %d, or keep 0", n, Weight(n))

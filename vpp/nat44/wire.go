@@ -8,14 +8,19 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/nat44_ed"
 	"go.fd.io/govpp/binapi/nat_types"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
 )
 
 // anyVRF is the VRF of pool addresses that serve clients of every VRF.
 const anyVRF = ^uint32(0)
 
 // Messages returns the binary API messages of an operation, in the order in which they have to be sent. It is one message, except for
-// roles, of which VPP takes one at a time, and for a withdrawal without a source, which has none.
+// roles and entries of slots, of which VPP takes one at a time, and for a withdrawal without a source, which has none.
 func Messages(op Op) []api.Message {
+	if op.change != nil {
+		return op.change.messages(op.Key)
+	}
 	switch op.Verb {
 	case Enable:
 		return []api.Message{&nat44_ed.Nat44EdPluginEnableDisable{Enable: true, Sessions: op.Sessions}}
@@ -49,10 +54,7 @@ func Messages(op Op) []api.Message {
 	case Withdraw:
 		return withdrawal(op)
 	case AddLocal, DelLocal:
-		return []api.Message{&nat44_ed.Nat44LbStaticMappingAddDelLocal{
-			IsAdd: op.Verb == AddLocal, ExternalAddr: ip4(op.Key.Addr), ExternalPort: op.Key.Port, Protocol: op.Key.Proto,
-			Local: wireLocal(op.Local),
-		}}
+		return []api.Message{localMessage(op.Key, op.Local, op.Verb == AddLocal)}
 	default:
 		return nil
 	}
@@ -94,6 +96,13 @@ func rowMessage(op Op) api.Message {
 		msg.Locals[i] = wireLocal(local)
 	}
 	return msg
+}
+
+// localMessage returns the message that adds an entry to a row or deletes it.
+func localMessage(key frontend.Key, l Local, add bool) api.Message {
+	return &nat44_ed.Nat44LbStaticMappingAddDelLocal{
+		IsAdd: add, ExternalAddr: ip4(key.Addr), ExternalPort: key.Port, Protocol: key.Proto, Local: wireLocal(l),
+	}
 }
 
 // noInterface is ~0, "no interface".

@@ -42,9 +42,9 @@ func TestMessages(t *testing.T) {
 			IsAdd: true, Flags: 6, ExternalAddr: vip, ExternalPort: 80, Protocol: 6, Affinity: 60, Tag: row.Tag, LocalNum: 4,
 			Locals: []nat44_ed.Nat44LbAddrPort{
 				{Addr: [4]byte{10, 1, 1, 1}, Port: 8080, Probability: 7},
+				{Addr: pad, Port: 2},
 				{Addr: [4]byte{10, 1, 1, 2}, Port: 8080, Probability: 7},
-				{Addr: pad, Port: 1},
-				{Addr: [4]byte{192, 0, 2, 2}, Port: 1},
+				{Addr: [4]byte{192, 0, 2, 2}, Port: 2},
 			},
 		}}},
 		{Op{Verb: DelRow, Key: row.Key, Row: &row}, []api.Message{&nat44_ed.Nat44AddDelLbStaticMapping{

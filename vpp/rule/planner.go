@@ -26,6 +26,8 @@ type Plan struct {
 type Refusal struct {
 	frontend.Key
 	Rank frontend.Rank
+	// Rule is what refuses; it lists the endpoints that keep their connections.
+	Rule *messages.Frontend
 }
 
 // Config is what differs between renderers.

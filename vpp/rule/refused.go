@@ -26,7 +26,7 @@ func (p *Planner) refused(key frontend.Key, rule *messages.Frontend, guarded boo
 	reject := rule.GetAction() == messages.Action_ACTION_REJECT
 	// Of an external IP a service without endpoints has nothing to keep from others; one that drops has endpoints.
 	if rank := frontend.RankOf(rule); rank < frontend.OfExternalIP || !reject {
-		p.Refused = append(p.Refused, Refusal{key, rank})
+		p.Refused = append(p.Refused, Refusal{key, rank, rule})
 	}
 	scope := rule.GetScope()
 	routed := p.cfg.Unreachable

@@ -176,7 +176,7 @@ func TestStateShowsAffinity(t *testing.T) {
 	row := lb(at(vip, 80), selfTwice, 50, at(backendB, 8080), at(backendA, 8080))
 	row.Affinity, row.Tag = 10, strings.Repeat("x", 63)
 	r.ok(row)
-	want := `10.96.0.1:80/6 lb [10.1.2.2:8080 weight 50, 10.1.3.2:8080 weight 50] out2in-only self-twice-nat affinity 10 tag "` + row.Tag + `"`
+	want := `10.96.0.1:80/6 lb [10.1.3.2:8080 weight 50, 10.1.2.2:8080 weight 50] out2in-only self-twice-nat affinity 10 tag "` + row.Tag + `"`
 	if rows := r.Rows(); len(rows) != 1 || rows[0] != want {
 		t.Errorf("rows %q", rows)
 	}

@@ -8,6 +8,8 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/nat44_ed"
+
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 )
 
 // Row is a load-balancing row as VPP's dump returns it, whatever client added it.
@@ -16,8 +18,8 @@ type Row struct {
 	At netip.AddrPort
 	// Tag marks the owner.
 	Tag string
-	// Backends are those with a weight, ordered.
-	Backends []netip.AddrPort
+	// Backends are those that new connections reach, ordered; Draining those that only keep theirs.
+	Backends, Draining []netip.AddrPort
 }
 
 // RowChange is one change of a load-balancing row that VPP has made.
@@ -60,14 +62,23 @@ func (d *Stream) Rows() ([]Row, error) {
 			continue
 		}
 		row := Row{At: netip.AddrPortFrom(netip.AddrFrom4(d.ExternalAddr), d.ExternalPort), Tag: d.Tag}
-		for _, l := range d.Locals {
-			if l.Probability > 0 {
-				row.Backends = append(row.Backends, netip.AddrPortFrom(netip.AddrFrom4(l.Addr), l.Port))
-			}
+		entries := make([]nat44.Local, len(d.Locals))
+		for i, l := range d.Locals {
+			entries[i] = nat44.Local{Addr: netip.AddrFrom4(l.Addr), Port: l.Port, Weight: l.Probability}
 		}
-		slices.SortFunc(row.Backends, netip.AddrPort.Compare)
+		live, draining := nat44.Shares(row.At, entries)
+		row.Backends, row.Draining = endpoints(live), endpoints(draining)
 		rows = append(rows, row)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(a.At.Compare(b.At)) })
 	return rows, nil
+}
+
+// endpoints are those of locals, ordered.
+func endpoints(locals []nat44.Local) (all []netip.AddrPort) {
+	for _, l := range locals {
+		all = append(all, l.Endpoint())
+	}
+	slices.SortFunc(all, netip.AddrPort.Compare)
+	return all
 }

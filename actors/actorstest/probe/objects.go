@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator"
 	"github.com/troupe-vpp/troupe/vpp/virtual"
 )
@@ -60,11 +62,61 @@ func DualNode() *messages.Node {
 	return n
 }
 
-// Rows lists the NAT44 rows of ours in VPP, ordered.
+// Rows lists the NAT44 rows of ours in VPP, ordered, with the backends that new connections reach. Rows without any, which VPP keeps for connections that drain, are left out.
 func Rows(v *simulator.VPP) []string {
-	rows := slices.DeleteFunc(v.Rows(), func(row string) bool { return !strings.Contains(row, "troupe/") })
+	var rows []string
+	for _, row := range v.Rows() {
+		if live, serves := Serving(row); serves && strings.Contains(row, "troupe/") {
+			rows = append(rows, live)
+		}
+	}
 	slices.Sort(rows)
 	return rows
+}
+
+// rowText takes a row of the simulator apart.
+var rowText = regexp.MustCompile(`^((\S+)/\d+ lb \[)(.*)(\].*)$`)
+
+// Serving is the text of a row of the simulator with the shares of the backends that new connections
+// reach; serves is false where there are none.
+func Serving(row string) (text string, serves bool) {
+	parts := rowText.FindStringSubmatch(row)
+	if parts == nil {
+		return row, true
+	}
+	live, _ := shares(parts)
+	slices.SortFunc(live, func(a, b nat44.Local) int { return a.Endpoint().Compare(b.Endpoint()) })
+	var texts []string
+	for _, l := range live {
+		texts = append(texts, fmt.Sprintf("%s weight %d", l, l.Weight))
+	}
+	return parts[1] + strings.Join(texts, ", ") + parts[4], len(live) > 0
+}
+
+// Draining are the backends of a row of the simulator that only keep their connections.
+func Draining(row string) (endpoints []string) {
+	if parts := rowText.FindStringSubmatch(row); parts != nil {
+		_, draining := shares(parts)
+		for _, l := range draining {
+			endpoints = append(endpoints, l.String())
+		}
+	}
+	return endpoints
+}
+
+// shares are what the entries of a row come to.
+func shares(parts []string) (live, draining []nat44.Local) {
+	var entries []nat44.Local
+	for _, entry := range strings.Split(parts[3], ", ") {
+		var endpoint string
+		var weight uint8
+		if _, err := fmt.Sscanf(entry, "%s weight %d", &endpoint, &weight); err != nil {
+			panic(err)
+		}
+		at := netip.MustParseAddrPort(endpoint)
+		entries = append(entries, nat44.Local{Addr: at.Addr(), Port: at.Port(), Weight: weight})
+	}
+	return nat44.Shares(netip.MustParseAddrPort(parts[2]), entries)
 }
 
 // ThisNode is the object of the node.

@@ -75,7 +75,7 @@ func TestAnAddressThatSeveralMayClaim(t *testing.T) {
 		}
 		s.Serve("b/b", 1)
 		s.Run(time.Second)
-		if got := s.holds(); got != "2001:db8:9::9[[fd00:1::2]:8080]" || s.State("a/a") != rendertest.InSync {
+		if got := s.holds(); got != "2001:db8:9::9[[fd00:1::2]:10]" || s.State("a/a") != rendertest.InSync {
 			t.Errorf("after it: %s, acknowledged %v", got, s.Ack("a/a"))
 		}
 	})

@@ -25,7 +25,10 @@ type reading struct {
 }
 
 // Forget satisfies render.Adapter.
-func (a *adapter) Forget(bool) {
+func (a *adapter) Forget(restarted bool) {
+	if restarted {
+		a.drains = newDrains(a.drains.limit)
+	}
 	a.have, a.outside.stale = nil, true
 	a.ranges.Forget()
 	clear(a.rests)
@@ -66,6 +69,12 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 		found.Changed = a.claims.Change(slices.Collect(a.claims.Keys()), func() { a.have = m.state })
 		a.ranges.OwnersChanged() // rows of others come and go also where no service has a row
 	}
+	for _, k := range a.drains.keys() {
+		a.drains.follow(k, a.held(k))
+	}
+	for k, r := range a.have.Rows {
+		a.drains.follow(rowOf(k), &r)
+	}
 	a.spread = a.have.Spread(a.config.AllWorkers)
 	found.Changed = append(found.Changed, a.configure(a.planned)...)
 	if m.withLists {
@@ -84,6 +93,7 @@ func (a *adapter) Adopt(read any, known, passed bool) render.Comparison[object] 
 		found.Drifted = append(found.Drifted, a.drifted(before)...)
 		found.Settings = a.strayed(before)
 	}
+	clear(a.doubtful)
 	return found
 }
 
@@ -103,7 +113,7 @@ func (a *adapter) differing(passed bool) (keys []object) {
 		if _, held := a.have.Rows[k.Key]; held { // nearly all
 			continue
 		}
-		if _, wanted := a.claims.Desired(k); wanted {
+		if a.wanted(k) != nil {
 			keys = append(keys, k)
 		}
 	}
@@ -116,12 +126,12 @@ func (a *adapter) differing(passed bool) (keys []object) {
 // drifted lists the rows that VPP did not hold as believed.
 func (a *adapter) drifted(before *nat44.State) (changed []object) {
 	for k, old := range before.Rows {
-		if now, held := a.have.Rows[k]; !held || !now.Equal(old) {
+		if now, held := a.have.Rows[k]; !a.doubtful[rowOf(k)] && (!held || !now.Equal(old)) {
 			changed = append(changed, rowOf(k))
 		}
 	}
 	for k := range a.have.Rows {
-		if _, held := before.Rows[k]; !held {
+		if _, held := before.Rows[k]; !held && !a.doubtful[rowOf(k)] {
 			changed = append(changed, rowOf(k))
 		}
 	}
@@ -256,13 +266,17 @@ func (a *adapter) Diff(sweep bool) func(context.Context, link.Caller) ([]string,
 	want, shared := a.settingsWanted(), a.shared()
 	want.Shared = func() map[netip.Addr]bool { return shared } // the claims are the actor's
 	want.Rows = map[frontend.Key]nat44.Row{}
-	for k, r := range a.claims.All() {
-		want.Rows[k.Key] = r
+	for k := range a.claims.Keys() {
+		if r := a.wanted(k); r != nil {
+			want.Rows[k.Key] = *r
+		}
 	}
 	if a.have != nil {
 		for k, r := range a.have.Rows {
-			if _, wanted := want.Rows[k]; !wanted && a.spares(rowOf(k)) {
+			if o := rowOf(k); a.spares(o) {
 				want.Rows[k] = r
+			} else if kept := a.wanted(o); kept != nil {
+				want.Rows[k] = *kept
 			}
 		}
 	}
@@ -295,17 +309,21 @@ func (a *adapter) Rows(service string, known bool) (wanted, held []*messages.Row
 	if plan == nil {
 		return nil, nil
 	}
-	for i := range plan.Rows {
-		r, is := plan.Rows[i], (*nat44.Row)(nil)
+	for _, r := range plan.Claims() {
+		is := (*nat44.Row)(nil)
 		if a.ranges.Closed(r.Key) {
 			continue
 		}
 		if known {
 			is = a.held(rowOf(r.Key))
 		}
-		wanted = append(wanted, r.Beside(is).State(false))
+		if len(r.Locals) > 0 {
+			wanted = append(wanted, r.Beside(is).State(false))
+		}
 		if owner := a.Owner(rowOf(r.Key)); is != nil && (owner == service || owner == "") {
-			held = append(held, is.State(true))
+			state := is.State(true)
+			state.Draining = a.drainingOf(rowOf(r.Key), is)
+			held = append(held, state)
 		}
 	}
 	return wanted, held

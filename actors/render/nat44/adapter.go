@@ -28,15 +28,18 @@ type adapter struct {
 	ranges   *sourceranges.Ranges
 	outside  outside
 	rests    rests
+	drains   drains
+	users    map[netip.AddrPort]int // lists of services that name a backend
 
 	set      *messages.InterfaceSet // nil = not known
 	hairpins []netip.Addr           // twice-NAT addresses of ours that were in use before
 	phase    render.Phase           // when Settle was called last
 
-	have     *nat44.State // nil = nothing is believed of this VPP
-	spread   bool         // several workers do NAT, when VPP was read last
-	settings bool         // settings and roles are in VPP
-	refused  string       // why VPP refused roles
+	have     *nat44.State    // nil = nothing is believed of this VPP
+	doubtful map[object]bool // rows of which VPP has carried out a part of a change
+	spread   bool            // several workers do NAT, when VPP was read last
+	settings bool            // settings and roles are in VPP
+	refused  string          // why VPP refused roles
 }
 
 var _ render.Adapter[object] = (*adapter)(nil)
@@ -46,6 +49,7 @@ func New(config nat44.Config) render.Adapter[object] {
 	a := &adapter{
 		config: config, planned: config, views: map[string]*messages.ServiceView{}, plans: map[string]*nat44.ServicePlan{},
 		ranges: sourceranges.New(acl.Config{Routed: config.Unreachable, IPv6Elsewhere: config.IPv6Elsewhere}), outside: newOutside(), rests: rests{},
+		drains: newDrains(config.DrainLimit), users: map[netip.AddrPort]int{}, doubtful: map[object]bool{},
 	}
 	a.claims = render.NewClaims(compare, func(r nat44.Row) int { return int(r.Rank) }, a.resolve, nat44.Row.Equal)
 	return a
@@ -73,7 +77,7 @@ func (a *adapter) resolve(k object, claims []render.Claim[nat44.Row]) (nat44.Row
 			return nat44.Row{}, false
 		}
 	}
-	return claims[0].Value, len(claims[0].Value.Locals) > 0
+	return claims[0].Value, true
 }
 
 // Plan satisfies render.Adapter.
@@ -88,6 +92,8 @@ func (a *adapter) Plan(service string, view *messages.ServiceView) []object {
 // plan translates one view into rows and claims them.
 func (a *adapter) plan(service string) (changed []object) {
 	view := a.views[service]
+	a.use(a.plans[service], -1)
+	defer func() { a.use(a.plans[service], 1) }()
 	if view == nil {
 		delete(a.plans, service)
 		changed = a.claims.Set(service, 0, nil)
@@ -96,7 +102,7 @@ func (a *adapter) plan(service string) (changed []object) {
 		config.Guarded = a.ranges.Guarded(service)
 		plan := nat44.Plan(view, config)
 		a.plans[service] = plan
-		wishes := make(map[object]nat44.Row, len(plan.Rows))
+		wishes := make(map[object]nat44.Row, len(plan.Claims()))
 		for _, r := range plan.Claims() {
 			wishes[rowOf(r.Key)] = r
 		}
@@ -261,14 +267,6 @@ func (a *adapter) Owner(k object) string {
 
 // Wanted satisfies render.Adapter.
 func (a *adapter) Wanted(k object) bool { return a.wanted(k) != nil }
-
-// wanted is the row that VPP should hold under a key; nil = none.
-func (a *adapter) wanted(k object) *nat44.Row {
-	if r, found := a.claims.Desired(k); found {
-		return &r
-	}
-	return nil
-}
 
 // held is the row that VPP holds under a key; nil = none of ours, or nothing is known.
 func (a *adapter) held(k object) *nat44.Row {

@@ -39,11 +39,14 @@ type outside struct {
 
 func newOutside() outside { return outside{gone: map[object]bool{}} }
 
-// Handle satisfies render.Adapter: the messages that the driver does not know are external configuration, and the end of a rest.
-func (a *adapter) Handle(_ *runtime.Context, msg any) (handled bool, changed []object, services []string) {
+// Handle satisfies render.Adapter: the messages that the driver does not know are external configuration, the end of a
+// rest, and the sessions of backends that drain.
+func (a *adapter) Handle(c *runtime.Context, msg any) (handled bool, changed []object, services []string) {
 	switch m := msg.(type) {
 	case *external.Wants:
 		return a.handleExternal(m)
+	case *messages.DrainingSessions:
+		return true, a.handleSessions(c, m), nil
 	case *rested:
 		a.rests.over(m)
 		return true, nil, nil
@@ -180,6 +183,7 @@ func (a *adapter) leftBehind() (keys []object) {
 // After satisfies render.Adapter: it measures the work on access lists, and sends what became of external configuration, if that is news.
 func (a *adapter) After(c *runtime.Context, known bool) {
 	a.rests.after(c)
+	a.sendDraining(c)
 	o := &a.outside
 	if o.wants == nil || !o.stale && o.sent != nil && o.sent.Settled {
 		return

@@ -117,3 +117,12 @@ func (s scene) writes(what func()) int {
 	what()
 	return s.Writes() - before
 }
+
+// noSessions says that VPP has no session to these endpoints.
+func (s scene) noSessions(endpoints ...string) {
+	m := &messages.DrainingSessions{Generation: 1 << 30}
+	for _, e := range endpoints {
+		m.Counts = append(m.Counts, &messages.DrainingCount{Endpoint: e})
+	}
+	s.Tell(m)
+}

@@ -70,10 +70,13 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 			continue
 		}
 		want := a.wanted(k)
-		if steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages); want == nil {
+		steps := nat44.Part(nat44.DiffRow(a.held(k), want), render.TurnMessages)
+		if want == nil {
 			removals = append(removals, steps...)
-		} else {
-			ops = append(ops, steps...)
+			continue
+		}
+		if ops = append(ops, steps...); len(steps) > 0 && want.Idle() && a.have.Received[k.Addr] && !a.serves(k) {
+			ops = append(ops, nat44.Op{Verb: nat44.Withdraw, Addr: k.Addr}) // routes refuse what the row leads back
 		}
 	}
 	if ops = slices.Concat(ops, removals, retirements); len(ops) > 0 {
@@ -84,6 +87,16 @@ func (a *adapter) Work(keys []object) render.Work[object] {
 		return a.listWork(extraLists)
 	}
 	return nil
+}
+
+// serves reports whether another row of the address has backends for new connections.
+func (a *adapter) serves(k object) bool {
+	for key, r := range a.have.Rows {
+		if key.Addr == k.Addr && key != k.Key && !r.Idle() {
+			return true
+		}
+	}
+	return false
 }
 
 // listWork are the operations on access lists for one of their objects.
@@ -163,13 +176,20 @@ func (a *adapter) Record(results []render.Result[object]) (services []string) {
 				refused = &op
 			}
 		case nat44.Op:
-			if r.Err == nil {
+			if r.Err == nil && !r.Unknown {
 				done = append(done, op)
 				continue
 			}
 			a.record(done)
 			done = done[:0]
-			a.suspect(op, r.Err)
+			if op.OnRow() {
+				a.doubtful[rowOf(op.Key)] = true
+			}
+			if r.Err == nil {
+				a.record([]nat44.Op{op})
+			} else {
+				a.suspect(op, r.Err)
+			}
 		}
 	}
 	a.record(done)
@@ -190,6 +210,11 @@ func (a *adapter) record(done []nat44.Op) {
 	for i, op := range done {
 		if last := i+1 == len(done) || done[i+1].Key != op.Key; !last || !op.OnRow() {
 			continue
+		}
+		held := a.held(rowOf(op.Key))
+		a.drains.follow(rowOf(op.Key), held)
+		if held != nil && held.Idle() && a.have.Received[op.Key.Addr] {
+			a.settings = false // the address has to be withdrawn
 		}
 		if want := a.wanted(rowOf(op.Key)); want != nil {
 			a.have.Share(*want)

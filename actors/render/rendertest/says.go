@@ -1,6 +1,7 @@
 package rendertest
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/troupe-vpp/troupe/actors/actorstest/probe"
@@ -106,12 +107,17 @@ func (s *Stage) Reconnect(generation uint64) {
 }
 
 // Forwarding is a service with a TCP frontend on port 80 of each address and one backend.
+//
+// Each frontend has an endpoint of its own: VPP keeps the row of one that has gone where others have the
+// same endpoint.
 func Forwarding(key string, created int64, addresses ...string) *messages.ServiceView {
 	v := &messages.ServiceView{Key: key, Created: created}
 	for _, a := range addresses {
+		octets := netip.MustParseAddr(a).AsSlice()
+		port := uint32(octets[len(octets)-2])<<8 | uint32(octets[len(octets)-1])
 		v.Frontends = append(v.Frontends, &messages.Frontend{
 			Address: a, Port: 80, Protocol: messages.Protocol_TCP, Action: messages.Action_ACTION_FORWARD,
-			Backends: []*messages.Backend{{Address: "10.1.1.2", Port: 8080, Local: true}},
+			Backends: []*messages.Backend{{Address: "10.1.1.2", Port: 1 + port%65535, Local: true}},
 		})
 	}
 	return v

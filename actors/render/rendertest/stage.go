@@ -57,6 +57,11 @@ type Stage struct {
 	// Lacks is the beginning of the names of messages that VPP does not know; "" = none.
 	Lacks string
 
+	// Draining are the lists of backends that drain, as the renderer has sent them. Unless Keeps is
+	// set, VPP is said to have no session to any of them.
+	Draining []*messages.Draining
+	Keeps    bool
+
 	refused int // changes that VPP was asked for and has not seen
 }
 
@@ -71,7 +76,10 @@ func Play(t *testing.T, r Renderer, services []string, play func(s *Stage)) {
 		VPP: s.VPP, Observer: &s.Observed, Tick: 900 * time.Millisecond, Backoff: time.Second, DriftCheckOverdue: time.Minute,
 	}
 	path := address.Renderer(s.Name)
-	s.Start(path, probe.Actors{path: func() runtime.Behaviour { return &watched{s.New(s.Config), s} }}, services...)
+	s.Start(path, probe.Actors{
+		path:             func() runtime.Behaviour { return &watched{s.New(s.Config), s} },
+		address.Sessions: func() runtime.Behaviour { return &counter{s, path} },
+	}, services...)
 	s.Connected()
 	s.Found(1)
 	play(s)
@@ -121,6 +129,35 @@ func (s *Stage) Crash() {
 type watched struct {
 	runtime.Behaviour
 	stage *Stage
+}
+
+// counter stands in for the actor that counts sessions.
+type counter struct {
+	stage    *Stage
+	renderer string
+}
+
+// Start satisfies runtime.Behaviour.
+func (*counter) Start(*runtime.Context) {}
+
+// Stop satisfies runtime.Behaviour.
+func (*counter) Stop(*runtime.Context) {}
+
+// Receive satisfies runtime.Behaviour.
+func (n *counter) Receive(c *runtime.Context, msg any) {
+	m, list := msg.(*messages.Draining)
+	if !list {
+		return
+	}
+	n.stage.Draining = append(n.stage.Draining, m)
+	if n.stage.Keeps || len(m.GetEndpoints()) == 0 {
+		return
+	}
+	answer := &messages.DrainingSessions{Generation: m.GetGeneration()}
+	for _, e := range m.GetEndpoints() {
+		answer.Counts = append(answer.Counts, &messages.DrainingCount{Endpoint: e})
+	}
+	c.Send(c.PID(n.renderer), answer)
 }
 
 // later is a message that was held back.

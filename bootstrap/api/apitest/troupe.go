@@ -76,6 +76,7 @@ func (t *Troupe) AddActor(path, kind string) {
 }
 
 func (t *Troupe) addService(i int) {
+	connections := 12
 	key := fmt.Sprintf("shop/service-%03d", i)
 	path := "agent/world/services/" + strings.ReplaceAll(key, "/", "~")
 	t.actors[path] = &api.Actor{Path: path, Kind: "service", State: "running", Incarnation: 1, Pending: uint64(i % 7), Received: uint64(i)}
@@ -94,7 +95,8 @@ func (t *Troupe) addService(i int) {
 			{Slice: "s", Address: "10.1.1.4", Node: "shop-b", Pod: "shop/b", Frontends: 1, Why: "not ready"},
 			{Slice: "s", Address: "10.1.1.3", Ready: true, Serving: true, Frontends: 1, Forwards: 1},
 		},
-		InVPP: []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
+		Draining: []api.DrainingEndpoint{{Address: "10.1.1.9:8080", Since: Began, Connections: &connections}},
+		InVPP:    []show.Row{}, HealthChecks: []show.HealthCheck{}, Approximations: []show.Approximation{}, Conflicts: []api.Conflict{}, Problems: []show.Problem{},
 	}
 	if i%10 == 9 {
 		detail.State, detail.Error = api.ServiceFailed, "VPP refused the row"

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/troupe-vpp/troupe/vpp/heap"
-	"github.com/troupe-vpp/troupe/vpp/nat44"
 	"github.com/troupe-vpp/troupe/vpp/simulator/cnat"
 )
 
@@ -37,7 +36,7 @@ func (m *Model) Grow(bytes int) {
 func (m *Model) rowBytes() int {
 	bytes := heapBase
 	for _, mp := range m.NAT.Mappings.All {
-		bytes += heap.NAT44().Of(max(0, mp.Locals.Len()-len(nat44.Pads())), false)
+		bytes += heap.NAT44().Of(mp.Locals.Len()/2, false) // an endpoint and its pad
 	}
 	addresses := map[netip.Addr]bool{}
 	for _, t := range m.CNAT.Translations.All {

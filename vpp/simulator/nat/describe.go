@@ -52,8 +52,8 @@ func (n *Plugin) DescribeRoles() []string {
 	return lines
 }
 
-// DescribeMappings lists the mappings, with the backends of a load-balancing
-// one sorted.
+// DescribeMappings lists the mappings, ordered, with the entries of a load-balancing
+// one in the order of VPP.
 func (n *Plugin) DescribeMappings() []string {
 	var lines []string
 	for _, mp := range n.Mappings.All {
@@ -77,7 +77,6 @@ func (mp *Mapping) describe() string {
 		for _, l := range mp.Locals.All {
 			backends = append(backends, fmt.Sprintf("%s weight %d", l.At, l.Probability))
 		}
-		slices.Sort(backends)
 		line += " lb [" + strings.Join(backends, ", ") + "]"
 	case mp.Flags.Has(MapIdentity):
 		line += " identity"

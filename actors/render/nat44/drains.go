@@ -1,0 +1,271 @@
+package nat44
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/render"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/nat44"
+)
+
+// drains are the backends that VPP holds with the share 0, by row. They follow from what VPP holds, so
+// that nothing is lost with the actor, except since when they drain.
+//
+// A backend in the slices keeps its entry as long as it is there. One that has left them keeps it until
+// VPP has no session to it any more, or the limit is over. The actor sessions counts the sessions.
+type drains struct {
+	limit time.Duration // 0 = none
+	rows  map[object]map[netip.AddrPort]*drain
+	// at are the rows in which a backend drains.
+	at map[netip.AddrPort]map[object]bool
+	// generation counts changes of the list; stale says that it has not been sent.
+	generation uint64
+	stale      bool
+}
+
+// drain is one backend of one row.
+type drain struct {
+	// since when it drains; zero until the next message has been handled.
+	since time.Time
+	// left is when it was first seen outside of the slices; zero = it is in them.
+	left time.Time
+	// generation of the list in which it appeared; earlier counts say nothing about it.
+	generation uint64
+	// counted says that VPP was asked: for all sessions to the backend, and those through the row.
+	counted       bool
+	sessions, own uint32
+	// expired says that the limit is over.
+	expired bool
+}
+
+// over reports whether the entry of a backend that has left the slices is not needed any more.
+func (d *drain) over() bool { return d != nil && (d.expired || d.counted && d.sessions == 0) }
+
+func newDrains(limit time.Duration) drains {
+	return drains{limit: limit, rows: map[object]map[netip.AddrPort]*drain{}, at: map[netip.AddrPort]map[object]bool{}}
+}
+
+// follow notes which backends of a row drain, as VPP holds it; nil = there is no row.
+func (d *drains) follow(k object, held *nat44.Row) {
+	before := d.rows[k]
+	if len(before) == 0 && (held == nil || len(held.Draining) == 0) { // nearly all
+		return
+	}
+	now := map[netip.AddrPort]*drain{}
+	if held != nil {
+		for _, l := range held.Draining {
+			if now[l.Endpoint()] = before[l.Endpoint()]; now[l.Endpoint()] == nil {
+				now[l.Endpoint()] = &drain{generation: d.generation + 1}
+				if d.at[l.Endpoint()] == nil {
+					d.at[l.Endpoint()] = map[object]bool{}
+				}
+				d.at[l.Endpoint()][k] = true
+				d.stale = true
+			}
+		}
+	}
+	for at := range before {
+		if now[at] != nil {
+			continue
+		}
+		d.stale = true
+		if delete(d.at[at], k); len(d.at[at]) == 0 {
+			delete(d.at, at)
+		}
+	}
+	if d.rows[k] = now; len(now) == 0 {
+		delete(d.rows, k)
+	}
+}
+
+// keys are the rows with backends that drain, ordered.
+func (d *drains) keys() []object { return slices.SortedFunc(maps.Keys(d.rows), compare) }
+
+// endpoints lists the backends that drain, ordered.
+func (d *drains) endpoints() []string {
+	all := slices.SortedFunc(maps.Keys(d.at), netip.AddrPort.Compare)
+	texts := make([]string, len(all))
+	for i, at := range all {
+		texts[i] = at.String()
+	}
+	return texts
+}
+
+// count takes what VPP has said about sessions.
+func (d *drains) count(m *messages.DrainingSessions) {
+	found := make(map[netip.AddrPort]map[string]uint32, len(m.GetCounts()))
+	for _, c := range m.GetCounts() {
+		if at, err := netip.ParseAddrPort(c.GetEndpoint()); err == nil {
+			found[at] = c.GetSessions()
+		}
+	}
+	for k, row := range d.rows {
+		for at, one := range row {
+			sessions, asked := found[at]
+			if !asked || m.GetGeneration() < one.generation {
+				continue
+			}
+			one.counted, one.sessions, one.own = true, 0, sessions[k.Key.String()]
+			for _, n := range sessions {
+				one.sessions += n
+			}
+		}
+	}
+}
+
+// use counts the backends of a plan, for how many lists of services name each of them.
+func (a *adapter) use(plan *nat44.ServicePlan, by int) {
+	if plan == nil {
+		return
+	}
+	seen := map[*nat44.Local]bool{}
+	count := func(list []nat44.Local) {
+		if len(list) == 0 || seen[&list[0]] {
+			return
+		}
+		seen[&list[0]] = true
+		for _, l := range list {
+			at := l.Endpoint()
+			if a.users[at] += by; a.users[at] == 0 {
+				delete(a.users, at)
+			}
+		}
+	}
+	for _, r := range plan.Claims() {
+		count(r.Locals)
+		count(r.Draining)
+	}
+}
+
+// keeps reports whether a backend that a row in VPP has, and its service does not name any more, keeps
+// its entry with the share 0. VPP ends the sessions to a backend through every row with its entry, so
+// that it stays as well where another service has sessions to it. UDP has no end of a connection, and
+// clients with affinity open the next ones to the same backend: there nothing else keeps an entry. To
+// take one from a row with affinity replaces the row, so that it waits for the limit.
+func (a *adapter) keeps(k object, claimed bool, held *nat44.Row, at netip.AddrPort) bool {
+	one := a.drains.rows[k][at]
+	switch {
+	case one != nil && one.expired, held.Affinity == 0 && one.over():
+		return false
+	case claimed && k.Proto == frontend.TCP && held.Affinity == 0:
+		return true
+	}
+	if a.users[at] > 0 {
+		return true
+	}
+	for o := range a.drains.at[at] {
+		if _, claimed := a.claims.Desired(o); claimed && o != k {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted is the row that VPP should hold under a key; nil = none. Beyond what the services want, it has
+// backends that VPP holds and that keep their connections.
+func (a *adapter) wanted(k object) *nat44.Row {
+	r, claimed := a.claims.Desired(k)
+	held := a.held(k)
+	switch {
+	case held == nil || claimed && !r.SameService(held):
+		if len(r.Locals) == 0 {
+			return nil
+		}
+		return &r
+	case claimed && len(held.Draining) == 0 && slices.Equal(r.Locals, held.Locals): // nearly all
+		return &r
+	case len(r.Locals) == 0 && a.phase < render.Passed: // to take a row's last backend away waits as its deletion does
+		return nil
+	case !claimed && (a.ranges.Closed(k.Key) || a.spares(k)):
+		return nil
+	case !claimed:
+		r = nat44.Row{Key: k.Key, Tag: held.Tag}
+	}
+	var left, kept []nat44.Local
+	for _, l := range slices.Concat(held.Locals, held.Draining) {
+		is := func(o nat44.Local) bool { return o.Endpoint() == l.Endpoint() }
+		if !held.LeadsBack(l) && !slices.ContainsFunc(r.Locals, is) && !slices.ContainsFunc(r.Draining, is) {
+			l.Weight = 0
+			if left = append(left, l); a.keeps(k, claimed, held, l.Endpoint()) {
+				kept = append(kept, l)
+			}
+		}
+	}
+	if !claimed && held.Affinity > 0 && len(kept) > 0 { // no entry of such a row goes by itself
+		kept = left
+	}
+	r = r.AlsoDraining(kept)
+	if nat44.Target(held, &r) == nil {
+		return nil
+	}
+	return &r
+}
+
+// handleSessions takes what VPP has said about the sessions of backends that drain, and the time.
+func (a *adapter) handleSessions(c *runtime.Context, m *messages.DrainingSessions) (changed []object) {
+	if m.GetGeneration() == 0 {
+		a.drains.stale = true
+		return nil
+	}
+	a.drains.count(m)
+	for _, k := range a.drains.keys() {
+		r, _ := a.claims.Desired(k)
+		for at, one := range a.drains.rows[k] {
+			inSlices := slices.ContainsFunc(r.Draining, func(l nat44.Local) bool { return l.Endpoint() == at })
+			switch {
+			case inSlices:
+				one.left, one.expired = time.Time{}, false
+			case one.left.IsZero():
+				one.left = c.Now()
+			case a.drains.limit > 0 && c.Now().Sub(one.left) >= a.drains.limit:
+				one.expired = true
+			}
+		}
+		if a.have != nil && a.rowCost(k) > 0 {
+			changed = append(changed, k)
+		}
+	}
+	return changed
+}
+
+// sendDraining sends the list of the backends that drain, if it is another one.
+func (a *adapter) sendDraining(c *runtime.Context) {
+	if !a.drains.stale {
+		return
+	}
+	a.drains.stale = false
+	a.drains.generation++
+	for _, row := range a.drains.rows {
+		for _, one := range row {
+			if one.since.IsZero() {
+				one.since = c.Now()
+			}
+		}
+	}
+	c.Send(c.PID(address.Sessions), &messages.Draining{Generation: a.drains.generation, Endpoints: a.drains.endpoints()})
+}
+
+// drainingOf are the backends of a row that drain, for operators.
+func (a *adapter) drainingOf(k object, held *nat44.Row) (list []*messages.DrainingBackend) {
+	for _, l := range held.Draining {
+		b := &messages.DrainingBackend{Address: l.String()}
+		if one := a.drains.rows[k][l.Endpoint()]; one != nil {
+			if !one.since.IsZero() {
+				b.Since = one.since.UnixNano()
+			}
+			if one.counted {
+				b.Connections = proto.Uint32(one.own)
+			}
+		}
+		list = append(list, b)
+	}
+	return list
+}

@@ -1,0 +1,261 @@
+package nat44_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/render/rendertest"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/simulator"
+)
+
+// served is a service with one cluster IP; endpoints that end in "-" are in the slices, but not used.
+func served(key, vip string, protocol messages.Protocol, endpoints ...string) *messages.ServiceView {
+	f := &messages.Frontend{Address: vip, Port: 80, Protocol: protocol, Action: messages.Action_ACTION_REJECT}
+	for _, text := range endpoints {
+		addr, drains := strings.CutSuffix(text, "-")
+		b := &messages.Backend{Address: addr, Port: 8080, Local: true}
+		if drains {
+			f.Draining = append(f.Draining, b)
+			continue
+		}
+		f.Action, f.Backends = messages.Action_ACTION_FORWARD, append(f.Backends, b)
+	}
+	return &messages.ServiceView{Key: key, Created: 1, Frontends: []*messages.Frontend{f}}
+}
+
+const tcp, udp = messages.Protocol_TCP, messages.Protocol_UDP
+
+// connection is an open connection through a row.
+type connection struct {
+	packet  simulator.Packet
+	backend netip.AddrPort
+}
+
+// connect opens a connection from pod2 to each endpoint of a VIP and returns them by endpoint.
+func (s scene) connect(vip string, protocol messages.Protocol, endpoints ...string) map[string]connection {
+	s.Helper()
+	all := map[string]connection{}
+	for port := uint16(1024); len(all) < len(endpoints) && port < 2000; port++ {
+		p := simulator.Packet{
+			In: "pod2", Src: netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), port+uint16(len(vip))*1000),
+			Dst: netip.AddrPortFrom(netip.MustParseAddr(vip), 80), Proto: uint8(protocol),
+		}
+		v := s.VPP.VPP.Send(p)
+		if at := v.Dst.Addr().String(); slices.Contains(endpoints, at) {
+			all[at] = connection{p, v.Dst}
+		}
+	}
+	if len(all) < len(endpoints) {
+		s.Fatalf("no connection to all of %v", endpoints)
+	}
+	return all
+}
+
+// lives reports whether the next packet of a connection arrives where the others did. A packet without
+// SYN makes no session.
+func (s scene) lives(c connection) bool {
+	if c.packet.Proto == simulator.ProtoTCP {
+		c.packet.Flags = simulator.ACK
+	}
+	v := s.VPP.VPP.Send(c.packet)
+	return v.Action == simulator.Delivered && v.Dst == c.backend
+}
+
+// reached opens new connections and returns the endpoints that get them. A packet that is led back to
+// the frontend follows the routes, of which there are none here.
+func (s scene) reached(vip string, protocol messages.Protocol) (endpoints []string) {
+	first := uint16(10000 + 64*s.VPP.VPP.SessionCount())
+	for port := range uint16(64) {
+		v := s.VPP.VPP.Send(simulator.Packet{
+			In: "pod2", Src: netip.AddrPortFrom(netip.MustParseAddr("10.1.1.2"), first+port),
+			Dst: netip.AddrPortFrom(netip.MustParseAddr(vip), 80), Proto: uint8(protocol),
+		})
+		if at := v.Dst.Addr().String(); v.Action == simulator.Delivered && at != vip && !slices.Contains(endpoints, at) {
+			endpoints = append(endpoints, at)
+		}
+	}
+	slices.Sort(endpoints)
+	return endpoints
+}
+
+// drainStory plays with a service a/a of these endpoints and a connection to each of them.
+func drainStory(t *testing.T, protocol messages.Protocol, play func(s scene, open map[string]connection)) {
+	t.Helper()
+	withRenderer(t, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, "a/a")
+		s.Render(1, served("a/a", "10.96.0.1", protocol, "10.1.1.3", "10.1.1.4", "10.1.2.9"))
+		s.settled("at the start", "a/a")
+		play(s, s.connect("10.96.0.1", protocol, "10.1.1.4", "10.1.2.9"))
+	})
+}
+
+// TestDrains: an endpoint that is not used any more keeps its connections, as long as it is in the
+// slices; when it has left them until VPP has none.
+func TestDrains(t *testing.T) {
+	drainStory(t, tcp, func(s scene, open map[string]connection) {
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-", "10.1.2.9"))
+		s.settled("one drains", "a/a")
+		if got := s.reached("10.96.0.1", tcp); !slices.Equal(got, []string{"10.1.1.3", "10.1.2.9"}) || !s.lives(open["10.1.1.4"]) {
+			t.Errorf("new connections reach %v", got)
+		}
+		s.noSessions("10.1.1.4:8080")
+		if !s.lives(open["10.1.1.4"]) {
+			t.Error("an endpoint in the slices has lost its entry")
+		}
+		s.Render(3, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4", "10.1.2.9-"))
+		s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.settled("another one has left the slices", "a/a")
+		if got := s.reached("10.96.0.1", tcp); !slices.Equal(got, []string{"10.1.1.3", "10.1.1.4"}) || !s.lives(open["10.1.1.4"]) || !s.lives(open["10.1.2.9"]) {
+			t.Errorf("new connections reach %v", got)
+		}
+		if row := s.VPP.VPP.Rows()[0]; !strings.Contains(row, "10.1.2.9:8080") {
+			t.Errorf("VPP holds %s", row)
+		}
+		s.Kill()
+		writes := s.writes(func() {
+			s.Connected()
+			s.Found(2)
+			s.Begin(2, "a/a")
+			s.Render(4, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		})
+		s.settled("another renderer", "a/a")
+		if writes != 0 || !s.lives(open["10.1.2.9"]) {
+			t.Errorf("%d writes of another renderer", writes)
+		}
+		s.noSessions("10.1.2.9:8080")
+		if row := s.VPP.VPP.Rows()[0]; strings.Contains(row, "10.1.2.9:8080") || s.lives(open["10.1.2.9"]) || !s.lives(open["10.1.1.4"]) {
+			t.Errorf("VPP holds %s", row)
+		}
+		s.settled("it is gone", "a/a")
+	})
+}
+
+// TestDrainsAll: a service whose endpoints are all unused, or gone, refuses new connections and keeps the
+// open ones; its row goes with the last of them.
+func TestDrainsAll(t *testing.T) {
+	for name, endpoints := range map[string][]string{"unused": {"10.1.1.3-", "10.1.1.4-", "10.1.2.9-"}, "gone": nil} {
+		t.Run(name, func(t *testing.T) {
+			drainStory(t, tcp, func(s scene, open map[string]connection) {
+				s.Render(2, served("a/a", "10.96.0.1", tcp, endpoints...))
+				s.settled("without endpoints", "a/a")
+				if got := s.reached("10.96.0.1", tcp); len(got) > 0 || !s.lives(open["10.1.1.4"]) || !s.lives(open["10.1.2.9"]) {
+					t.Errorf("new connections reach %v", got)
+				}
+				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080", "10.1.2.9:8080")
+				if got := s.VPP.VPP.Rows(); (len(got) == 0) != (name == "gone") {
+					t.Errorf("without connections VPP holds %v", got)
+				}
+				s.Render(3, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+				s.settled("again", "a/a")
+				if got := s.reached("10.96.0.1", tcp); !slices.Equal(got, []string{"10.1.1.3"}) {
+					t.Errorf("new connections reach %v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestDrainLimit: an endpoint that has left the slices goes when its time is over.
+func TestDrainLimit(t *testing.T) {
+	limited := testConfig
+	limited.DrainLimit = time.Hour
+	withConfig(t, limited, []string{"a/a"}, func(s scene) {
+		s.Keeps = true
+		s.Begin(1, "a/a")
+		s.Render(1, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4"))
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3"))
+		has := func() bool { return strings.Contains(s.VPP.VPP.Rows()[0], "10.1.1.4:8080") }
+		passes := func(d time.Duration) {
+			s.Tell(&messages.DrainingSessions{Generation: 1})
+			s.Run(d)
+			s.Tell(&messages.DrainingSessions{Generation: 1})
+		}
+		if passes(59 * time.Minute); !has() {
+			t.Error("it has gone early")
+		}
+		if passes(time.Minute); has() {
+			t.Error("its time is over, and it is still there")
+		}
+	})
+}
+
+// TestSharedEndpoint: what one service takes away does not end the connections of another one, whatever
+// it is: an endpoint, with TCP or UDP, or the service as a whole.
+func TestSharedEndpoint(t *testing.T) {
+	for name, leaves := range map[string]*messages.ServiceView{
+		"one of several":        served("b/b", "10.96.0.2", tcp, "10.1.1.3"),
+		"one of several of UDP": served("b/b", "10.96.0.2", udp, "10.1.1.3"),
+		"all":                   served("b/b", "10.96.0.2", tcp),
+		"the service":           nil,
+		"the service of UDP":    nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			drainStory(t, tcp, func(s scene, open map[string]connection) {
+				protocol := tcp
+				if strings.Contains(name, "UDP") {
+					protocol = udp
+				}
+				s.Render(2, served("b/b", "10.96.0.2", protocol, "10.1.1.3", "10.1.1.4"))
+				s.settled("it has the endpoint", "a/a", "b/b")
+				if leaves == nil {
+					s.Tell(&messages.Render{Key: "b/b", Generation: 3})
+				} else {
+					s.Render(3, leaves)
+				}
+				if !s.lives(open["10.1.1.4"]) {
+					t.Error("the connection of the other service has ended")
+				}
+				if got := s.reached("10.96.0.2", protocol); slices.Contains(got, "10.1.1.4") {
+					t.Errorf("new connections reach %v", got)
+				}
+				s.noSessions("10.1.1.3:8080", "10.1.1.4:8080")
+				for _, row := range s.VPP.VPP.Rows() {
+					if strings.HasPrefix(row, "10.96.0.2") && strings.Contains(row, "10.1.1.4:8080") {
+						t.Errorf("without sessions VPP holds %s", row)
+					}
+				}
+				if state := s.State("b/b"); leaves == nil && state != rendertest.Retired {
+					t.Errorf("the service is %v", state)
+				}
+			})
+		})
+	}
+}
+
+// TestUDPMoves: a UDP flow to an endpoint that does not serve any more gets another one at once, and so
+// do the connections of a service that is deleted.
+func TestUDPMoves(t *testing.T) {
+	drainStory(t, udp, func(s scene, open map[string]connection) {
+		s.Render(2, served("a/a", "10.96.0.1", udp, "10.1.1.3", "10.1.1.4-"))
+		s.settled("one serves, another one has gone", "a/a")
+		if s.lives(open["10.1.2.9"]) || !s.lives(open["10.1.1.4"]) {
+			t.Error("the wrong flow has moved")
+		}
+		s.Tell(&messages.Render{Key: "a/a", Generation: 3})
+		s.expect("the service is deleted")
+	})
+}
+
+// TestDrainingIsReported: to the actor that looks for sessions, and to operators.
+func TestDrainingIsReported(t *testing.T) {
+	drainStory(t, tcp, func(s scene, _ map[string]connection) {
+		s.Render(2, served("a/a", "10.96.0.1", tcp, "10.1.1.3", "10.1.1.4-"))
+		list := s.Draining
+		last := list[len(list)-1]
+		if want := []string{"10.1.1.4:8080", "10.1.2.9:8080"}; !slices.Equal(last.GetEndpoints(), want) {
+			t.Fatalf("reported %v", list)
+		}
+		s.Tell(&messages.DrainingSessions{Generation: last.GetGeneration(), Counts: []*messages.DrainingCount{
+			{Endpoint: "10.1.1.4:8080", Sessions: map[string]uint32{"10.96.0.1:80/TCP": 3, "10.96.0.9:80/TCP": 4}},
+		}})
+		s.Tell(&messages.DrainingSessions{})
+		if again := s.Draining; len(again) != len(list)+1 {
+			t.Errorf("asked for the list: %v", again)
+		}
+	})
+}

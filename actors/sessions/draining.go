@@ -1,0 +1,107 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/troupe-vpp/troupe/actors/address"
+	"github.com/troupe-vpp/troupe/actors/runtime"
+	"github.com/troupe-vpp/troupe/messages"
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+	"github.com/troupe-vpp/troupe/vpp/sessions"
+)
+
+// nat44Renderer is the name of the renderer whose backends drain.
+const nat44Renderer = "nat44"
+
+// VPP stops its workers while it looks through its sessions. After a look that took a time, the next
+// one waits for restFactor times as long: the workers stop for one percent of the time at most.
+const restFactor = 100
+
+// draining looks, every now and then, for the sessions of backends that drain, as long as there are any.
+type draining struct {
+	list  *messages.Draining // nil = none was received
+	turn  netip.Addr
+	timed bool // a look is scheduled
+	began time.Time
+}
+
+// drainingTick has VPP asked.
+type drainingTick struct{}
+
+// drainingLooked is what VPP answered.
+type drainingLooked struct {
+	session uint64
+	of      *messages.Draining
+	found   map[netip.AddrPort]sessions.Live
+	turn    netip.Addr
+	err     error
+}
+
+// drains takes the list of the backends that drain.
+func (k *housekeeper) drains(c *runtime.Context, m *messages.Draining) {
+	k.draining.list = m
+	if o := k.config.Observer; o != nil {
+		o.Draining(len(m.GetEndpoints()))
+	}
+	k.lookLater(c, k.cfg.Soon)
+}
+
+// lookLater schedules the next look, if there is something to look for.
+func (k *housekeeper) lookLater(c *runtime.Context, d time.Duration) {
+	if len(k.draining.list.GetEndpoints()) > 0 && !k.draining.timed {
+		k.draining.timed = true
+		c.After(d, &drainingTick{})
+	}
+}
+
+// lookForDraining begins a look, or tells the renderer that time has passed.
+func (k *housekeeper) lookForDraining(c *runtime.Context) {
+	k.draining.timed = false
+	list := k.draining.list
+	if k.busy || !k.link.GetUp() {
+		k.answer(c, list, nil)
+		k.lookLater(c, k.cfg.Soon)
+		return
+	}
+	var backends []netip.AddrPort
+	for _, text := range list.GetEndpoints() {
+		if at, err := netip.ParseAddrPort(text); err == nil {
+			backends = append(backends, at)
+		}
+	}
+	k.draining.began = c.Now()
+	session, caller, turn, dumps := k.link.GetSession(), k.config.VPP, k.draining.turn, k.cfg.Dumps
+	k.do(c, "session-draining", func(ctx context.Context) any {
+		found, turn, err := sessions.CountLive(ctx, caller, backends, turn, dumps)
+		return &drainingLooked{session, list, found, turn, err}
+	})
+}
+
+// lookedForDraining tells the renderer what VPP answered.
+func (k *housekeeper) lookedForDraining(c *runtime.Context, m *drainingLooked) {
+	k.lookLater(c, max(k.cfg.Soon, restFactor*c.Now().Sub(k.draining.began)))
+	if !k.done(c, m.session, m.err) {
+		return
+	}
+	k.draining.turn = m.turn
+	k.answer(c, m.of, m.found)
+}
+
+// answer sends the numbers of sessions; without any it only says that time has passed.
+func (*housekeeper) answer(c *runtime.Context, list *messages.Draining, found map[netip.AddrPort]sessions.Live) {
+	out := &messages.DrainingSessions{Generation: list.GetGeneration()}
+	for at, live := range found {
+		count := &messages.DrainingCount{Endpoint: at.String(), Sessions: make(map[string]uint32, len(live))}
+		for to, n := range live {
+			key := frontend.Key{Addr: to.Frontend.Addr(), Port: to.Frontend.Port(), Proto: to.Protocol}
+			count.Sessions[key.String()] = uint32(n) //nolint:gosec // VPP counts sessions in 32 bits
+		}
+		out.Counts = append(out.Counts, count)
+	}
+	slices.SortFunc(out.Counts, func(a, b *messages.DrainingCount) int { return cmp.Compare(a.GetEndpoint(), b.GetEndpoint()) })
+	c.Send(c.PID(address.Renderer(nat44Renderer)), out)
+}

@@ -1,0 +1,248 @@
+package nat44
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/troupe-vpp/troupe/vpp/frontend"
+)
+
+// arrange returns the operations that turn the slots that VPP holds into those of the wanted row. It
+// returns false where no order of them is safe; rows that the planner makes have one.
+//
+// The order keeps new connections served at every message: the sum of the shares is never 0 and never
+// exceeds 255. Shares are lowered first, to make room; backends come before others drain or go.
+func arrange(have, want *Row) ([]Op, bool) {
+	a := arranger{key: have.Key, slots: slices.Clone(have.layout())}
+	goal, ok := a.goal(want)
+	if !ok || !a.complete(have, goal) {
+		return nil, false
+	}
+	pending := make([][]int, stages)
+	for i := range goal {
+		if a.slots[i] != goal[i] {
+			stage := stageOf(&a.slots[i], &goal[i])
+			pending[stage] = append(pending[stage], i)
+		}
+	}
+	order := slices.Concat(pending...)
+	for len(order) > 0 {
+		next := slices.IndexFunc(order, func(i int) bool { return a.move(i, goal[i]) })
+		if next < 0 {
+			return nil, false
+		}
+		order = slices.Delete(order, next, next+1)
+	}
+	return a.ops, true
+}
+
+// The stages of a change, in their order.
+const (
+	lowers = iota
+	comes
+	raises
+	drains
+	leaves
+	stages
+)
+
+// stageOf returns when a slot changes.
+func stageOf(from, to *slot) int {
+	switch {
+	case to.empty():
+		return leaves
+	case from.backend != to.backend:
+		return comes
+	case to.share == 0:
+		return drains
+	case to.share < from.share:
+		return lowers
+	default:
+		return raises
+	}
+}
+
+// arranger is the state of arrange.
+type arranger struct {
+	key   frontend.Key
+	slots []slot
+	ops   []Op
+}
+
+// goal returns the slots of the wanted row. Backends keep their slots, others get the first empty ones;
+// then the row grows, and where it cannot they take the place of backends that go.
+func (a *arranger) goal(want *Row) ([]slot, bool) {
+	shares := make(map[netip.AddrPort]uint8, len(want.Locals)+len(want.Draining))
+	for _, l := range want.Draining {
+		shares[l.Endpoint()] = 0
+	}
+	for _, l := range want.Locals {
+		shares[l.Endpoint()] = l.Weight
+	}
+	goal := make([]slot, len(a.slots), maxSlots)
+	var empty, leaving []int
+	for i, s := range a.slots {
+		share, wanted := shares[s.backend]
+		switch {
+		case s.empty():
+			empty = append(empty, i)
+		case !wanted || share > s.weight || s.noBackend:
+			leaving = append(leaving, i)
+		default:
+			goal[i] = slot{backend: s.backend, weight: s.weight, share: share}
+			delete(shares, s.backend)
+		}
+	}
+	var coming []Local
+	for _, l := range want.Locals { // a draining backend that VPP does not hold has no connections
+		if _, open := shares[l.Endpoint()]; open {
+			coming = append(coming, l)
+		}
+	}
+	if missing := len(coming) - len(empty); missing > 0 || slotsFor(len(goal)) != len(goal) {
+		for size := slotsFor(len(goal) + max(missing, 0)); len(goal) < size; {
+			empty, goal = append(empty, len(goal)), append(goal, slot{})
+		}
+	}
+	places := slices.Concat(empty, leaving)
+	if want.Affinity > 0 { // clients would go on to come to an empty place, see inSlots
+		places = slices.Concat(leaving, empty)
+	}
+	if len(coming) > len(places) {
+		return nil, false
+	}
+	for i, l := range coming {
+		goal[places[i]] = slot{backend: l.Endpoint(), weight: max(l.Weight, pairedWeight), share: l.Weight}
+	}
+	return goal, true
+}
+
+// complete adds what VPP lacks: the entries of torn slots, before any other place becomes free, then
+// the slots at the end.
+func (a *arranger) complete(have *Row, goal []slot) bool {
+	if len(have.astray) > 0 {
+		c := &change{after: slices.Clone(a.slots)}
+		for _, l := range have.astray {
+			c.steps = append(c.steps, step{l, false})
+		}
+		a.ops = append(a.ops, Op{Verb: Mend, Key: a.key, change: c, After: loadOf(c.after)})
+	}
+	for i := range a.slots {
+		s := a.slots[i]
+		if !s.torn() {
+			continue
+		}
+		whole := slot{}
+		switch {
+		case !s.noBackend && goal[i].backend == s.backend:
+			whole = goal[i]
+		case !s.noBackend:
+			whole = slot{backend: s.backend, weight: s.weight, share: min(s.share, s.weight)}
+		}
+		c := &change{}
+		if s.noBackend {
+			c.steps = append(c.steps, step{whole.entry(i), true})
+		}
+		if s.stray {
+			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), 0), false}) // VPP does not compare the probability
+		}
+		if s.noPad || s.stray {
+			c.steps = append(c.steps, step{newLocal(reservedAt(i, padPort), whole.pad()), true})
+		}
+		if !a.do(Op{Verb: Mend}, c, i, whole) {
+			return false
+		}
+	}
+	size := len(goal)
+	if size == len(a.slots) && (!have.torn || size != maxSlots || have.load().Entries == MaxEntries) {
+		return true
+	}
+	c := &change{}
+	for i := len(a.slots); i < size; i++ {
+		a.slots = append(a.slots, slot{})
+		c.steps = append(c.steps, step{a.slots[i].entry(i), true}, step{newLocal(reservedAt(i, padPort), 0), true})
+	}
+	if size == maxSlots {
+		c.steps = append(c.steps, step{newLocal(reservedAt(maxSlots, emptyPort), 0), true})
+	}
+	c.after = slices.Clone(a.slots)
+	a.ops = append(a.ops, Op{Verb: Grow, Key: a.key, change: c, After: loadOf(c.after)})
+	return true
+}
+
+// move changes one slot, and reports whether that is safe now.
+func (a *arranger) move(i int, to slot) bool {
+	from := a.slots[i]
+	pad := func(s *slot) Local { return newLocal(reservedAt(i, padPort), s.pad()) }
+	c := &change{}
+	repad := from.pad() != to.pad()
+	op := Op{Verb: SetShare, Local: newLocal(to.backend, to.share)}
+	if from.backend == to.backend {
+		c.steps = []step{{pad(&from), false}, {pad(&to), true}}
+		return a.do(op, c, i, to)
+	}
+	if op.Verb = AddLocal; to.empty() {
+		op = Op{Verb: DelLocal, Local: newLocal(from.backend, from.share)}
+	}
+	old, entry := step{from.entry(i), false}, step{to.entry(i), true}
+	switch {
+	case !repad:
+		c.steps = []step{old, entry}
+	case from.pad() != 0: // the pad must not be there without its backend, whose weight it takes back
+		c.steps = []step{{pad(&from), false}, old, entry, {pad(&to), true}}
+	default:
+		c.steps = []step{old, entry, {pad(&from), false}, {pad(&to), true}}
+	}
+	return a.do(op, c, i, to)
+}
+
+// do takes a change of one slot if every step of it is safe.
+func (a *arranger) do(op Op, c *change, i int, to slot) bool {
+	c.after = slices.Clone(a.slots)
+	for _, s := range c.steps {
+		at := &c.after[i]
+		if reservedIndex(s.local.Endpoint(), padPort) >= 0 {
+			at.stray = false
+			if at.noPad = !s.add; s.add {
+				at.share = at.weight + s.local.Weight
+			} else {
+				at.share = at.weight
+			}
+		} else if at.noBackend = !s.add; s.add {
+			at.weight, at.share = s.local.Weight, s.local.Weight
+		} else {
+			at.weight, at.share = 0, 0
+		}
+		if !survives(c.after) {
+			return false
+		}
+	}
+	c.after[i] = to
+	a.slots = c.after
+	op.Key, op.change, op.After = a.key, c, loadOf(c.after)
+	a.ops = append(a.ops, op)
+	return true
+}
+
+// survives reports whether VPP works with these slots at every place: no sum of the probabilities
+// exceeds 8 bits, no pad takes more than there is, and something can be picked.
+func survives(slots []slot) bool {
+	sum := 0
+	for i := range slots {
+		s := &slots[i]
+		if sum+int(s.weight) > MaxWeight {
+			return false
+		}
+		sum += int(s.share)
+	}
+	return sum >= 1 && sum <= MaxWeight
+}
+
+// loadOf returns the load of slots in VPP.
+func loadOf(slots []slot) Load {
+	l := Load{Entries: entriesOf(len(slots))}
+	for i := range slots {
+		l.Weight += int(slots[i].share)
+	}
+	return l
+}
